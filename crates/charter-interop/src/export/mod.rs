@@ -39,7 +39,7 @@ fn kind(state: &State) -> StateKind {
     }
 }
 
-/// The definition as text, with its keys in order.
+/// Serializes the definition as JSON, directly and not through `Value`, which sorts keys.
 fn text(definition: &Definition) -> String {
     serde_json::to_string(definition).unwrap_or_default()
 }

@@ -58,7 +58,7 @@ fn seal(config: OrderedObject) -> String {
     Digest::of_bytes(text.as_bytes()).to_string()
 }
 
-/// A node as JSON, with its keys in order.
+/// Converts a node to JSON with its keys in source order.
 fn written(node: &Node) -> OrderedJson {
     match &node.value {
         Value::List(items) => OrderedJson::List(items.iter().map(written).collect()),

@@ -105,7 +105,7 @@ const ODD: [&str; 24] = [
 fn mutated(text: &str, other: &str, r: &mut Random) -> String {
     let other = tokens(other);
     let mut parts: Vec<&str> = tokens(text);
-    // Mostly one change: a text with many errors is only read up to the first.
+    // Mostly one change: a document with many errors is only read up to the first.
     for _ in 0..1 + r.below(10) / 8 * 5 {
         if parts.is_empty() {
             break;

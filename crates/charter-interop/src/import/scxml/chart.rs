@@ -12,7 +12,7 @@ use charter_format::source::Span;
 const STATES: [&str; 4] = ["state", "parallel", "final", "history"];
 
 impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
-    /// A document: the root of a run, or a machine of it.
+    /// Reads an `<scxml>` element: the root machine or an invoked machine.
     pub(super) fn chart(&mut self, scxml: Node<'d, 'i>) -> Chart {
         self.only(scxml, &["initial", "name", "version", "datamodel", "binding", "exmode"]);
         match xml::attribute(scxml, "version") {

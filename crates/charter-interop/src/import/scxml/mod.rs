@@ -221,7 +221,7 @@ impl<'x, 'r, 'd, 'i> ScxmlReader<'x, 'r, 'd, 'i> {
         })
     }
 
-    /// As [`Self::at`], written as an attribute.
+    /// Like [`Self::at`], but for a part that is written as an attribute.
     fn at_span<T>(&mut self, key: &str, span: Span, f: impl FnOnce(&mut Self) -> T) -> T {
         self.inside(key, |reader| {
             reader.cx.mark(span);

@@ -33,7 +33,7 @@ pub fn xstate(source: &str, name: &str, around: &Definition) -> Result<Document,
     config(source, name, around, true)
 }
 
-/// As [`xstate`]; `use_embedded` tells whether a charter that the config embeds as an export
+/// Like [`xstate`], but `use_embedded` decides whether the charter that an exported config embeds
 /// replaces `around`. It must not replace the roles and guards of a charter that imports the
 /// config.
 pub(crate) fn config(

@@ -18,7 +18,7 @@ impl XstateReader<'_> {
         items.iter().filter_map(read).collect()
     }
 
-    /// As [`Self::transitions`], with the reader at the list that they belong to.
+    /// Like [`Self::transitions`], but with the reader already at the list of transitions.
     pub(super) fn transitions_here(&mut self, node: &Node, source: usize) -> Vec<Transition> {
         let read = self.transitions(node, source);
         self.placed(read)
