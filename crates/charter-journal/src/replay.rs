@@ -89,7 +89,7 @@ pub fn replay(
 /// Loads a run at its end, ready for the next event.
 ///
 /// # Errors
-/// As [`replay`].
+/// See [`replay`].
 pub fn load(store: &dyn Store, machine: &Machine, run: &str) -> Result<Loaded, ReplayError> {
     let (snapshot, last, kept) = load_at(store, machine, run, None)?;
     Ok(Loaded { snapshot, chain: Chain::resumed(&last, kept) })
@@ -222,8 +222,8 @@ fn apply(
 /// that were open at the record are open in the fork, and the host decides about them.
 ///
 /// # Errors
-/// As [`replay`]; the new run already exists; or the history differs under the new id (in a charter
-/// that reads `run.id`).
+/// See [`replay`]. Also if the new run already exists, or if the history differs under the new id
+/// (in a charter that reads `run.id`).
 pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str) -> Result<Loaded, ReplayError> {
     let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     if info.charter != machine.digest() {

@@ -47,7 +47,7 @@ pub trait Store: Send + Sync {
     /// Stores a charter. Idempotent.
     ///
     /// # Errors
-    /// The definition does not match the digest; or as [`Store::append`].
+    /// The definition does not match the digest. See also [`Store::append`].
     fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError>;
 
     /// A charter by its digest.
@@ -65,7 +65,7 @@ pub trait Store: Send + Sync {
     /// Stores bytes under their digest. Idempotent.
     ///
     /// # Errors
-    /// As [`Store::append`].
+    /// See [`Store::append`].
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError>;
 
     /// Bytes by their digest.
@@ -117,13 +117,13 @@ pub trait Store: Send + Sync {
     /// be deleted.
     ///
     /// # Errors
-    /// As [`Store::append`].
+    /// See [`Store::append`].
     fn put_snapshot(&self, run: &str, snapshot: &StoredSnapshot) -> Result<(), StoreError>;
 
     /// Deletes all snapshots.
     ///
     /// # Errors
-    /// As [`Store::append`].
+    /// See [`Store::append`].
     fn forget_snapshots(&self) -> Result<(), StoreError>;
 
     /// At most `limit` timers of active runs that are due at `until` or earlier, earliest first.

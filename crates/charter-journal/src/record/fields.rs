@@ -217,7 +217,7 @@ pub struct Redacted {
     pub size: u64,
 }
 
-/// An approval. `by` and `at` of the record say who approved and when.
+/// An approval. `by` and `at` of the record are who approved and when.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Approval<'a> {
     /// The actor whose transition was approved.
@@ -342,7 +342,7 @@ impl Fields<'_> {
     }
 }
 
-/// The error of a text that is a record of another version.
+/// The error for a record of another version; `None` if it is not one.
 fn version_error(line: &str) -> Option<RecordError> {
     let version = json::json_of(line).ok()?.get("v")?.as_u64()?;
     (version != u64::from(FORMAT)).then(|| unknown_version(version))

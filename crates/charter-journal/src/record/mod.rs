@@ -37,7 +37,7 @@ pub struct Record {
     text: Arc<str>,
 }
 
-/// Why a text is not a record, or its envelope cannot be restored.
+/// Why a line is not a record, or its envelope cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {

@@ -6,7 +6,7 @@
 use memchr::memchr2;
 use serde::Deserialize;
 
-/// A position in a text. Each step returns `None` if the text does not match; the scan then ends.
+/// A position in a line. Each step returns `None` if the line does not match; the scan then ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scanner<'a> {
     rest: &'a str,

@@ -1,4 +1,4 @@
-//! Records for display. A record contains no sentences; they are rendered here from its fields and,
+//! Records for display. A record contains no messages; they are rendered here from its fields and,
 //! for the rules of a charter, from the charter.
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::{Fields, Record, json_of};
 
 impl Fields<'_> {
-    /// Explains why the event was refused; `None` if it was not. Without the charter, the sentences
+    /// Explains why the event was refused; `None` if it was not. Without the charter, the messages
     /// of its rules are missing; only their ids are given.
     #[must_use]
     pub fn explanation(&self, machine: Option<&Machine>) -> Option<Explanation> {

@@ -8,7 +8,7 @@ use charter_kernel::Timestamp;
 pub(crate) fn push(out: &mut String, at: Timestamp) {
     let Timestamp(at) = at.clamp(Timestamp::FIRST, Timestamp::LAST);
     let (date, ms) = (Civil::from_seconds(at.div_euclid(1_000)), at.rem_euclid(1_000));
-    // By hand and in one piece: `write!` would take longer than the rest of the record.
+    // Formatted by hand and appended once: `write!` would cost more than the rest of the record.
     let digit = |n: i64| b"0123456789".get((n % 10) as usize).copied().unwrap_or(b'0');
     let tens = |n: i64| digit(n / 10);
     let (year, month, day) = (date.year(), date.month(), date.day());

@@ -85,10 +85,10 @@ impl SqliteStore {
         SqliteStore::open_with(path, &SqliteOptions::default())
     }
 
-    /// As [`SqliteStore::open`], with options.
+    /// Like [`SqliteStore::open`], but with options.
     ///
     /// # Errors
-    /// As [`SqliteStore::open`].
+    /// See [`SqliteStore::open`].
     pub fn open_with(path: &Path, options: &SqliteOptions) -> Result<SqliteStore, StoreError> {
         SqliteStore::open_committing(path, options, writer::commit)
     }

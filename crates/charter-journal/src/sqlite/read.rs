@@ -247,7 +247,8 @@ impl Store for SqliteStore {
             let mut select = c.prepare_cached(&sql)?;
             let mut rows = select.query(params![run, seq(from)])?;
             while let Some(row) = rows.next()? {
-                // A value that is not text is replaced by a character that no valid column has.
+                // A value that is not TEXT is replaced by a character that no valid column
+                // contains.
                 let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
                 let found = Row {
                     place: row.get(0)?,

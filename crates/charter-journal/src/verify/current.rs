@@ -1,4 +1,4 @@
-//! What is known of a run while its records are verified.
+//! What is known about a run while its records are verified.
 
 use std::sync::Arc;
 

@@ -53,7 +53,9 @@ pub(super) fn reason(error: ReplayError) -> String {
 pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {
     let text = std::str::from_utf8(row.text).unwrap_or_default();
     match RecordInput::read(text) {
-        Ok(input) if input.seq == next => (Difference::Place, format!("the row of this record has `seq` {}", row.seq)),
+        Ok(input) if input.seq == next => {
+            (Difference::Place, format!("the record is stored in the row with `seq` {}", row.seq))
+        }
         _ => (Difference::Missing, format!("the record is missing; the next stored one is {}", row.seq)),
     }
 }

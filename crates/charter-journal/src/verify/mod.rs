@@ -36,10 +36,10 @@ pub fn verify(store: &dyn Store, run: Option<&str>) -> Result<Report, StoreError
     verify_with(store, &VerifyOptions { run: run.map(str::to_owned), anchors: Vec::new() })
 }
 
-/// As [`verify`], with options.
+/// Like [`verify`], but with options.
 ///
 /// # Errors
-/// As [`verify`].
+/// See [`verify`].
 pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreError> {
     let only = options.run.as_deref();
     if only.is_some() {

@@ -211,7 +211,8 @@ pub fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// A record holds no sentence, but the same one is made of it as of the refusal itself.
+/// Checks that a record, which contains no message, renders to the same message as the refusal
+/// itself.
 fn check_refusal(
     machine: &Machine,
     before: Option<&Snapshot>,

@@ -95,7 +95,7 @@ fn changes_to_the_tables_are_reported() {
     );
     first(
         "UPDATE records SET seq = seq + 10 WHERE run = 'b' AND seq = 3",
-        "run `b`, record 3: the row of this record has `seq` 13",
+        "run `b`, record 3: the record is stored in the row with `seq` 13",
     );
     first("UPDATE records SET run = 'c' WHERE run = 'b'", "run `c`, record 0: the stored text is record 0 of run `b`");
     first(
