@@ -17,7 +17,7 @@ pub fn write(out: &mut String, value: &Json) {
     write_at(out, value, 0, &write_number);
 }
 
-/// As [`write()`], but integers of 64 bits keep all their digits, so that two different values
+/// Like [`write()`], but integers of 64 bits keep all their digits, so that two different values
 /// never have the same text. It is RFC 8785 wherever RFC 8785 keeps the value.
 pub fn write_exact(out: &mut String, value: &Json) {
     let exact = |out: &mut String, n: &serde_json::Number| match (n.as_i64(), n.as_u64()) {

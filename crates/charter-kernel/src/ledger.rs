@@ -29,7 +29,7 @@ pub(crate) struct Kind {
 pub struct Entry {
     /// Its status.
     pub status: EntryStatus,
-    /// Uses left; none: unlimited.
+    /// Uses left; `None`: unlimited.
     pub uses: Option<u64>,
     /// A permit: until when (exclusive).
     pub expires: Option<Timestamp>,

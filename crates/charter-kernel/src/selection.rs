@@ -28,7 +28,7 @@ pub(crate) enum Evaluation {
     Enabled,
     /// Everything holds, but more principals have to send the event.
     Vote,
-    /// Everything holds, and the transition says that the event is to be refused.
+    /// Everything holds, and the transition refuses the event.
     Refused,
     Failed(Code),
     /// The answer depends on the event's data, which the observer does not have.
@@ -117,7 +117,7 @@ impl<'a> Observer<'a> for GuardError {
 /// Whether a transition is enabled: roles, guard, approval, requirements, quorum, in this order;
 /// the first check that fails decides.
 ///
-/// `sender` is the event if one is being selected for; none for eventless transitions.
+/// `sender` is the event to select transitions for; `None` for eventless transitions.
 #[inline]
 pub(crate) fn evaluate<'a, O: Observer<'a>>(
     ctx: &EvalContext<'a>,

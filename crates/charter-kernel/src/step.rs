@@ -159,7 +159,7 @@ pub struct Note {
     pub actor: Arc<str>,
     /// JSON pointer into the core form of the charter, if there is one.
     pub at: Option<Arc<str>>,
-    /// What happened; [`Note::message`] says it in words.
+    /// What happened; [`Note::message`] describes it.
     pub kind: NoteKind,
 }
 
@@ -177,7 +177,7 @@ pub enum NoteKind {
         /// The actor that sent it.
         from: String,
     },
-    /// A timer was refused while other timers of the same tick were accepted; in no record.
+    /// A timer was refused while others of the same tick were accepted. Never written to a record.
     TimerRefused {
         /// Why.
         message: String,

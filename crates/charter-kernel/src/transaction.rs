@@ -21,7 +21,7 @@ use crate::time::{Millis, Timestamp};
 /// Upper limit of the actions that one event runs: nested `each` could run for minutes within the
 /// microstep limit.
 const MAX_ACTIONS: u32 = 100_000;
-/// Upper limit of the notes of a step: more of them say nothing new.
+/// Upper limit of the notes of a step: further ones add nothing new.
 const MAX_NOTES: usize = 20;
 /// Upper limit of the depth to which machines invoke or spawn machines.
 pub(crate) const MAX_GENERATIONS: usize = 64;

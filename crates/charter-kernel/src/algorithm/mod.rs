@@ -36,7 +36,7 @@ impl StepTransaction<'_> {
         self.macrostep_with(actor_ix, begin, Session::new())
     }
 
-    /// The same, with events in the internal queue.
+    /// Like [`Self::macrostep`], but with events in the internal queue.
     pub(crate) fn macrostep_with(
         &mut self,
         actor_ix: usize,
@@ -67,7 +67,7 @@ impl StepTransaction<'_> {
                         break;
                     };
                     // An internal event counts even if no transition takes it: a guard that cannot
-                    // be evaluated raises an error each time it is tried, which could go on
+                    // be evaluated raises an error each time it is tried, which could continue
                     // forever.
                     self.count_microstep()?;
                     enabled = self.select(actor_ix, &ev, &mut session)?;

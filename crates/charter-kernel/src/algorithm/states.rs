@@ -193,9 +193,9 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// A final state was entered: its parent is done, and so may be the states around it (SCXML
-    /// 3.7). The REC does not say whether a parallel state completes the parallel state around it;
-    /// here it does.
+    /// Handles entry into a final state: its parent is done, and possibly further ancestors (SCXML
+    /// 3.7). The specification does not say whether a completed parallel state completes an
+    /// enclosing parallel state; here it does.
     fn enter_final(&mut self, actor_ix: usize, state: StateId, ev: Option<&Ev<'_>>, session: &mut Session) {
         let chart = self.chart(actor_ix);
         let node = chart.state(state);

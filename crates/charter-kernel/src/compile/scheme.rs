@@ -121,7 +121,7 @@ impl Scheme<'_> {
     }
 }
 
-/// A state with children is compound even if the definition does not say so.
+/// A state with children is compound even if the definition does not declare it.
 pub(super) fn kind_of(flat: &Flat<'_>) -> StateKind {
     match flat.def.kind {
         StateKind::Atomic if !flat.children.is_empty() => StateKind::Compound,

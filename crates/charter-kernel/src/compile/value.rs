@@ -94,7 +94,7 @@ impl<'d> Compiler<'d> {
             definition::Template::Literal(json) => {
                 let mut json = json.clone();
                 if let Err(e) = charter_expr::json::canonical(&mut json) {
-                    self.problem("bad-number", at, e.to_string(), Some("write it as a text".into()));
+                    self.problem("bad-number", at, e.to_string(), Some("write it as a string".into()));
                 }
                 Template::Literal(Arc::new(json))
             }
@@ -163,7 +163,7 @@ impl<'d> Compiler<'d> {
                 TypeName::Known(self.event(name))
             }
             definition::Template::Literal(_) => {
-                self.problem("bad-event-name", at, "an event type is a text", None);
+                self.problem("bad-event-name", at, "an event type must be a string", None);
                 TypeName::Known(0)
             }
             other => TypeName::Computed(self.template(other, at, locals)),

@@ -37,7 +37,7 @@ impl From<Refusal> for Stop {
 }
 
 impl StepTransaction<'_> {
-    /// Runs a block; its first error stops it and is queued.
+    /// Executes a block; the first error ends it and raises an error event in the internal queue.
     pub(crate) fn run_block(
         &mut self,
         actor_ix: usize,

@@ -280,7 +280,7 @@ pub struct Invoke {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Choose {
-    /// CEL expression for a text.
+    /// CEL expression for a string.
     pub value: String,
     /// The entry of `machines` for each text. Any other text is an `error.execution`.
     pub machines: IndexMap<String, String>,

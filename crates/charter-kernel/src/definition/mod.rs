@@ -195,7 +195,7 @@ pub enum Delay {
     Name(String),
     /// Milliseconds.
     Ms(u64),
-    /// CEL expression for a duration, milliseconds, or a text such as `24h`.
+    /// CEL expression for a duration, milliseconds, or a string such as `24h`.
     Cel(String),
 }
 

@@ -1,8 +1,8 @@
-//! Why an event was refused. A [`Refusal`] stays small, because most callers want its code only;
-//! this looks again at what the refused step looked at.
+//! Why an event was refused. A [`Refusal`] stays small, because most callers need only its code;
+//! explaining it evaluates the refused step again.
 //!
-//! [`Machine::refusal_details`] gives what a record holds; [`RefusalDetails::explain`] makes
-//! sentences of it, from the record alone or with the charter at hand.
+//! [`Machine::refusal_details`] returns what a record stores; [`RefusalDetails::explain`] renders
+//! it as messages, with or without the charter.
 
 mod candidates;
 mod rules;
@@ -22,7 +22,7 @@ use crate::snapshot::{Actor, Snapshot};
 use crate::time::Timestamp;
 use crate::validate;
 
-/// What the sentences of a refusal name besides its details. A record holds all of it but the
+/// What the messages of a refusal name besides its details. A record contains all of it except the
 /// charter.
 #[derive(Debug, Clone)]
 pub struct RefusalContext<'a> {
@@ -40,7 +40,7 @@ pub struct RefusalContext<'a> {
     pub at: Timestamp,
     /// The last record that the sender had seen.
     pub expected_seq: Option<u64>,
-    /// The charter. Without it the sentences of its rules are not known.
+    /// The charter. Without it the messages of its rules are not known.
     pub machine: Option<&'a Machine>,
 }
 
@@ -77,8 +77,8 @@ impl Machine {
         details.explain(&RefusalContext::new(self, snapshot, envelope))
     }
 
-    /// The same without `legal`, unless the sentence names it: finding out what is legal takes
-    /// longer than all the rest.
+    /// Like [`Machine::explain`], but computes `legal` only if the message uses it: that costs more
+    /// than everything else.
     #[must_use]
     pub fn explain_briefly(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
         let legal = refusal.code == Code::Unhandled;
@@ -229,7 +229,7 @@ impl Machine {
     }
 
     /// The rule of the part of a schema that the data does not match: the keyword `rule` beside it.
-    /// The misfit that it belongs to comes first: the sentence of the rule is followed by it.
+    /// Moves the misfit that it belongs to to the front: the message of the rule is followed by it.
     fn rule_of_schema(&self, event: &str, misfits: &mut [MisfitDetails]) -> Option<String> {
         let schema = self.definition.events.get(event)?.data.as_ref()?;
         let (place, rule) = misfits.iter().enumerate().find_map(|(place, misfit)| {

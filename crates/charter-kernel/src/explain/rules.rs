@@ -1,5 +1,5 @@
-//! The sentences of a charter's `rules`. A record keeps the values that a sentence reads; the
-//! sentence is computed from them when the refusal is shown.
+//! The messages of a charter's `rules`. A record stores the values that a message depends on; the
+//! message is computed from them when the refusal is shown.
 
 use charter_expr::{Fuel, FunctionId, Program, RootId, Scope, Segment, Value};
 use serde_json::{Map, Value as Json};
@@ -24,7 +24,7 @@ impl Machine {
         self.rules.get(rule as usize).map_or("", |(name, _)| name)
     }
 
-    /// The values that the sentence of a rule reads, by path.
+    /// The values that the message of a rule depends on, by path.
     pub(crate) fn rule_reads(&self, rule: u32, ctx: &EvalContext<'_>) -> Map<String, Json> {
         match self.rules.get(rule as usize) {
             Some((_, Template::Cel(program))) => reads(ctx, program),
@@ -32,7 +32,7 @@ impl Machine {
         }
     }
 
-    /// The sentence of an entry of `rules` for an event; none if there is no such entry.
+    /// The message of an entry of `rules` for an event; `None` if there is no such entry.
     #[must_use]
     pub fn say(&self, rule: &str, snapshot: &Snapshot, envelope: &Envelope) -> Option<String> {
         let number = self.rule(rule)?;
@@ -54,7 +54,7 @@ impl Machine {
     }
 }
 
-/// The sentence of a rule, from the values that were kept.
+/// Renders the message of a rule from the stored values.
 pub(super) fn rule_sentence(rule: &str, read: &Map<String, Json>, ctx: &RefusalContext<'_>) -> String {
     let template = ctx.machine.and_then(|m| Some((m, &m.rules.get(m.rule(rule)? as usize)?.1)));
     let computed = template.and_then(|(machine, template)| match template {
@@ -62,7 +62,7 @@ pub(super) fn rule_sentence(rule: &str, read: &Map<String, Json>, ctx: &RefusalC
         Template::Cel(program) => compute(machine, program, read, ctx),
         Template::List(_) | Template::Object(_) => None,
     });
-    // Without the charter, and where the sentence cannot be computed, the rule is named.
+    // Without the charter, or if the message cannot be computed, name the rule.
     computed.unwrap_or_else(|| format!("rule `{rule}` of the charter forbids it"))
 }
 
@@ -105,7 +105,7 @@ fn put(mut at: &mut Json, segments: &[Segment], value: &Json) {
             Segment::Field(name) => name.to_string(),
             Segment::Index(key) => match key.clone().into_value().to_json() {
                 Ok(Json::String(key)) => key,
-                // Positions in lists are not rebuilt: the sentence names the rule instead.
+                // List positions are not rebuilt: the message names the rule instead.
                 _ => return,
             },
         };

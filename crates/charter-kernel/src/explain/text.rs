@@ -1,5 +1,5 @@
-//! The sentences of a refusal, made of its details when it is shown: what was refused, why, and
-//! what to do. No sentence is part of a record, so the words here may change.
+//! The messages of a refusal, rendered from its details when it is shown: what was refused, why,
+//! and what to do. No record contains a message, so the words here may change.
 
 use std::fmt::Write as _;
 
@@ -15,8 +15,8 @@ use crate::schema::{Misfit, MisfitDetails};
 use crate::step::{Note, NoteKind};
 
 impl RefusalDetails {
-    /// The refusal as people read it. Needs what the record holds, and for the sentences of rules
-    /// the charter.
+    /// Renders the refusal for people. Needs the fields of the record and, for the messages of
+    /// rules, the charter.
     #[must_use]
     pub fn explain(&self, ctx: &RefusalContext<'_>) -> Explanation {
         let candidates: Vec<Candidate> = self.candidates.iter().map(|c| candidate(c, ctx)).collect();

@@ -25,7 +25,7 @@ pub(crate) enum Require {
         kind: u32,
         key: Template,
         when: Option<Program>,
-        /// The rule that a refusal names, by code.
+        /// For each refusal code, the number of the rule that the refusal names.
         rules: SmallVec<[(Code, u32); 2]>,
     },
     Open {

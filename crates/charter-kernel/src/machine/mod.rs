@@ -39,9 +39,9 @@ pub struct Machine {
     pub(crate) events: Events,
     pub(crate) roles: Vec<Box<str>>,
     pub(crate) ledger: Arc<[Box<str>]>,
-    /// The fields of events that an expression reads; none: events are needed whole.
+    /// The fields of events that an expression reads; `None` if it needs whole events.
     pub(crate) event_reads: Option<Vec<Vec<Box<str>>>>,
-    /// Rules that refusals name, with their sentences.
+    /// Rules that refusals name, with their messages.
     pub(crate) rules: Vec<(Arc<str>, Template)>,
     /// 0 is the root; then `machines` in document order.
     pub(crate) charts: Vec<Chart>,
@@ -74,7 +74,7 @@ impl Machine {
         &self.definition
     }
 
-    /// The paths into event data that the charter reads; none if it needs the data whole.
+    /// The paths into event data that the charter reads; `None` if it needs the whole data.
     ///
     /// [`Machine::step_checked`] gives the same result for an event reduced to them: for hosts that
     /// read events of many fields at a high rate.

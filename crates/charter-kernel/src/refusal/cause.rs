@@ -1,11 +1,11 @@
-//! What the code of a refusal alone does not tell.
+//! Details beyond the code of a refusal.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::details::ExpressionError;
 
-/// What the code of a refusal alone does not tell.
+/// Details beyond the code of a refusal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -80,7 +80,7 @@ pub enum Cause {
     },
     /// `finished`: the status of the run or of the actor.
     Finished {
-        /// The actor; none: the run.
+        /// The actor; `None`: the run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         actor: Option<String>,
         /// The status.

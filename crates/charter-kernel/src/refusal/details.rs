@@ -1,4 +1,4 @@
-//! A refusal as a record holds it: codes and values, no sentence.
+//! A refusal as a record stores it: codes and values, no messages.
 
 use charter_expr::EvalError;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json};
 use super::{Cause, Code};
 use crate::schema::MisfitDetails;
 
-/// A refusal as a record holds it: codes and values, no sentence. [`RefusalDetails::explain`] makes
-/// the sentences when it is shown.
+/// A refusal as a record stores it: codes and values, no messages. [`RefusalDetails::explain`]
+/// renders the messages when the refusal is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RefusalDetails {
@@ -20,13 +20,13 @@ pub struct RefusalDetails {
     /// The interlock that would not hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interlock: Option<String>,
-    /// What the code alone does not tell.
+    /// Details beyond the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
     /// The roles that may send the event, if it was refused for lack of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// Values that the rule's sentence reads, by path.
+    /// The values that the rule's message depends on, by path.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub read: Map<String, Json>,
     /// The transitions that were considered, innermost state first.
@@ -103,8 +103,8 @@ pub struct CandidateDetails {
     /// Why it could not be evaluated, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ExpressionError>,
-    /// The values that the expression and the rule's sentence read, by path; `null` where there was
-    /// none. Long values are cut.
+    /// The values that the expression and the rule's message depend on, by path; `null` where there
+    /// was none. Long values are cut.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub read: Map<String, Json>,
     /// The roles that it needs, if the sender has none of them.

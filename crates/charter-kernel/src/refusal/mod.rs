@@ -1,5 +1,6 @@
 //! Why an event was refused, in three forms: [`Refusal`], a code, on the hot path;
-//! [`RefusalDetails`], what a record holds, without a sentence; [`Explanation`], what people read.
+//! [`RefusalDetails`], codes and values without messages, in a record; [`Explanation`], with
+//! messages, for people.
 
 mod cause;
 mod code;
@@ -20,7 +21,7 @@ pub use explanation::{Candidate, Explanation};
 pub struct Refusal {
     /// Why.
     pub code: Code,
-    /// What the snapshot and the envelope alone do not tell.
+    /// Details that cannot be derived from the snapshot and the envelope.
     pub(crate) detail: Option<Box<Detail>>,
 }
 
@@ -29,7 +30,7 @@ pub struct Refusal {
 pub(crate) struct Detail {
     pub(crate) rule: Option<String>,
     pub(crate) interlock: Option<String>,
-    /// Values that the rule's sentence reads.
+    /// The values that the rule's message depends on, by path.
     pub(crate) read: Map<String, Json>,
     pub(crate) cause: Option<Cause>,
 }

@@ -102,12 +102,12 @@ impl Machine {
         step
     }
 
-    /// As [`Machine::step`], for an external event whose data is known to match its schema and to
-    /// be within the limits; it may be reduced to [`Machine::event_reads`]. The data is not checked
-    /// again.
+    /// Like [`Machine::step`], but for an external event whose data is known to match its schema
+    /// and to be within the limits: the data is not checked again. It may be reduced to
+    /// [`Machine::event_reads`].
     ///
     /// # Errors
-    /// As [`Machine::step`].
+    /// See [`Machine::step`].
     pub fn step_checked(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
         match &envelope.event {
             Event::External { r#type, data } if snapshot.charter() == self.digest && envelope.at.is_in_range() => {

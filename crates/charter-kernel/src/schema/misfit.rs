@@ -4,7 +4,7 @@ use jsonschema::error::ValidationErrorKind as Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-/// Where a value does not match its schema, without a sentence.
+/// Where a value does not match its schema, without a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MisfitDetails {
@@ -170,7 +170,7 @@ fn trigger(schema: &Json, rule: &str, required: &Json, object: &Json) -> Option<
     given.map(|(name, _)| short_text(name))
 }
 
-/// Whether the sentence says the value. Of an object without a property it does not.
+/// Whether the message contains the value. For a missing property, it does not contain the object.
 fn names_value(kind: &Error) -> bool {
     !matches!(
         kind,

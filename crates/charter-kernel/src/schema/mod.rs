@@ -66,7 +66,7 @@ impl Schema {
         self.misfit_details(value).iter().map(Misfit::from).collect()
     }
 
-    /// The same without sentences, as records hold it.
+    /// Like [`Schema::misfits`], but without messages, as records store it.
     #[must_use]
     pub fn misfit_details(&self, value: &Json) -> Vec<MisfitDetails> {
         let mut all: Vec<MisfitDetails> =

@@ -244,7 +244,7 @@ pub struct Invocation {
     /// The effect that requested it.
     pub effect: EffectId,
     pub(crate) service: u32,
-    /// The state it belongs to; none for a spawned service.
+    /// The state it belongs to; `None` for a spawned service.
     pub(crate) state: Option<StateId>,
     /// The input it was given.
     pub input: Arc<Json>,
