@@ -38,7 +38,7 @@ const SECONDS: f64 = 120.0;
 #[derive(Debug, Clone)]
 pub struct ModelActor {
     template: Option<PromptTemplate>,
-    /// The configuration of each parallel call; none: a single call.
+    /// The configuration of each parallel call; `None`: a single call.
     calls: Option<Vec<Json>>,
     budget: Budget,
     offline: Option<Json>,

@@ -11,7 +11,7 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// The problems of an answer, each with its place; the model and people read them.
 pub type Problems = Vec<String>;
 
-/// Reads the answer from a text. `wrapped`: it is the member `answer` of an object.
+/// Reads the answer from the text of a response. `wrapped`: it is the member `answer` of an object.
 ///
 /// # Errors
 /// It does not match the schema; at most ten short problems.

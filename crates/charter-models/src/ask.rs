@@ -66,7 +66,7 @@ pub struct Question<'a> {
     pub model: &'a Model,
     /// The prompt.
     pub prompt: &'a Prompt,
-    /// JSON Schema of the answer; none: any JSON.
+    /// JSON Schema of the answer; `None`: any JSON.
     pub schema: Option<&'a Json>,
     /// Limits.
     pub budget: Budget,
@@ -277,7 +277,7 @@ fn fault_of(error: &TransportError) -> Fault {
     }
 }
 
-/// Estimate of the tokens of a text.
+/// Estimates the number of tokens of a text from its bytes.
 fn estimate(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }

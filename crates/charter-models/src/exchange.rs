@@ -41,7 +41,7 @@ impl Usage {
 pub struct Message {
     /// The body of the request.
     pub request: String,
-    /// HTTP status; none: there was no response.
+    /// HTTP status; `None` if there was no response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The body of the response, or why there is none.

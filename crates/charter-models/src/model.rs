@@ -40,7 +40,7 @@ impl Provider {
     }
 }
 
-/// Why a text does not name a model or its address.
+/// Why a string is not the name of a model or its address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {

@@ -1,7 +1,7 @@
-//! Templates of prompts. The text of the charter is instruction; values from the run are data and
-//! cannot become instruction.
+//! Templates of prompts. The charter's own text is instructions; values from the run are data and
+//! cannot become instructions.
 //!
-//! A template is a text. The part above a line `---` is the system prompt, the part below it the
+//! A template is a string. The part above a line `---` is the system prompt, the part below it the
 //! user prompt; without the line, all of it is the user prompt. `{{name}}` and `{{name.field}}` are
 //! replaced by parts of the actor's input, only in the user prompt; `{{call.name}}` by the
 //! charter's own configuration of the call. Data is written as JSON between `<data name="...">` and
@@ -126,7 +126,7 @@ fn error(message: String) -> PromptError {
     PromptError { message }
 }
 
-/// Splits a text at its placeholders. `first` is the number of its first line.
+/// Splits a template at its placeholders. `first` is the number of its first line.
 fn parts(text: &str, first: usize) -> Result<Vec<Part>, PromptError> {
     let mut found = Vec::new();
     let mut rest = text.trim();

@@ -13,7 +13,7 @@ pub(crate) fn parse(retry_after: Option<&str>, date: Option<&str>) -> Option<Dur
     u64::try_from(until.saturating_sub(now)).ok().map(Duration::from_secs)
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
+/// Parses an HTTP date (`Sun, 06 Nov 1994 08:49:37 GMT`) into Unix seconds.
 fn http_date(text: &str) -> Option<i64> {
     let (_, rest) = text.trim().split_once(", ")?;
     let mut words = rest.split(' ');

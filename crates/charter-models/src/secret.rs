@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a text.
+    /// Wraps a string.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
