@@ -1,4 +1,4 @@
-//! What a run makes of an input.
+//! The result of applying one input to a run.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use charter_journal::{Append, Record};
 use charter_kernel::{EffectId, Snapshot, Timestamp};
 use serde_json::Value as Json;
 
-/// What a run makes of an input. The host commits the records first, all or none; then it carries
-/// out their actions in order; then it answers.
+/// The result of applying one input. The host commits all records atomically, then performs their
+/// actions in order, then sends the reply.
 #[derive(Debug, Clone)]
 pub struct Handled {
     /// Records to commit together, in order: those of the timers that were due, then those of the
@@ -26,7 +26,7 @@ pub struct Appended {
     pub append: Append,
     /// The snapshot before it.
     pub before: Option<Snapshot>,
-    /// The snapshot after it; none if the start was refused.
+    /// The snapshot after it; `None` if the start was refused.
     pub after: Option<Snapshot>,
     /// What to do after the commit, in order.
     pub actions: Vec<Action>,
@@ -38,7 +38,7 @@ pub struct Appended {
 pub enum Reply {
     /// The input needs none.
     None,
-    /// This one of the records is the result. It may say that the input was refused.
+    /// The record with this index is the result. It may contain a refusal.
     Made(usize),
     /// The input is a repetition; this record is its result.
     Repeated(Box<Record>),
@@ -188,6 +188,6 @@ pub enum Trouble {
         invocation: String,
     },
     /// The run has twice as many records as the limit.
-    #[error("the run has twice as many records as the limit and cannot go on; `charter.cancel` ends it")]
+    #[error("the run has twice as many records as the limit and cannot continue; `charter.cancel` ends it")]
     Full,
 }

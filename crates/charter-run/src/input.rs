@@ -25,7 +25,8 @@ pub enum Input {
         attempt: u32,
         /// The output, or the error as the charter sees it.
         outcome: Result<Json, Json>,
-        /// When the next attempt begins; none: there is none, and this is the answer.
+        /// When the next attempt begins; `None` if there is no further attempt, so that this is the
+        /// answer.
         again_at: Option<Timestamp>,
     },
     /// The answer of a person to a task.
@@ -44,7 +45,7 @@ pub enum Input {
 /// An event from a principal.
 #[derive(Debug, Clone)]
 pub struct EventInput {
-    /// The actor addressed; none: the root.
+    /// The actor addressed; `None`: the root actor.
     pub to: Option<String>,
     /// Event type.
     pub r#type: String,

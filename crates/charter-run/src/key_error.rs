@@ -33,14 +33,13 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// A required key is missing; `expected` says what it holds.
+    /// A required key is missing; `expected` describes its value.
     #[must_use]
     pub fn missing(key: &str, expected: &str) -> KeyError {
         KeyError::Missing { key: key.into(), expected: expected.into() }
     }
 
-    /// The value of a key has the wrong type or is out of range; `expected` says what it should
-    /// hold.
+    /// The value of a key has the wrong type or is out of range; `expected` describes a valid one.
     #[must_use]
     pub fn invalid(key: &str, expected: &str, found: &serde_json::Value) -> KeyError {
         KeyError::Invalid { key: key.into(), expected: expected.into(), found: found.to_string() }

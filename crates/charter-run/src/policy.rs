@@ -20,7 +20,7 @@ pub struct ActorPolicy {
     pub idempotent: Option<bool>,
     /// When a failed call is attempted again.
     pub retry: Retry,
-    /// Time limit of one attempt (`attemptTimeout`); none: the default of the kind.
+    /// Time limit of one attempt (`attemptTimeout`); `None`: the default of the kind.
     pub attempt_timeout: Option<Millis>,
     /// The roles under which it may send events to its run (`as`).
     pub roles: Vec<String>,

@@ -9,7 +9,7 @@ use charter_kernel::{
 /// An event for a run, before it has a number and a time.
 #[derive(Debug, Clone)]
 pub struct Incoming {
-    /// The actor addressed; none: the root.
+    /// The actor addressed; `None`: the root actor.
     pub to: Option<String>,
     /// The event.
     pub event: Event,
@@ -81,7 +81,7 @@ impl Position {
         Position { snapshot, next_seq, last, refused }
     }
 
-    /// The snapshot; none if the run has not started, or its start was refused.
+    /// The snapshot; `None` if the run has not started or its start was refused.
     #[must_use]
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()

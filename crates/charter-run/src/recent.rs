@@ -8,7 +8,7 @@ use charter_kernel::Digest;
 /// How many ids are kept.
 pub const RECENT_IDS: usize = 256;
 
-/// What is known of an event's id.
+/// What is known about an event's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IdState {
     /// No event of the run has it.
@@ -34,7 +34,7 @@ impl RecentIds {
         RecentIds { ids: Arc::default(), incomplete: true }
     }
 
-    /// From the pairs of [`RecentIds::pairs`], oldest first; `complete` says that the run has had
+    /// From the pairs of [`RecentIds::pairs`], oldest first; `complete` means that the run has had
     /// no other ids.
     #[must_use]
     pub fn of_pairs(pairs: impl IntoIterator<Item = (u64, u64)>, complete: bool) -> RecentIds {
@@ -54,7 +54,7 @@ impl RecentIds {
         !self.incomplete
     }
 
-    /// What is known of an id.
+    /// What is known about an id.
     #[must_use]
     pub fn state(&self, id: &str) -> IdState {
         let hash = hash(id);

@@ -30,9 +30,9 @@ pub struct Bounds {
 /// from it.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
-    /// The last record; none: the run has not started.
+    /// The last record; `None` if the run has not started.
     pub last: Option<Record>,
-    /// Canonical JSON of the snapshot after it; none: the start was refused.
+    /// Canonical JSON of the snapshot after it; `None` if the start was refused.
     pub snapshot: Option<String>,
     /// Timers that this snapshot has refused.
     pub refused: RefusedTimers,
@@ -113,8 +113,8 @@ impl Run {
         Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent })
     }
 
-    /// Reads a record after the snapshot ([`Snapshot::seq`]) of a restored run: it may say that the
-    /// snapshot has refused a timer.
+    /// Reads a record after the snapshot ([`Snapshot::seq`]) of a restored run: it may record that
+    /// a timer was refused in the snapshot's state.
     pub fn note_refused(&mut self, record: &Record) {
         if is_refused_timer(record)
             && let Ok(Event::Timer { timer, generation }) = record.envelope().map(|e| e.event)
@@ -141,7 +141,7 @@ impl Run {
         self.chain.run()
     }
 
-    /// The snapshot; none if the run has not started, or its start was refused.
+    /// The snapshot; `None` if the run has not started or its start was refused.
     #[must_use]
     pub fn snapshot(&self) -> Option<&Snapshot> {
         self.position.snapshot()
@@ -171,7 +171,7 @@ impl Run {
         self.position.timer().map(|t| t.due)
     }
 
-    /// What is known of an event's id.
+    /// What is known about an event's id.
     #[must_use]
     pub fn id_state(&self, id: &str) -> IdState {
         self.recent.state(id)
@@ -231,8 +231,8 @@ impl Run {
     }
 }
 
-/// Whether a record says that the event of a timer was refused: what [`Run::loaded`] reads of the
-/// records after the snapshot.
+/// Whether a record is the refusal of a timer's event. [`Run::loaded`] needs only such records
+/// after the snapshot.
 #[must_use]
 pub fn is_refused_timer(record: &Record) -> bool {
     record.source.kind == SourceKind::Timer && record.verdict == Verdict::Refused
