@@ -89,7 +89,7 @@ pub struct Recorded {
     pub record: Record,
     /// The run's charter.
     pub charter: Arc<Charter>,
-    /// The run after it; none if its start was refused.
+    /// The run after it; `None` if its start was refused.
     pub snapshot: Option<Snapshot>,
 }
 
@@ -146,7 +146,7 @@ impl Subscription {
         self
     }
 
-    /// Waits for the next event; none once the runtime is gone.
+    /// Waits for the next event; `None` once the runtime is gone.
     pub async fn next(&mut self) -> Option<RuntimeEvent> {
         loop {
             let event = match self.receiver.recv().await {
@@ -160,7 +160,7 @@ impl Subscription {
         }
     }
 
-    /// The next event that has happened already; none if there is none.
+    /// The next event that has already happened; `None` if there is none.
     pub fn try_next(&mut self) -> Option<RuntimeEvent> {
         loop {
             let event = match self.receiver.try_recv() {

@@ -107,7 +107,7 @@ impl Inner {
         self.with_store(move |inner| inner.charter_now(digest)).await?
     }
 
-    /// As [`Inner::charter`], on a thread that may wait for the store.
+    /// Like [`Inner::charter`], but on a thread that may wait for the store.
     pub(crate) fn charter_now(&self, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
         if let Some(charter) = lock(&self.charters).get(&digest) {
             return Ok(charter.clone());

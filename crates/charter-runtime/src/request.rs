@@ -17,7 +17,8 @@ use crate::events::Working;
 pub struct Start {
     /// The charter, by the digest that [`Runtime::add`](crate::Runtime::add) returned.
     pub charter: Digest,
-    /// Id of the run; none: the host makes one. The same id with the same input is the same run.
+    /// Id of the run; `None`: the host generates one. The same id with the same input is the same
+    /// run.
     pub run: Option<String>,
     /// Input of the run.
     pub input: Json,
@@ -30,7 +31,7 @@ pub struct Start {
 pub struct SendEvent {
     /// The run.
     pub run: String,
-    /// The actor of the run that receives it; none: the root.
+    /// The actor of the run that receives it; `None`: the root actor.
     pub to: Option<String>,
     /// Event type; also `charter.pause`, `charter.resume` and `charter.cancel`.
     pub r#type: String,
@@ -73,20 +74,20 @@ impl SendEvent {
 pub struct Receipt {
     /// The record; it is durable.
     pub record: Record,
-    /// The run after it (for a repeated event, as it is now); none if the start was refused.
+    /// The run after it (for a repeated event, its current state); `None` if the start was refused.
     pub snapshot: Option<Snapshot>,
     /// The event was recorded earlier, under the same id; this call changed nothing.
     pub repeated: bool,
 }
 
 impl Receipt {
-    /// Why it was refused; none if it was not. [`Receipt::explanation`] says it in words.
+    /// Why it was refused; `None` if it was not. [`Receipt::explanation`] renders it.
     #[must_use]
     pub fn refusal(&self) -> Option<&RefusalDetails> {
         self.record.refusal.as_deref()
     }
 
-    /// Why it was refused, in words. With the charter, the sentences of its rules are said too.
+    /// Explains why it was refused. With the charter, this includes the messages of its rules.
     #[must_use]
     pub fn explanation(&self, machine: Option<&Machine>) -> Option<Explanation> {
         self.record.explanation(machine)
@@ -113,8 +114,8 @@ pub struct View {
 }
 
 impl View {
-    /// Whether the run is active and can never go on: no timer, no open invocation, no event that
-    /// any principal may send.
+    /// Whether the run is active but can never continue: no timer, no open invocation, no event
+    /// that any principal may send.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         let s = &self.snapshot;

@@ -14,7 +14,7 @@ impl Runtime {
     /// does not match, the answer is refused and the task remains open.
     ///
     /// # Errors
-    /// There is no such task, it is for other roles, or as [`Runtime::send`].
+    /// There is no such task, or it is for other roles. See also [`Runtime::send`].
     pub async fn complete(&self, task: &str, output: Json, by: Principal) -> Result<Receipt, RuntimeError> {
         self.answer_task(task, Ok(output), by).await
     }
@@ -22,7 +22,7 @@ impl Runtime {
     /// Declines a task: its invocation fails with the code `declined`.
     ///
     /// # Errors
-    /// As [`Runtime::complete`].
+    /// See [`Runtime::complete`].
     pub async fn decline(&self, task: &str, reason: &str, by: Principal) -> Result<Receipt, RuntimeError> {
         let error = charter_actors::Fault::new("declined", reason).with("by", by.id.as_str()).json();
         self.answer_task(task, Err(error), by).await

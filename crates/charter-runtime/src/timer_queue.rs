@@ -25,7 +25,7 @@ struct State {
 }
 
 impl TimerQueue {
-    /// Sets the next timer of a run; none: it has none.
+    /// Sets the next timer of a run; `None` if it has no timer.
     pub(crate) fn set(&self, run: &Arc<str>, due: Option<Timestamp>, activity: impl FnOnce() -> ActivityGuard) {
         let mut state = lock(&self.state);
         let state = &mut *state;

@@ -27,7 +27,7 @@ impl Runtime {
     /// The events that a principal may send to a run now.
     ///
     /// # Errors
-    /// As [`Runtime::view`].
+    /// See [`Runtime::view`].
     pub async fn legal(&self, run: &str, by: &Principal) -> Result<Vec<Legal>, RuntimeError> {
         let (charter, snapshot) = self.inner.look(run).await?;
         Ok(charter.machine.legal(&snapshot, by, self.inner.clock.now()))
@@ -50,7 +50,7 @@ impl Runtime {
     /// Waits until a run has ended.
     ///
     /// # Errors
-    /// As [`Runtime::view`]; [`RuntimeError::Closing`] if the host ends first.
+    /// See [`Runtime::view`]; [`RuntimeError::Closing`] if the host ends first.
     pub async fn ended(&self, run: &str) -> Result<View, RuntimeError> {
         self.until(run, |snapshot| snapshot.status().is_finished()).await
     }
@@ -58,7 +58,7 @@ impl Runtime {
     /// Waits until a condition holds for a run.
     ///
     /// # Errors
-    /// As [`Runtime::ended`].
+    /// See [`Runtime::ended`].
     pub async fn until(&self, run: &str, mut holds: impl FnMut(&Snapshot) -> bool) -> Result<View, RuntimeError> {
         let mut events = self.subscribe(Some(run));
         loop {

@@ -19,7 +19,7 @@ const PAGE: usize = 256;
 pub(super) struct Lookups {
     /// Record 0, for a start of a run that exists.
     pub(super) first: Option<Record>,
-    /// Records by the id of the event; only those that exist.
+    /// Records by event id. Ids without a record have no entry.
     pub(super) by_id: FxHashMap<String, Record>,
 }
 
@@ -30,7 +30,7 @@ impl Inner {
         self.with_store(move |inner| inner.load_now(&run)).await?
     }
 
-    /// As [`Inner::load`], on a thread that may wait for the store.
+    /// Like [`Inner::load`], but on a thread that may wait for the store.
     pub(crate) fn load_now(&self, run: &str) -> Result<Box<RunState>, RuntimeError> {
         let info = self.store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
         let charter = self.charter_now(info.charter)?;

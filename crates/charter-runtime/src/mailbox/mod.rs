@@ -26,7 +26,7 @@ impl Inner {
         self.send_as(send, false).await
     }
 
-    /// Sends an event; `host_id` says that the host made its id.
+    /// Sends an event; `host_id` means that the host generated its id.
     pub(crate) async fn send_as(self: &Arc<Self>, send: SendEvent, host_id: bool) -> Result<Receipt, RuntimeError> {
         self.open_for(&send.by)?;
         let SendEvent { run, to, r#type, data, by, id, expected_seq } = send;
