@@ -81,7 +81,8 @@ fn peer_serde_json_value(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The same, plus the crate `jsonschema` with the schema of each packet, compiled once.
+/// Like `peer_serde_json_value`, plus the crate `jsonschema` with the schema of each packet,
+/// compiled once.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn peer_value_and_jsonschema(bencher: Bencher<'_, '_>) {
     let machine = omen();

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value as Json};
 
-/// Why a text is not JSON.
+/// Why a line is not JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {message}")]
 pub(crate) struct JsonError {
@@ -25,7 +25,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Json, JsonError> {
     value.map_err(|error| JsonError { column: error.column(), message: message(&error) })
 }
 
-/// What the parser says, without the position: the line is always 1 here.
+/// The parser's message without the position: the line is always 1 here.
 pub(crate) fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()

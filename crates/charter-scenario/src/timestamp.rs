@@ -55,7 +55,7 @@ pub fn text(Timestamp(ms): Timestamp) -> String {
     ExprTimestamp::from_millis(ms).to_string()
 }
 
-/// The first 60 characters of a text, for messages.
+/// The first 60 characters of a string, for messages.
 #[must_use]
 pub fn abbreviate(text: &str) -> String {
     const MAX_CHARS: usize = 60;

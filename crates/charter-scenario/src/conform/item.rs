@@ -33,7 +33,7 @@ pub enum StreamError {
     NoMapping {
         /// Id of the charter.
         charter: String,
-        /// What is missing, and the key that would say it.
+        /// What is missing, and the key that would provide it.
         what: &'static str,
     },
     /// A clock that is neither declared nor a path in the item.

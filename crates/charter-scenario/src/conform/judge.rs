@@ -101,7 +101,7 @@ impl<'m> Judge<'m> {
         })
     }
 
-    /// The same without the fast path: for tests that compare the two.
+    /// Like [`Judge::new`], but without the fast path: for tests that compare the two.
     #[doc(hidden)]
     #[must_use]
     pub fn without_fast_path(mut self) -> Judge<'m> {

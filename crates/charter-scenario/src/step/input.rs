@@ -109,7 +109,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// The key that says what kind of line it is.
+    /// The key that determines the kind of the line.
     fn kind(&self) -> Result<&'static str, InputError> {
         let kinds = [
             ("type", self.event_type.is_some()),

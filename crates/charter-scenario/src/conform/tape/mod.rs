@@ -1,9 +1,9 @@
-//! A line of JSON as a flat list of its values, parsed in one pass without copying: the fast path
-//! of `conform`.
+//! The fast path of `conform`: parses a line of JSON into a tape, a flat list of its values, in one
+//! pass and without copying.
 //!
-//! It parses what nearly all lines consist of and gives up on the rest (escapes in keys, duplicate
-//! keys, numbers that need care, deep nesting, anything that is not JSON). The full parser takes
-//! over then, so this one affects speed only.
+//! It handles nearly all lines. Lines with escaped keys, duplicate keys, exponents or more than 15
+//! digits in a number, deep nesting or invalid JSON go to the full parser, so the tape affects
+//! speed, never results.
 
 mod cursor;
 mod parser;
