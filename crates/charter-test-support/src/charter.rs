@@ -10,10 +10,10 @@ fn with_header(text: &str) -> Cow<'_, str> {
     if text.contains("charter:") { text.into() } else { format!("charter: 1\nid: test\n{text}").into() }
 }
 
-/// Reads a charter. A text without `charter:` gets the header `charter: 1`, `id: test`.
+/// Reads a charter. Source text without `charter:` gets the header `charter: 1`, `id: test`.
 ///
 /// # Panics
-/// The text is not a valid charter.
+/// The source is not a valid charter.
 #[must_use]
 pub fn document(text: &str) -> Document {
     read(&with_header(text), "test.yaml", &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"))
@@ -22,7 +22,7 @@ pub fn document(text: &str) -> Document {
 /// Like [`document`], for the definition only.
 ///
 /// # Panics
-/// The text is not a valid charter.
+/// The source is not a valid charter.
 #[must_use]
 pub fn definition(text: &str) -> Definition {
     document(text).definition
@@ -31,7 +31,7 @@ pub fn definition(text: &str) -> Definition {
 /// Like [`definition`], with the diagnostics of an invalid text.
 ///
 /// # Errors
-/// The text is not a valid charter.
+/// The source is not a valid charter.
 pub fn try_definition(text: &str) -> Result<Definition, Diagnostics> {
     read(&with_header(text), "test.yaml", &ReadOptions::default()).map(|document| document.definition)
 }
