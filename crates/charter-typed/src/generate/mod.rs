@@ -57,7 +57,7 @@ pub fn from_file(path: impl AsRef<Path>) -> Result<String, Error> {
     from_source(&source, &name)
 }
 
-/// The same for a charter's text; `name` is used in messages.
+/// Like [`from_file`], but for the text of a charter; `name` is used in messages.
 ///
 /// # Errors
 /// The charter is invalid, or two names map to the same Rust name.
@@ -67,7 +67,7 @@ pub fn from_source(source: &str, name: &str) -> Result<String, Error> {
     from_definition(&document.definition)
 }
 
-/// The same for a charter in its core form.
+/// Like [`from_file`], but for a charter in its core form.
 ///
 /// # Errors
 /// Two names map to the same Rust name.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::names::{camel, snake};
 
-/// Any JSON, where the schema says no more.
+/// Any JSON, where the schema does not restrict it further.
 const ANY: &str = "::serde_json::Value";
 
 /// Nesting depth of schemas that are followed; anything deeper becomes any JSON.
