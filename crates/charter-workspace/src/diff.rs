@@ -144,7 +144,7 @@ impl FileDiff {
     }
 }
 
-/// Escapes control characters (except tabs) and direction marks, so that no text is hidden.
+/// Escapes control characters (except tabs) and direction marks, so that they cannot hide text.
 #[must_use]
 pub fn visible(text: &str) -> String {
     if !text.chars().any(|c| c != '\t' && misleading(c)) {

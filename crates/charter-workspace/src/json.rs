@@ -45,7 +45,7 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
 /// be detected.
 ///
 /// # Errors
-/// As [`read()`].
+/// See [`read()`].
 pub fn of_value(value: &serde_json::Value) -> Result<Changeset, ChangesetError> {
     of_form(Form::deserialize(value).map_err(|e| unreadable(&e))?)
 }

@@ -95,7 +95,7 @@ impl RelPath {
     }
 }
 
-/// Characters that disguise a text: control characters, zero-width characters and marks of
+/// Whether a character can disguise text: control characters, zero-width characters and marks of
 /// Unicode's bidirectional algorithm.
 pub(crate) fn misleading(c: char) -> bool {
     c.is_control()

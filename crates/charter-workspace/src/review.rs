@@ -14,8 +14,8 @@ use crate::store::Store;
 use crate::workspace::MAX_FILE_BYTES;
 
 /// The diff of each file of a changeset (given as its [manifest](Changeset::manifest), with
-/// contents in the store) against the current folder. A file that cannot be compared, or is not
-/// what the change expects, has a note that says so.
+/// contents in the store) against the current folder. A file that cannot be compared, or that
+/// differs from what the change expects, has a note.
 ///
 /// # Errors
 /// The manifest is invalid, or a content is not in the store.

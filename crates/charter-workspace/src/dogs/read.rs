@@ -73,7 +73,7 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     })
 }
 
-/// The lines of a text without their line feeds, counted from 1.
+/// The lines of a file without their line feeds, counted from 1.
 struct Lines<'t> {
     rest: &'t str,
     number: usize,
