@@ -114,7 +114,8 @@ impl Crate {
         }
     }
 
-    /// True also if there is no way to know: then cargo will tell.
+    /// Whether the target is installed. Also true if that cannot be determined; cargo then reports
+    /// the error.
     fn has_target(&self) -> bool {
         let mut rustc = self.command("rustc");
         match rustc.args(["--print", "target-libdir", "--target", TARGET]).output() {
@@ -123,8 +124,8 @@ impl Crate {
         }
     }
 
-    /// A command in the workspace without what an outer cargo, or the person who started it, has
-    /// set for another build.
+    /// Builds a command that runs in the workspace, without the environment variables that an outer
+    /// cargo or its user set for another build.
     fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.workspace);
@@ -137,8 +138,8 @@ impl Crate {
     }
 }
 
-/// Whether a variable belongs to another build: flags, folders and profiles of it. What says where
-/// crates come from, and how to reach them, stays.
+/// Whether a variable configures another build (flags, directories, profiles). Variables for
+/// registries, sources and the network are kept.
 fn disturbs(name: &str) -> bool {
     const STAY: [&str; 7] = [
         "CARGO_HOME",
