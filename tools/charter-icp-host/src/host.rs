@@ -44,14 +44,14 @@ pub trait Host {
     /// Installs a module again; heap and stable memory are lost.
     ///
     /// # Errors
-    /// As [`Host::install`]; nothing has changed then.
+    /// See [`Host::install`]; nothing has changed then.
     fn reinstall(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
     /// Replaces the module; stable memory stays, the heap is lost. Runs `canister_pre_upgrade` of
     /// the old and `canister_post_upgrade` of the new module, as one transaction.
     ///
     /// # Errors
-    /// As [`Host::install`]; nothing has changed then.
+    /// See [`Host::install`]; nothing has changed then.
     fn upgrade(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
     /// Executes a query; its changes are dropped.

@@ -16,7 +16,7 @@ use crate::run::{Input, Trap};
 /// Instructions of a function besides the bytes it copies; close to a replica's, not exactly the
 /// same.
 const SMALL: u64 = 20;
-/// The same for functions that do more than copy.
+/// Like [`SMALL`], for functions that do more than copy.
 const LARGE: u64 = 500;
 /// Upper limit of replies and arguments of calls between canisters, in bytes.
 const LARGEST_MESSAGE: usize = 2 * 1024 * 1024;

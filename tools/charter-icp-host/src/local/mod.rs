@@ -141,7 +141,7 @@ impl LocalHost {
         self.canisters.get(&canister).map_or(0, |canister| canister.stable.size())
     }
 
-    /// A part of its stable memory; none if it is smaller.
+    /// A part of its stable memory; `None` if it is smaller.
     pub fn stable(&self, canister: Principal, offset: u64, size: usize) -> Option<Vec<u8>> {
         self.canisters.get(&canister)?.stable.bytes(offset, size)
     }

@@ -36,7 +36,7 @@ proptest! {
             host.settle();
         }
         let _ = candid_of(&damaged);
-        // The host still works for others.
+        // Other canisters are not affected.
         let other = host.create(&[ana()]).unwrap();
         host.install(other, ana(), &whole, b"").unwrap();
         prop_assert_eq!(state(&mut host, other), [2, 2, 2]);

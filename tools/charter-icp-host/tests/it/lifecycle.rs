@@ -4,7 +4,7 @@ use crate::common::{ana, ben, installed, module, number, numbers, on_each, refus
 use charter_icp_host::{Entry, Host, InjectedFault, LocalHost, Principal, Status};
 
 /// A canister whose hooks count in stable memory at 8 (init), 12 (pre), 16 (post) and trap if the
-/// argument or `armed` says so.
+/// argument or `armed` requests it.
 fn hooks(version: u32) -> Vec<u8> {
     module(&format!(
         r#"
