@@ -82,7 +82,7 @@ fn regions() {
     // 3 * 3 * 2 and the end; A, B and STOP everywhere, C in half of them.
     assert_eq!(counts(REGIONS), (19, 18 * 3 + 9));
     assert_eq!(stateright_count(Regions), 19);
-    // The same through the kernel: a property disables the table-driven exploration.
+    // The same exploration through the kernel: a property disables the table-driven one.
     let slow = format!("{REGIONS}properties: [{{id: p, always: 'true'}}]\n");
     assert_eq!(counts(&slow), (19, 18 * 3 + 9));
 }
