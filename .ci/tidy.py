@@ -95,7 +95,7 @@ def markdown(name, path, lines):
 
 
 def main():
-    names = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).splitlines()
+    names = subprocess.check_output(["git", "ls-files", "--cached", "--others", "--exclude-standard"], cwd=ROOT, text=True).splitlines()
     for name in names:
         path = ROOT / name
         if not path.is_file() or SKIP.search(name):
@@ -110,7 +110,7 @@ def main():
             if name in QUOTES:
                 break
             forbidden(name, number, line, [r"(?<![\w.])/work/"], "a path of the machine it was written on")
-            forbidden(name, number, line, [r"\bTODO\b|\bFIXME\b|\bXXX\b"], "a reminder instead of work")
+            forbidden(name, number, line, [r"\bTODO\b|\bFIXME\b|\bXXX\b"], "a reminder instead of work (do it, or write down what is missing; to quote the word, use lower case)")
             forbidden(name, number, line, PHRASES, "phrase (see STYLE.md)", re.IGNORECASE)
             forbidden(name, number, line, [SPELLINGS], "American spelling, please", re.IGNORECASE)
             for found in re.findall(r"(?<![\w/.-])docs/[\w/-]+\.md\b", line):

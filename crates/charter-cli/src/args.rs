@@ -194,4 +194,13 @@ mod tests {
     fn the_arguments_of_the_commands_are_consistent() {
         Cli::command().debug_assert();
     }
+
+    #[test]
+    fn every_command_is_in_the_docs() {
+        let page = include_str!("../../../docs/cli.md");
+        for command in Cli::command().get_subcommands().map(clap::Command::get_name) {
+            let named = page.contains(&format!("`{command}")) || page.contains(&format!("charter {command}"));
+            assert!(named, "docs/cli.md does not mention `charter {command}`");
+        }
+    }
 }

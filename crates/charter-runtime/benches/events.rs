@@ -1,8 +1,8 @@
 //! Durable events through the embedded host, with the ids that senders give them and without, each
 //! beside the other in the same round; journals in files.
 //!
-//! `cargo bench -p charter-runtime` takes about a minute; `-- quick` measures less. The files are in
-//! the system's temporary folder; set `TMPDIR` to measure another disk.
+//! `cargo bench -p charter-runtime` takes about a minute; `-- quick` measures less. The files are
+//! in the system's temporary folder; set `TMPDIR` to measure another disk.
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 use std::sync::Arc;

@@ -125,9 +125,9 @@ impl<'c> Writing<'c> {
 
     /// The record of a run that has an id given by a sender.
     fn record_with(&mut self, run: &str, id: &str) -> Result<Option<u64>, Unwritten> {
-        // The last condition selects the partial index.
+        // Without `INDEXED BY`, SQLite reads all records of the run.
         let select = self.prepared.get(
-            "SELECT seq FROM records WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1",
+            "SELECT seq FROM records INDEXED BY records_id WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1",
         )?;
         let seq: Option<i64> = select.query_row([run, id], |row| row.get(0)).optional()?;
         Ok(seq.map(|seq| u64::try_from(seq).unwrap_or_default()))
