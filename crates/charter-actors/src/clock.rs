@@ -16,7 +16,7 @@ pub trait Clock: Send + Sync + 'static {
     /// The time now.
     fn now(&self) -> Timestamp;
 
-    /// Waits until a time; the caller does nothing else meanwhile.
+    /// Waits until a time, while the caller does nothing else.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 
     /// Waits until a time while the caller also does other work, which may end first.
@@ -24,8 +24,8 @@ pub trait Clock: Send + Sync + 'static {
         self.sleep_until(at)
     }
 
-    /// Marks an activity that lasts until the guard is dropped. A virtual clock stands still during
-    /// activities.
+    /// Marks an activity that lasts until the guard is dropped. A virtual clock does not advance
+    /// during activities.
     fn work(&self) -> ActivityGuard {
         ActivityGuard::default()
     }
@@ -59,7 +59,7 @@ impl Drop for ActivityGuard {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
-/// Longest single sleep: a change of the system's clock is noticed within this time.
+/// Upper limit of a single sleep: a change of the system clock is noticed within this time.
 const MAX_SLEEP: Duration = Duration::from_secs(20);
 
 impl Clock for SystemClock {

@@ -9,7 +9,7 @@ use crate::error::FolderError;
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The most files of a listing.
+/// Upper limit of the files in a listing.
 const MAX_FILES: usize = 1000;
 
 /// The files beside a charter. The host decides where they are; a charter can only name files
@@ -39,7 +39,7 @@ impl Folder {
     /// Reads a text file.
     ///
     /// # Errors
-    /// There is no such file, it lies outside, is too large, or is not UTF-8.
+    /// There is no such file, or it is outside the folder, too large, or not UTF-8.
     pub fn read(&self, name: &str) -> Result<String, FolderError> {
         let path = inside(name)?;
         match self {
@@ -60,7 +60,7 @@ impl Folder {
     /// subfolder that does not exist is empty.
     ///
     /// # Errors
-    /// It lies outside, cannot be read, or has more than 1,000 files.
+    /// It is outside the folder, cannot be read, or has more than 1,000 files.
     pub fn list(&self, name: &str) -> Result<Vec<String>, FolderError> {
         let path = inside(name)?;
         let mut names: Vec<String> = match self {
@@ -84,7 +84,7 @@ impl Folder {
     /// The path of a file or subfolder in the file system.
     ///
     /// # Errors
-    /// It lies outside, or the folder is not in the file system.
+    /// It is outside the folder, or the folder is not in the file system.
     pub fn path(&self, name: &str) -> Result<PathBuf, FolderError> {
         let path = inside(name)?;
         Ok(self.dir().ok_or(FolderError::NotInFileSystem)?.join(path))

@@ -29,7 +29,7 @@ pub trait CallHost: Send + Sync + 'static {
     /// Reports the records that a run gets from now on.
     fn updates(&self, run: &str) -> Box<dyn RunUpdates>;
 
-    /// A run as it is now.
+    /// The current state of a run.
     ///
     /// # Errors
     /// There is no such run, or it cannot be restored from its records.

@@ -30,8 +30,8 @@ pub use virtual_clock::VirtualClock;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A poisoned lock is taken all the same: what these locks guard is consistent between any two
-/// statements.
+/// Locks even if the lock is poisoned: the data that these locks guard is consistent between any
+/// two statements.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! A clock for tests: it stands still during activities, and hours pass instantly between them.
+//! A clock for tests: it does not advance during activities, and hours pass instantly between them.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -193,7 +193,7 @@ impl Clock for VirtualClock {
 /// dropped. So the clock does not advance before they have run.
 struct Sleep {
     clock: Arc<Inner>,
-    /// None: its time had passed when it began.
+    /// `None` if its time had already passed when it began.
     id: Option<(Timestamp, u64)>,
     idles: bool,
 }

@@ -175,7 +175,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     let text = call.input.to_string();
     let write = async move {
         if let Some(mut input) = input {
-            // A command need not read its input.
+            // A command does not have to read its input.
             let _ = input.write_all(text.as_bytes()).await;
             let _ = input.write_all(b"\n").await;
         }

@@ -139,7 +139,7 @@ async fn send(call: &Call, event: &ScriptedEvent, context: &ScriptContext<'_>, n
     let mut updates = call.updates();
     let mut tries = 0u32;
     loop {
-        // The same key would return the same refusal, so each try is an event of its own.
+        // The same key would return the same refusal, so each try is a separate event.
         let key = if tries == 0 { format!("event/{number}") } else { format!("event/{number}/{tries}") };
         let delivery = call.send(&key, to.clone(), &event.r#type, data.clone()).await?;
         let Some(refusal) = &delivery.refusal else {

@@ -87,7 +87,7 @@ const KEYS: [&str; 9] =
 const MAX_OUTPUT_IN_FAULT: usize = 4 << 10;
 
 impl Workspaces {
-    /// Keeps its store in a folder, which must lie outside every workspace.
+    /// Keeps its store in a folder, which must be outside every workspace.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Workspaces {
         Workspaces { folder: folder.into(), env: super::default_env(), holds: Arc::default() }
@@ -103,8 +103,8 @@ impl Workspaces {
         }
     }
 
-    /// What a changeset (an answer of `propose`) would change in the workspace of a run as it is
-    /// now, for the approver to read.
+    /// What a changeset (an answer of `propose`) would change in the current workspace of a run,
+    /// for the approver to read.
     ///
     /// # Errors
     /// It is not a changeset, or its contents are not in the store.

@@ -103,7 +103,7 @@ impl Workspaces {
                 Err(refused) if tries >= MAX_REPAIRS => {
                     return Err(Fault::new("changeset", refused.to_string()).retryable());
                 }
-                // The next question holds the reason.
+                // The next question contains the reason.
                 Err(refused) => set(&mut input, "refused", refused.to_string().into()),
             }
             tries = tries.saturating_add(1);
