@@ -67,7 +67,7 @@ impl<M: Memory + Clone> Automaton<M> {
         }
     }
 
-    /// Opens an automaton from stable memory, exactly as it was. Call [`Automaton::recover`] next.
+    /// Restores an automaton from stable memory. Call [`Automaton::recover`] next.
     ///
     /// # Errors
     /// Stable memory is damaged.
@@ -119,8 +119,8 @@ impl<M: Memory + Clone> Automaton<M> {
     }
 
     /// Processes an input, after the timers that are due. Each record is written together with the
-    /// state after it. Returns the records, the input's last (none for [`Input::Due`] if no timer
-    /// is due).
+    /// state after it. Returns the records; the last one is the input's. Empty for [`Input::Due`]
+    /// if no timer is due.
     ///
     /// # Errors
     /// [`CanisterError::Denied`]: the input has no record. Otherwise stable memory cannot be

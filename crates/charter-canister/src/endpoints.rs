@@ -1,5 +1,5 @@
-//! The methods of the canister. Controllers may change things, everybody may read; a caller without
-//! the right is rejected before any work.
+//! The methods of the canister. Controllers may change its state, everyone may read it; a caller
+//! without the right is rejected before any work.
 //!
 //! Each method checks the caller and the size of the input, then calls [`crate::host`] or
 //! [`crate::view`].

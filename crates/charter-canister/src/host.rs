@@ -1,5 +1,5 @@
-//! The canister as a host: keeps the automaton between messages, wakes it on time, and answers
-//! invocations in messages of their own.
+//! The canister as a host: keeps the automaton between messages, wakes it on time, and answers each
+//! invocation in a separate message.
 //!
 //! A turn is a chain of messages. Each step is in stable memory before its message ends. An
 //! invocation is answered in another message (a call of the canister to itself), so a trap there
@@ -190,7 +190,7 @@ pub(crate) async fn drive() {
     settle();
 }
 
-/// Answers an invocation in a message of its own. None if the run no longer waits for it.
+/// Answers an invocation in a separate message. `None` if the run no longer waits for it.
 async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Json>> {
     let call = Call::unbounded_wait(canister_self(), "work").with_args(&(request.effect.seq, request.effect.index));
     let broke = |what: &str, why: String| {

@@ -353,7 +353,7 @@ pub(crate) fn duration(began: &str, ended: &str) -> u64 {
     between.and_then(|ms| u64::try_from(ms).ok()).unwrap_or_default()
 }
 
-/// A value as SQLite's `->>` gives it.
+/// Converts a value as SQLite's `->>` does.
 fn value(json: &Json) -> Value {
     match json {
         Json::Null => Value::Null,

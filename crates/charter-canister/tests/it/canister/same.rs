@@ -1,4 +1,4 @@
-//! The same stream of events gives the same chain in the canister and on the embedded host.
+//! The same stream of events produces the same chain in the canister and on the embedded host.
 
 use std::sync::Arc;
 
