@@ -1,4 +1,4 @@
-//! The predecessor tree: how each explored state was reached first, which gives a shortest trace.
+//! The predecessor tree: how each explored state was first reached, which yields a shortest trace.
 
 use std::sync::Arc;
 

@@ -29,7 +29,7 @@ pub(crate) struct Model<'d> {
 pub(crate) struct Raised<'d> {
     /// Their names.
     pub(crate) names: BTreeSet<&'d str>,
-    /// Whether a name is computed, so that it could be any.
+    /// Whether a name is computed, so that any name is possible.
     pub(crate) any: bool,
 }
 
@@ -207,7 +207,7 @@ fn collect<'d>(
     put(&state.always, format!("{at}/always"), Trigger::Always);
 }
 
-// Numbers of states and transitions come from the kernel's outline of this very chart.
+// Numbers of states and transitions come from the kernel's outline of the same chart.
 #[allow(clippy::indexing_slicing)]
 impl<'d> Chart<'d> {
     pub(crate) fn state(&self, number: u32) -> &State<'d> {

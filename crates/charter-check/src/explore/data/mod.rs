@@ -100,7 +100,7 @@ pub(crate) fn get<'j>(value: &'j Json, path: &[String]) -> Option<&'j Json> {
     path.iter().try_fold(value, |v, key| v.get(key))
 }
 
-/// Sets or removes the value at a path, creating objects on the way.
+/// Sets or removes the value at a path, creating missing objects.
 pub(crate) fn set(value: &mut Json, path: &[String], to: Option<Json>) {
     let Some((last, before)) = path.split_last() else {
         *value = to.unwrap_or(Json::Null);
