@@ -1,5 +1,5 @@
-//! The streams of a command. The commands do not look at the terminal: the caller decides about
-//! colors.
+//! The streams of a command. The commands do not look at the terminal: the caller chooses whether
+//! to use colors.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ pub enum Exit {
     Yes,
     /// The command worked, and its answer is no: refused, findings, not verified, not conforming.
     No,
-    /// The command could not work: usage, file, input or output.
+    /// The command could not run: usage, file, input or output.
     CouldNot,
 }
 

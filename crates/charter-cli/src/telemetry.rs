@@ -121,7 +121,7 @@ struct UreqClient(ureq::Agent);
 #[async_trait::async_trait]
 impl HttpClient for UreqClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        // Blocking is fine: the exporter has a thread of its own.
+        // Blocking is fine: the exporter has its own thread.
         let (parts, body) = request.into_parts();
         let request = ureq::http::Request::from_parts(parts, body.to_vec());
         let mut reply = self.0.run(request)?;

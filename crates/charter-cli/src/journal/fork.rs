@@ -1,4 +1,4 @@
-//! `charter fork RUN --at SEQ`: creates a run that shares the records of another one.
+//! `charter fork RUN --at SEQ`: creates a run that starts with the records of another.
 
 use charter_journal::Store;
 use serde_json::json;

@@ -1,11 +1,11 @@
-//! `charter replay RUN --to SEQ`: a run as it was after a record, replayed from the records.
+//! `charter replay RUN --to SEQ`: the state of a run after a record, replayed from the records.
 
 use super::{Db, at, find, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use charter_journal::Store as _;
 
-/// Shows a run as it was after a record.
+/// Shows the state of a run after a record.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id

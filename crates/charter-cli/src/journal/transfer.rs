@@ -1,4 +1,4 @@
-//! `charter export RUN` and `charter import FILE`: a run in a file of its own.
+//! `charter export RUN` and `charter import FILE`: a single run as a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

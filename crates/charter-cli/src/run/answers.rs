@@ -17,7 +17,7 @@ enum Answers {
     Mock,
     /// A script.
     Script,
-    /// Actors that models do not stand for.
+    /// Actors that no model replaces.
     Other,
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum ApprovalPreview {
         folder: Option<String>,
         value: Json,
         changes: Vec<Change>,
-        /// Why there are no diffs, if so.
+        /// Why there are no diffs; `None` if there are.
         diff_error: Option<String>,
     },
 }

@@ -13,8 +13,8 @@ use crate::io::{Failure, Io, Paint};
 use crate::journal::text::{clean, count, short, when};
 use crate::page;
 
-/// Asks for a choice; `None` leaves the run as it is. `seen` contains the digests of what was shown
-/// in full before, which is not repeated.
+/// Asks for a choice; with `None` the run does not change. `seen` contains the digests of what was
+/// shown in full before, which is not repeated.
 pub(crate) fn ask(
     choices: &[Choice],
     view: &View,
@@ -254,7 +254,7 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
     }
 }
 
-/// Asks which of the changes are accepted: a selection has a digest of its own.
+/// Asks which of the changes are accepted: each selection has its own digest.
 fn ask_selection(preview: &ApprovalPreview, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
     loop {
         let Some(line) = question("  which changes? numbers or paths, or Enter for all: ", io)? else {

@@ -10,7 +10,7 @@ use charter_cli::codes::PAGES;
 use charter_scenario::runner;
 use serde_json::Value as Json;
 
-/// Findings that only the exploration gives.
+/// Findings that only the exploration reports.
 const EXPLORED: &[&str] = &[
     "cannot-start",
     "deadlock",

@@ -86,7 +86,7 @@ fn a_journal_without_its_option_gets_a_tip() {
             &format!("pass a journal file with `--db`: `charter runs --db {db}` lists its runs"),
         );
     }
-    // No tip for commands that take no journal, and none if `--db` is given.
+    // No tip for commands that take no journal, or if `--db` is given.
     for args in [&["check", "a", "some.db"][..], &["runs", "some.db", "--db", &db], &["runs", "what"]] {
         let ran = charter(args);
         assert!(!ran.err.contains("tip"), "{args:?}: {}", ran.err);
