@@ -259,7 +259,7 @@ impl Ast {
 }
 
 impl PartialEq for Ast {
-    /// Equal if they mean the same, however they are written.
+    /// Equal if the trees are equal, regardless of how they are written.
     fn eq(&self, other: &Ast) -> bool {
         self.root == other.root
     }

@@ -46,7 +46,7 @@ pub use value::{
     Bytes, DELAY_PATTERN, Duration, ExprTimestamp, Key, List, Map, Object, Str, TypeName, Value, parse_delay,
 };
 
-/// The longest expression, in bytes of its text.
+/// Upper limit of the length of an expression, in bytes of its text.
 pub const MAX_SOURCE_LENGTH: usize = 4096;
 /// How deep parentheses, brackets, braces and arguments may nest. Chains of operators do not nest.
 pub const MAX_DEPTH: usize = 64;

@@ -58,7 +58,7 @@ impl Ast {
 
     /// The tree with renamed roots: `rename` returns, for a root's name, the fields to read it
     /// from, e.g. `["context", "x"]` for `x`, or `None` to keep it. The result's text and positions
-    /// are those of its own [`Ast::unparse`].
+    /// are those of its [`Ast::unparse`].
     ///
     /// Errors: the result is too long or nested too deeply.
     pub fn rename_roots(&self, rename: impl FnMut(&str) -> Option<Vec<String>>) -> Result<Ast, ParseError> {
@@ -79,7 +79,8 @@ impl Ast {
     }
 }
 
-/// Visits all nodes with the variables in scope. A name with links is visited once, as the chain.
+/// Visits all nodes with the variables in scope. A name followed by links is visited once, as a
+/// whole.
 fn visit<'n>(node: &'n Node, locals: &mut Vec<Arc<str>>, each: &mut dyn FnMut(&'n Node, &[Arc<str>])) {
     each(node, locals);
     let skip_base = match &node.kind {

@@ -6,7 +6,7 @@ use crate::functions::quote;
 use crate::parse::is_identifier;
 
 impl Ast {
-    /// The expression as text, in one canonical way. Parsing it gives an equal tree.
+    /// Renders the expression in its canonical form. Parsing the result yields an equal tree.
     pub fn unparse(&self) -> String {
         node(self.root())
     }

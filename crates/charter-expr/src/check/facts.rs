@@ -42,7 +42,7 @@ impl Facts {
         self.not_null.contains(path)
     }
 
-    /// What holds where a condition was true (`outcome`), or false.
+    /// The facts that hold after a condition was true or false (`outcome`).
     pub fn of(condition: &Ast, outcome: bool) -> Facts {
         let env = Env::new();
         Checker::new(condition, &env).facts_if(condition.root(), outcome)

@@ -20,7 +20,7 @@ enum Found {
 }
 
 impl Checker<'_> {
-    /// `has(x.y)`: the field may be missing, what holds it may not.
+    /// `has(x.y)`: the field `y` may be missing, but `x` must exist.
     pub(super) fn has(&mut self, of: &Node) -> Type {
         let Kind::Postfix { base, links } = &of.kind else {
             return Type::Bool;

@@ -53,8 +53,8 @@ pub struct Finding {
     pub help: Option<String>,
 }
 
-/// Checks an expression against what its names mean; gives its type and the findings in order of
-/// the text.
+/// Checks an expression against what its names mean; returns its type and the findings in source
+/// order.
 ///
 /// ```
 /// use charter_expr::{Env, Field, Severity, Type, check, parse};
@@ -111,7 +111,7 @@ impl<'e> Checker<'e> {
     }
 }
 
-/// The most alternatives of one type that are looked at; a type with more is [`Type::Dyn`].
+/// Upper limit of the alternatives of one type; a type with more is [`Type::Dyn`].
 const MAX_ALTERNATIVES: usize = 12;
 
 /// The simple types a value of a type can have.
@@ -138,10 +138,10 @@ fn join(types: Vec<Type>) -> Type {
     Type::union(types.into_iter().chain(number.then_some(Type::Number)))
 }
 
-/// The largest type the checker makes; a larger one is [`Type::Dyn`].
+/// Upper limit of the size of a type; a larger one is [`Type::Dyn`].
 const MAX_TYPE_SIZE: usize = 2000;
 
-/// A type that is made of others, unless it gets too large: `[a, [a]]` doubles with every level.
+/// Returns the type, or [`Type::Dyn`] if it is too large: `[a, [a]]` doubles with every level.
 fn bounded(ty: Type) -> Type {
     fn measure(ty: &Type, left: &mut usize) {
         *left = left.saturating_sub(1);

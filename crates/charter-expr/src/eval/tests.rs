@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{Env, ErrorKind, EvalError, Fuel, FunctionId, Object, Program, RootId, Scope, Str, Type, Value};
 
-/// A host with one root of JSON, one object of its own, and the function `in`.
+/// A host with one JSON root, one host object, and the function `in`.
 struct Host(serde_json::Value, Actors);
 
 #[derive(Debug)]

@@ -177,7 +177,7 @@ pub(crate) fn find(name: &str, method: bool) -> Option<&'static Entry> {
 }
 
 impl Function {
-    /// The name as it is written.
+    /// The name in source text.
     pub(crate) fn name(self) -> &'static str {
         LIBRARY.iter().find(|e| e.function == self).map_or("", |e| e.name)
     }

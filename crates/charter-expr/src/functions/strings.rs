@@ -105,8 +105,8 @@ fn replace(s: &str, from: &str, to: &str, limit: i64, fuel: &mut Fuel) -> Result
     Ok(Value::string(s.replacen(from, to, limit)))
 }
 
-/// At most `limit` parts, the last one with the rest; a negative limit is none, 0 gives an empty
-/// list.
+/// At most `limit` parts, the last one with the rest; a negative limit means no limit, 0 returns an
+/// empty list.
 fn split(s: &str, at: &str, limit: i64, fuel: &mut Fuel) -> Result<Value<'static>, EvalError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut parts: Vec<Value<'static>> = Vec::new();

@@ -28,7 +28,7 @@ impl<'s> SchemaNode<'s> {
         SchemaNode { document, json, depth: 0 }
     }
 
-    /// The schema as it is written.
+    /// The schema as JSON, references unresolved.
     #[must_use]
     pub fn json(self) -> &'s Value {
         self.json

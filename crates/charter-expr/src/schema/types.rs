@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{MAX_SCHEMA_DEPTH, SchemaNode};
 use crate::types::{Field, Type};
 
-/// Upper limit of the schemas that one type is made of; the rest is [`Type::Dyn`].
+/// Upper limit of the schemas that one type is built from; the rest is [`Type::Dyn`].
 const MAX_SCHEMAS: usize = 20_000;
 
 impl Type {

@@ -181,7 +181,7 @@ proptest! {
         let before = data.clone();
         json::normalize(&mut data);
         prop_assert!(json::is_canonical(&data));
-        // Reading the data unchanged gives the same as reading it in canonical form.
+        // Reading the data unchanged returns the same value as reading it in canonical form.
         prop_assert_eq!(Value::from_json(&before), Value::from_json(&data));
         prop_assert_eq!(typed::encode(&Value::from_json(&before)), typed::encode(&Value::from_json(&data)));
         let through: Json = serde_json::from_str(&data.to_string()).unwrap();
@@ -217,7 +217,7 @@ proptest! {
     fn expressions(source in expression(), data in json_value()) {
         let used = everything(&source, &data, 2000);
         prop_assert!(used.is_none_or(|used| used <= 2000));
-        // Evaluating again gives the same result at the same cost.
+        // Evaluating again returns the same result at the same cost.
         prop_assert_eq!(everything(&source, &data, 2000), used);
     }
 
