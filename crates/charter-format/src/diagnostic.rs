@@ -180,8 +180,8 @@ impl Diagnostic {
     }
 
     /// The diagnostic in the style of rustc, with the lines it refers to. `source` is the text and
-    /// `name` the file name. The caller decides about color: this library does not know the
-    /// terminal.
+    /// `name` the file name. The caller decides whether to use color: this library does not know
+    /// the terminal.
     #[must_use]
     pub fn render(&self, source: &str, name: &str, color: bool) -> String {
         let level = match self.severity {

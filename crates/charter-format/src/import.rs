@@ -15,7 +15,7 @@ use crate::source::{Node, Span};
 /// Returns the text of a file that a document names. The library itself reads no files.
 pub type Files<'f> = dyn Fn(&str) -> io::Result<String> + 'f;
 
-/// For documents that stand alone.
+/// For documents that refer to no other files.
 ///
 /// # Errors
 /// Always.
@@ -82,10 +82,10 @@ impl StatechartImporter for NoImporter {
     }
 }
 
-/// Collects the diagnostics of a source text and the place of each part of the definition made of
-/// it.
+/// Collects the diagnostics of a source text and the place of each part of the definition built
+/// from it.
 ///
-/// The builder stands at a part of the definition; [`enter`](Self::enter) and
+/// The builder is positioned at a part of the definition; [`enter`](Self::enter) and
 /// [`leave`](Self::leave) move it, [`mark`](Self::mark) records where that part was written.
 pub struct DocumentBuilder<'s> {
     cx: Context<'s>,

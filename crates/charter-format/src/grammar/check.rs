@@ -70,7 +70,7 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
 }
 
 fn check_entry(entry: &Entry, form: &Form, sink: &mut Sink) {
-    // An absent value has no place of its own: underline the key.
+    // An absent value has no place: underline the key.
     if entry.value.is_null() && !form.takes(&entry.value) {
         let mut problem = wrong_kind(&entry.value, form);
         problem.span = entry.key.span;

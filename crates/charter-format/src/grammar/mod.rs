@@ -70,7 +70,7 @@ pub(crate) struct Object {
     pub(crate) one_of: &'static [&'static str],
     /// Other keys are allowed and passed to the host.
     pub(crate) open: bool,
-    /// Null stands for an empty object (`name:` in YAML).
+    /// Null means an empty object (`name:` in YAML).
     pub(crate) may_be_empty: bool,
 }
 

@@ -98,7 +98,7 @@ fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {
             "timeout" => read.timeout = Some(cx.field("timeout", entry, delay)),
             key => {
                 if key == "as" {
-                    // The host evaluates it, but the roles must be declared.
+                    // The host evaluates this key, but its roles must be declared.
                     cx.roles(&entry.value);
                 }
                 let value = cx.at("config", |cx| cx.field(key, entry, |_, node| node.json()));

@@ -28,8 +28,8 @@ use crate::source::{self, Node, Span, Syntax, Value};
 /// The supported versions of the language.
 const VERSIONS: [i64; 1] = [1];
 
-/// How to read. `ReadOptions::default()` is right for charters that stand alone; a charter with
-/// `statechart: {import, format}` needs `files` and an `importer`.
+/// How to read. `ReadOptions::default()` suffices for charters that refer to no other files; a
+/// charter with `statechart: {import, format}` needs `files` and an `importer`.
 #[derive(Clone, Copy)]
 pub struct ReadOptions<'o> {
     /// How the text is written.
@@ -249,7 +249,7 @@ impl Document {
         diagnostic
     }
 
-    /// The JSON pointers of all parts with a place of their own.
+    /// The JSON pointers of all parts that have their own place.
     pub fn pointers(&self) -> impl Iterator<Item = String> {
         self.places.pointers()
     }

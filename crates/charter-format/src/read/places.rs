@@ -40,7 +40,7 @@ impl Places {
     /// The definition itself.
     pub(crate) const ROOT: Part = Part(u32::MAX);
 
-    /// The part at a key of another one.
+    /// The part at a key of `parent`.
     pub(crate) fn enter(&mut self, parent: Part, key: &str) -> Part {
         // The limits on the source keep these far below 2^32; otherwise the part shares its
         // parent's place.
@@ -83,7 +83,7 @@ impl Places {
         place
     }
 
-    /// The pointers of all parts with a place of their own.
+    /// The pointers of all parts that have their own place.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = String> {
         self.entries.iter().filter(|entry| entry.place.is_some() && self.key(entry) != Places::KEY).map(|entry| {
             let mut keys = vec![self.key(entry)];

@@ -36,7 +36,8 @@ pub struct Parsed {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Parses a source text; `name` decides about [`Syntax::Auto`]. See [`crate::read`] for the limits.
+/// Parses a source text; `name` determines the syntax for [`Syntax::Auto`]. See [`crate::read`] for
+/// the limits.
 ///
 /// # Errors
 /// The first syntax error: nothing after it can be trusted.

@@ -140,7 +140,7 @@ fn a_problem_of_the_kernel_is_shown_in_the_source() {
     "#);
     let missing = document.diagnose(&problem("/root/state/states/idle/on/0/transitions/0/target/0", None));
     assert_eq!((missing.line, missing.column, missing.path.as_str()), (6, 20, "states.idle.on.GO.target"));
-    // A part without a place of its own has that of its nearest ancestor.
+    // A part without a place has that of its nearest ancestor.
     let state = document.diagnose(&problem("/root/state/states/idle/kind/what/ever", None));
     assert_eq!((state.line, state.column, state.path.as_str()), (4, 3, "states.idle"));
     assert_eq!(
