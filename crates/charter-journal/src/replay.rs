@@ -219,7 +219,7 @@ fn apply(
 
 /// Creates a new run with the history of another up to a record: the same events under a new id.
 /// Its record 0 names the origin (`forked_from`). No effect is requested again: effects and timers
-/// that were open at the record are open in the fork, and the host decides about them.
+/// that were open at the record are open in the fork, and the host decides what happens to them.
 ///
 /// # Errors
 /// See [`replay`]. Also if the new run already exists, or if the history differs under the new id

@@ -98,10 +98,9 @@ pub trait Store: Send + Sync {
     /// The store cannot be read, or a stored record is invalid ([`StoreError::Damaged`]).
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// The first record of a run with this id, given by the sender. This tells what to do with
-    /// events that arrive twice ([`StoreError::IdTaken`]): if the record
-    /// [is of the same event](Record::is_of), it is the answer; otherwise the id belongs to another
-    /// event.
+    /// The first record of a run with this id, given by the sender. Used for events that arrive
+    /// twice ([`StoreError::IdTaken`]): if the record [is of the same event](Record::is_of), it is
+    /// the answer; otherwise the id belongs to another event.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -206,7 +205,7 @@ impl StoredCharter {
     /// Prepares a charter for storing.
     #[must_use]
     pub fn new(definition: &Definition, name: &str, source: &str) -> StoredCharter {
-        // Serializing plain data cannot fail; an empty text would match no digest.
+        // Serializing plain data cannot fail; an empty string would match no digest.
         let core = serde_json::to_string(definition).unwrap_or_default();
         StoredCharter { digest: definition.digest(), name: name.into(), core, source: source.into() }
     }
@@ -294,7 +293,7 @@ pub struct OpenEffect {
     pub index: u32,
 }
 
-/// A record as it is stored: its columns, and its text. None of it is trusted.
+/// A stored record: its columns and its text. None of it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<'a> {
     /// Position in the store, across all runs.
@@ -317,7 +316,7 @@ pub struct Row<'a> {
     pub text: &'a [u8],
 }
 
-/// The head of a run as it is stored. None of it is trusted.
+/// The stored head of a run. None of it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunRow<'a> {
     /// The run.

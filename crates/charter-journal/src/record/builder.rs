@@ -268,8 +268,8 @@ fn survives_json(data: &Json) -> bool {
     false
 }
 
-/// The details of a refusal, computed from the recorded form of the event, so that a replay gives
-/// the same ones.
+/// The details of a refusal, computed from the recorded form of the event, so that a replay
+/// computes the same ones.
 fn refusal_details(
     machine: &Machine,
     before: Option<&Snapshot>,

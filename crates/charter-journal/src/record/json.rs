@@ -1,5 +1,5 @@
-//! JSON that Charter wrote: it may nest deeper than the parser allows by default, up to a limit of
-//! its own.
+//! JSON that Charter wrote: it may nest deeper than the parser allows by default, up to a separate
+//! limit.
 
 use serde::Deserialize as _;
 use serde_json::Value as Json;
@@ -14,7 +14,7 @@ const FLAT: usize = 100;
 /// An upper bound of the nesting of a JSON text (exact if it has many brackets), checked before a
 /// recursive parser is used.
 pub(crate) fn depth(text: &str) -> usize {
-    // The number of opening brackets bounds the depth. Counting them vectorizes, and suffices for
+    // The number of opening brackets bounds the depth. Counting them vectorizes and is enough for
     // almost every text.
     let opened = text.bytes().filter(|b| matches!(b, b'[' | b'{')).count();
     if opened <= FLAT {

@@ -88,13 +88,13 @@ impl Record {
         Record { fields: Arc::new(fields), text: text.into() }
     }
 
-    /// The record as it is stored: canonical JSON (RFC 8785), one line.
+    /// The record in its stored form: canonical JSON (RFC 8785), one line.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The envelope: applied to the previous snapshot, it gives the recorded result.
+    /// The envelope: applied to the previous snapshot, it produces the recorded result.
     ///
     /// # Errors
     /// The event data is redacted.

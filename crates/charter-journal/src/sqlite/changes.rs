@@ -8,7 +8,7 @@ use crate::error::StoreError;
 use crate::project::{Change, project};
 use crate::record::Fields;
 
-/// Projects every record of one database into the tables of another one (or the same).
+/// Projects every record of one database into the tables of another (or of the same) database.
 pub(super) fn project_all(from: &Connection, to: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
     let mut to = Prepared::new(to);
     let mut waiting: FxHashSet<String> = FxHashSet::default();

@@ -2,7 +2,7 @@
 //! without code.
 //!
 //! If several charters declare a view of the same name, the highest version wins, regardless of the
-//! order in which they were stored, so that a rebuild gives the same views.
+//! order in which they were stored, so that a rebuild creates the same views.
 
 use std::collections::BTreeMap;
 

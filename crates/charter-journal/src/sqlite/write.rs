@@ -47,7 +47,7 @@ struct Known {
     waiting: bool,
 }
 
-/// A run of a batch, as it is after the batch.
+/// The state of one run of a batch after the batch.
 struct Touched<'b> {
     known: Known,
     /// Its first record, if the run is new.

@@ -99,7 +99,7 @@ pub(super) fn wrong_prev(said: Digest, before: Digest) -> Wrong {
     (Difference::Prev, format!("`prev` is {said}, but the previous record has the hash {before}"))
 }
 
-/// The text is not the one that the chain and the kernel give.
+/// Explains how the text differs from the one that the chain and the kernel produce.
 pub(super) fn why(text: &str, expected: &str) -> Wrong {
     if let Some(wrong) = not_intact(text) {
         return wrong;

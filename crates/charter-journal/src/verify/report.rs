@@ -102,7 +102,7 @@ pub enum Difference {
     Canonical,
     /// The record has another charter, or its charter is missing or damaged.
     Charter,
-    /// The kernel gives another result for this event.
+    /// The kernel computes a different result for this event.
     Replay,
     /// The columns of the row differ from the record.
     Columns,

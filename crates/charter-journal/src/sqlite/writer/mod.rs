@@ -90,7 +90,7 @@ fn write(
                 write(writing, jobs, stopped, commit)
             })
             .collect(),
-        // The transaction may or may not be durable; no sender has been told that it is.
+        // The transaction may or may not be durable; no sender has received a confirmation.
         None => {
             let _ = stopped.set(reason.clone());
             let failed = || Err(StoreError::Failed { doing: "writing the journal", reason: reason.clone() });
