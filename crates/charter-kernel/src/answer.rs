@@ -1,10 +1,10 @@
-//! Checks of an actor's answer, which every host makes before it gives the answer to a run.
+//! Checks of an actor's answer, which every host performs before it sends the answer to a run.
 
 use serde_json::Value as Json;
 
 use crate::schema::{Misfit, Schema};
 
-/// Why an answer cannot be given to a run. Asking the actor again may help.
+/// Why an answer cannot be sent to a run. Calling the actor again may help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadAnswer {

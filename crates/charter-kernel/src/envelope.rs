@@ -48,7 +48,7 @@ impl Envelope {
 }
 
 /// The kinds of events. Only [`Event::External`] can come from a person or a program; the host
-/// makes the others, so that no sender can forge them.
+/// creates the others, so that no sender can forge them.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The run starts (`charter.start`).
@@ -81,7 +81,7 @@ pub enum Event {
         /// `{code, message, ...}`.
         error: Json,
     },
-    /// An attempt of an invoked actor has failed, and the host will make another one. It changes
+    /// An attempt of an invoked actor has failed, and the host will start another. It changes
     /// nothing, but it is recorded.
     Attempt {
         /// Id of the invocation.

@@ -2,7 +2,7 @@
 //! state to another.
 //!
 //! It is an optimization and decides nothing itself: whether a transition is enabled is decided by
-//! [`evaluate`], and for everything that is not trivial it gives `None`, so that the algorithm
+//! [`evaluate`], and for everything that is not trivial it returns `None`, so that the algorithm
 //! runs. The tests of the kernel's laws compare the two.
 
 use std::sync::Arc;
@@ -108,8 +108,8 @@ fn trivial_move(chart: &Chart, t: &Transition, counts: &NontrivialCounts) -> Opt
 impl Machine {
     /// Tries the fast path for an external event; `None`: the algorithm has to run.
     ///
-    /// It gives the move and leaves the step to the caller ([`Machine::moved`]): a step is large,
-    /// and each frame that returns it copies it.
+    /// Returns only the move; the caller builds the step ([`Machine::moved`]): a step is large, and
+    /// each frame that returns it copies it.
     pub(crate) fn fast_path(
         &self,
         snapshot: &Snapshot,

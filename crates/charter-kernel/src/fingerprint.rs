@@ -1,4 +1,4 @@
-//! The fingerprint of a snapshot: the bytes of everything that decides about the future of the run,
+//! The fingerprint of a snapshot: the bytes of everything that determines the future of the run,
 //! for exploration.
 //!
 //! Names and dates are left out: sequence numbers, ids of effects, generations, absolute times

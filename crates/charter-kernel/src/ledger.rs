@@ -83,7 +83,7 @@ impl EntryStatus {
 }
 
 impl Snapshot {
-    /// The snapshot as expressions read it at a time: permits that expire by then have expired.
+    /// The snapshot as expressions read it at `at`: permits that expire by `at` have expired.
     pub(crate) fn with_expired_permits(&self, at: Timestamp) -> Snapshot {
         let mut snapshot = self.clone();
         if let Some(ledger) = &mut snapshot.ledger {

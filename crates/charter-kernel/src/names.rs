@@ -49,7 +49,7 @@ impl Machine {
 }
 
 impl Event {
-    /// The event type as a record holds it.
+    /// The event type as a record stores it.
     #[must_use]
     pub fn type_name<'a>(&'a self, snapshot: Option<&'a Snapshot>) -> Cow<'a, str> {
         match self {

@@ -54,8 +54,8 @@ pub struct TransitionOutline<'m> {
     pub source: u32,
     /// Empty: targetless.
     pub targets: &'m [u32],
-    /// It exits the active descendants of this state. None: it exits nothing (targetless), or the
-    /// domain depends on a history state.
+    /// It exits the active descendants of this state. `None` if it exits nothing (targetless) or
+    /// the domain depends on a history state.
     pub domain: Option<u32>,
 }
 

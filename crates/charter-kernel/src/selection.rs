@@ -299,7 +299,7 @@ impl StepTransaction<'_> {
         result
     }
 
-    /// The refusal that a transition with `refuse` asks for, with the values that its rule names.
+    /// The refusal of a transition with `refuse`, with the values that its rule names.
     pub(crate) fn refusal_of(&self, actor_ix: usize, t: TransitionId, ev: Option<&Ev<'_>>) -> Refusal {
         let Some(rule) = self.chart(actor_ix).transition(t).refuse else {
             return Code::Rule.into();
@@ -371,7 +371,7 @@ impl StepTransaction<'_> {
         out
     }
 
-    /// Takes one use off each permit that a transition needs. Another transition of the same step
+    /// Consumes one use of each permit that a transition needs. Another transition of the same step
     /// may have taken the last one.
     pub(crate) fn count_uses(
         &mut self,

@@ -57,7 +57,7 @@ impl Verdict {
 /// A transition that was taken, by an actor.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Taken {
-    /// None: the root, so that no reference count has to change.
+    /// `None`: the root actor, so that no reference count has to change.
     actor: Option<Arc<str>>,
     pub(crate) chart: u32,
     pub(crate) transition: TransitionId,

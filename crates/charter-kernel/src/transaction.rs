@@ -49,7 +49,7 @@ pub(crate) struct StepTransaction<'m> {
 pub(crate) struct Queued {
     pub(crate) to: Arc<str>,
     pub(crate) from: Arc<str>,
-    /// None: start the actor.
+    /// `None`: start the actor.
     pub(crate) event: Option<Ev<'static>>,
 }
 

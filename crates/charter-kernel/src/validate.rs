@@ -10,7 +10,7 @@ use crate::refusal::{Cause, Code, Refusal};
 /// Upper limit of the nesting of data; `serde_json` reads no more either.
 pub(crate) const MAX_DEPTH: usize = 128;
 
-/// Validates data and gives it in canonical form; borrowed if it is canonical already.
+/// Validates data and returns it in canonical form; borrowed if it is already canonical.
 pub(crate) fn validate_event(data: &Json, limit: u64) -> Result<Cow<'_, Json>, Refusal> {
     let mut canonical = true;
     let mut size = 0u64;

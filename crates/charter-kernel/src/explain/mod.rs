@@ -69,8 +69,8 @@ impl<'a> RefusalContext<'a> {
 }
 
 impl Machine {
-    /// Explains why an event was refused: give the snapshot that it was refused on (none for
-    /// [`Machine::start`]) and the same envelope.
+    /// Explains why an event was refused. `snapshot` is the one that refused it (`None` for
+    /// [`Machine::start`]), `envelope` the refused one.
     #[must_use]
     pub fn explain(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
         let details = self.refusal_details(snapshot, envelope, refusal);

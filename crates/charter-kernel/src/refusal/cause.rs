@@ -41,7 +41,7 @@ pub enum Cause {
     Assertion {
         /// Its expression.
         expression: String,
-        /// Why it could not be evaluated, if so.
+        /// Why it could not be evaluated; `None` if it was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ExpressionError>,
         /// The values it read.

@@ -27,7 +27,7 @@ pub enum Code {
     /// The run has no actor with this id.
     #[serde(rename = "unknown-actor")]
     UnknownActor,
-    /// The run has changed since the sender looked, or the value to approve is another one now.
+    /// The run has changed since the sender read it, or the value to approve has changed.
     #[serde(rename = "stale")]
     Stale,
     /// The sender does not have the roles.

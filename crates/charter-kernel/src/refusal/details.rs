@@ -100,7 +100,7 @@ pub struct CandidateDetails {
     /// The expression that decided, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
-    /// Why it could not be evaluated, if so.
+    /// Why it could not be evaluated; `None` if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ExpressionError>,
     /// The values that the expression and the rule's message depend on, by path; `null` where there
@@ -127,7 +127,7 @@ pub struct ApprovalDetails {
     /// `digest` of the event, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
-    /// The digest of the value as it is now, if it could be evaluated.
+    /// The digest of the current value, if it could be evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<String>,
 }

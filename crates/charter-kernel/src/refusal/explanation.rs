@@ -1,4 +1,4 @@
-//! A refusal as people read it.
+//! A refusal with its messages, for people.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use super::Code;
 use crate::schema::Misfit;
 
-/// A refusal as people read it.
+/// A refusal with its messages, for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// Why.

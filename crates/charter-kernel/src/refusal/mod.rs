@@ -15,7 +15,7 @@ pub use details::{ApprovalDetails, CandidateDetails, ExpressionError, LedgerDeta
 pub use explanation::{Candidate, Explanation};
 
 /// An event was refused and nothing has changed. Small on purpose: [`crate::Machine::explain`]
-/// gives the reasons.
+/// returns the reasons.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("refused: {code}")]
 pub struct Refusal {

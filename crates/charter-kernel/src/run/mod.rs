@@ -66,7 +66,7 @@ impl Machine {
     /// Applies an event completely (until the run is quiescent) or not at all.
     ///
     /// # Errors
-    /// A refusal; nothing has changed. [`Machine::explain`] gives the reasons.
+    /// A refusal; nothing has changed. [`Machine::explain`] returns the reasons.
     pub fn step(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
         if snapshot.run.digest != self.digest {
             return Err(Code::CharterMismatch.into());

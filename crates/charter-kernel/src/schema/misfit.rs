@@ -1,4 +1,4 @@
-//! Where a value does not match its schema: as a record holds it, and in words.
+//! Where a value does not match its schema: as a record stores it, and as a message.
 
 use jsonschema::error::ValidationErrorKind as Error;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct MisfitDetails {
     /// long. `value` and `limit` are then those of the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The property whose presence demands another one (`dependentRequired`), cut if it is long.
+    /// The property whose presence requires another one (`dependentRequired`), cut if it is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
 }
@@ -217,7 +217,8 @@ fn limit(kind: &Error) -> Json {
     }
 }
 
-/// The most of a value that a misfit keeps: a hostile value must not make a large refusal.
+/// Upper limit of the part of a value that a misfit keeps: a hostile value must not cause a large
+/// refusal.
 const MAX_SHOWN: usize = 100;
 
 fn short(value: Json) -> Json {

@@ -41,7 +41,7 @@ impl Shape {
     }
 }
 
-/// The immutable part of an actor, shared so that a step need not copy it.
+/// The immutable part of an actor, shared so that a step does not copy it.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) id: Arc<str>,

@@ -354,8 +354,8 @@ proptest! {
         };
         let plain = run(&machine, &ops, false);
         prop_assert_eq!(&plain, &run(&machine, &ops, true), "restoring between steps changes nothing");
-        // Another machine of the same charter gives the same, and so does the algorithm without the
-        // fast path.
+        // Another machine of the same charter returns the same step, and so does the algorithm
+        // without the fast path.
         let again = Machine::compile(machine.definition().clone()).unwrap().only_algorithm();
         prop_assert_eq!(&plain, &run(&again, &ops, false), "the algorithm alone");
     }
