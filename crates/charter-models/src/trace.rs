@@ -1,5 +1,5 @@
-//! Spans (`tracing`), named after OpenTelemetry's semantic conventions for generative AI. They hold
-//! the model, the tokens and the result; never prompts, answers or keys.
+//! Spans (`tracing`), named after OpenTelemetry's semantic conventions for generative AI. They
+//! contain the model, the tokens and the result; never prompts, answers or keys.
 
 use charter_actors::Fault;
 use serde_json::Value as Json;

@@ -124,7 +124,7 @@ fn offline_from_the_question_to_the_decision_and_memory() {
 /// A model in this process, which answers by the requested schema.
 struct Pretending {
     asked: AtomicUsize,
-    /// Blocks without end at this request, like a server that died.
+    /// Hangs at this request, like a server that died.
     dies_at: Option<usize>,
 }
 
@@ -219,7 +219,7 @@ fn a_cassette_reproduces_the_records() {
         for _ in 0..2 {
             stories.push(run(Models::asking(model(), Cassette::parse(&tape).unwrap())).await.0);
         }
-        // The data holds the time of the approval.
+        // The data contains the time of the approval.
         let text = |story: &Vec<Json>| serde_json::to_string(story).unwrap();
         assert_eq!(text(&stories[0]), text(&stories[1]));
         assert_eq!(text(&stories[1]), text(&stories[2]));

@@ -1,4 +1,4 @@
-//! sentinel on the embedded host, offline, with a folder of its own.
+//! sentinel on the embedded host, offline, in a temporary folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
