@@ -199,8 +199,8 @@ impl Handling<'_> {
         Err(Denied::TooManyRecords { limit: self.bounds.records })
     }
 
-    /// Takes the kernel's step and makes its record. A late answer makes none. Returns the index of
-    /// the record.
+    /// Applies the kernel's step and builds its record. A late answer has no record. Returns the
+    /// index of the record.
     fn append(&mut self, id: Option<String>, incoming: Incoming) -> Result<usize, Denied> {
         let run = &mut *self.run;
         let envelope = run.position.envelope(incoming, run.position.time(self.now));

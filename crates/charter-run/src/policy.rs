@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::key_error::KeyError;
 use crate::values::{delay, texts};
 
-/// Longest pause between two attempts by default: five minutes.
+/// Default upper limit of the pause between two attempts: five minutes.
 const MAX_PAUSE: Millis = Millis(300_000);
 /// Upper limit of `retry.attempts`.
 const MAX_ATTEMPTS: u64 = 100;
@@ -37,7 +37,7 @@ pub struct Retry {
     pub backoff: Millis,
     /// Factor by which the pause grows with each attempt.
     pub factor: f64,
-    /// Longest pause.
+    /// Upper limit of the pause.
     pub max: Millis,
     /// Fraction of the pause that is random, 0 to 1.
     pub jitter: f64,

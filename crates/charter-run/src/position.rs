@@ -74,8 +74,8 @@ impl Position {
         Position { snapshot: None, next_seq: 0, last: Timestamp::MIN, refused: RefusedTimers::default() }
     }
 
-    /// A run that continues: its snapshot (none if its start was refused), the number of its next
-    /// record, the time of its last one, and the timers that the snapshot has refused.
+    /// The position of an existing run: its snapshot (`None` if its start was refused), the number
+    /// of its next record, the time of its last one, and the timers that the snapshot has refused.
     #[must_use]
     pub fn resume(snapshot: Option<Snapshot>, next_seq: u64, last: Timestamp, refused: RefusedTimers) -> Position {
         Position { snapshot, next_seq, last, refused }
@@ -127,8 +127,8 @@ impl Position {
     /// Takes an event at a time: the kernel's step, and the run moves on. A late answer does not
     /// count: it has no record. Hosts pass [`Position::time`]; scenarios may go back in time.
     ///
-    /// The outcome is an error if the kernel refuses the event. It has a record, so the run moves
-    /// on all the same.
+    /// The outcome is an error if the kernel refuses the event. It has a record, so the position
+    /// advances anyway.
     pub fn take(
         &mut self,
         machine: &Machine,
@@ -146,8 +146,8 @@ impl Position {
         (envelope, outcome)
     }
 
-    /// Moves on after the event of an envelope; `after` is the snapshot of its step, none if it was
-    /// refused.
+    /// Advances past the event of an envelope; `after` is the snapshot of its step, or `None` if it
+    /// was refused.
     pub fn advance(&mut self, envelope: &Envelope, after: Option<Snapshot>) {
         self.next_seq = envelope.seq.saturating_add(1);
         self.last = envelope.at;

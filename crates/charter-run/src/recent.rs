@@ -1,4 +1,4 @@
-//! The ids of a run's recent events, so that a host need not ask its store for most of them.
+//! The ids of a run's recent events, so that a host does not look up most of them in its store.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use crate::handled::InvocationRequest;
 use crate::policy::Retry;
 
 /// The result of a failed attempt: the error that the charter sees, and when the next attempt
-/// begins. None: there is none, and the error is the answer.
+/// begins. `None` if there is no further attempt, so that the error is the answer.
 #[must_use]
 pub fn after_failure(
     retry: &Retry,
@@ -25,7 +25,7 @@ pub fn after_failure(
     (fault.json(), None)
 }
 
-/// What becomes of an open invocation when a host starts again.
+/// What a host does with an open invocation after a restart.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Resume {
     /// It is attempted.
@@ -34,8 +34,8 @@ pub enum Resume {
     Unknown(Fault),
 }
 
-/// What becomes of an open invocation when a host starts again. `idempotent`: an interrupted call
-/// may be repeated.
+/// What a host does with an open invocation after a restart. `idempotent`: an interrupted call may
+/// be repeated.
 #[must_use]
 pub fn after_restart(request: InvocationRequest, idempotent: bool, now: Timestamp) -> Resume {
     // No attempt was running during the pause between two attempts.

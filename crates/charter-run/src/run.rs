@@ -46,7 +46,7 @@ pub struct Kept {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeptError {
-    /// The snapshot is not the one of the last record.
+    /// The snapshot is not that of the last record.
     #[error("the snapshot is not the one after record {seq}")]
     OtherSnapshot {
         /// The last record.
@@ -99,7 +99,7 @@ impl Run {
     /// Restores a run that a host has kept. `keep_every` as in [`Run::new`].
     ///
     /// # Errors
-    /// The parts do not belong together, or not to this charter.
+    /// The parts do not match each other or this charter.
     pub fn restore(machine: &Machine, run: &str, keep_every: u64, kept: Kept) -> Result<Run, KeptError> {
         let Some(last) = kept.last else {
             return Ok(Run { recent: kept.recent, ..Run::new(run, keep_every) });

@@ -1,4 +1,4 @@
-//! Tasks of people: open invocations of actors of kind `human`, and who may answer them.
+//! Tasks for people: open invocations of actors of kind `human`, and who may answer them.
 
 use charter_kernel::{EffectId, Invocation, Machine, Principal, Snapshot, Status};
 use serde_json::Value as Json;
