@@ -31,8 +31,8 @@ impl Charter {
         Charter::of(Arc::new(machine), stored, folder)
     }
 
-    /// Reads a charter from its path, or from a folder with a `charter.yaml`. The folder of its
-    /// actors is the one it lies in.
+    /// Reads a charter from its path, or from a folder with a `charter.yaml`. Its actors use the
+    /// folder that contains it.
     ///
     /// # Errors
     /// It cannot be read or does not compile (the message has the positions), or the configuration
@@ -82,7 +82,7 @@ impl Charter {
         &self.machine
     }
 
-    /// The charter as it is stored with its runs.
+    /// The charter in the form that is stored with its runs.
     #[must_use]
     pub fn stored(&self) -> &StoredCharter {
         &self.stored

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::RuntimeError;
 
-/// Number of principals from which those with full buckets are forgotten.
+/// Above this number of principals, those with full buckets are removed.
 const MAX_PRINCIPALS: usize = 10_000;
 
 #[derive(Debug, Default)]

@@ -100,7 +100,7 @@ impl Receipt {
     }
 }
 
-/// A run as it is now.
+/// The current state of a run.
 #[derive(Debug, Clone)]
 pub struct View {
     /// Its charter.
@@ -137,6 +137,6 @@ pub(crate) struct Input {
     pub(crate) input: charter_run::Input,
     /// The charter of a run to start.
     pub(crate) charter: Option<Arc<Charter>>,
-    /// None: nobody waits for the result.
+    /// `None` if nobody waits for the result.
     pub(crate) reply: Option<Reply>,
 }

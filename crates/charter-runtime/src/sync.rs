@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::RuntimeError;
 
-/// A poisoned lock is taken all the same: what these locks guard is consistent between any two
-/// statements.
+/// Locks even if the lock is poisoned: the data that these locks guard is consistent between any
+/// two statements.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

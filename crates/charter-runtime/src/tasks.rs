@@ -1,4 +1,4 @@
-//! Tasks of people, over all runs, and how an answer reaches its run.
+//! Tasks for people in all runs, and how an answer reaches its run.
 
 use charter_kernel::{EffectId, Principal};
 use charter_run::Task;

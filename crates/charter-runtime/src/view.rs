@@ -1,4 +1,4 @@
-//! Reading runs: as they are now, their events from now on, and until a condition holds.
+//! Reading runs: their current state, their further events, and waiting until a condition holds.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::runtime::Runtime;
 use crate::sync::lock;
 
 impl Runtime {
-    /// A run as it is now.
+    /// The current state of a run.
     ///
     /// # Errors
     /// There is no such run, or it cannot be restored from its records.
@@ -74,7 +74,7 @@ impl Runtime {
 }
 
 impl Inner {
-    /// A run as it is now, past its mailbox.
+    /// The current state of a run, read without its mailbox.
     pub(crate) async fn look(self: &Arc<Self>, run: &str) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
         if let Some(view) = self.view_in_memory(run) {
             return Ok(view);
@@ -84,7 +84,7 @@ impl Inner {
         Ok((state.charter, snapshot))
     }
 
-    /// A run as it is now, if it is in memory.
+    /// The current state of a run, if it is in memory.
     pub(crate) fn view_in_memory(&self, run: &str) -> Option<(Arc<Charter>, Snapshot)> {
         let found = lock(&self.runs).get(run).cloned();
         found.and_then(|run| run.view())

@@ -23,7 +23,8 @@ impl Inner {
     /// Starts the call of an actor.
     pub(crate) fn invoke(self: &Arc<Self>, charter: &Arc<Charter>, run: &Arc<str>, request: InvocationRequest) {
         if self.is_closing() {
-            // It is open in the journal, and resumed when that is opened again.
+            // The invocation stays open in the journal and is resumed when the journal is opened
+            // again.
             return;
         }
         let InvocationRequest { effect, invocation, src, input, attempt, not_before } = request;

@@ -66,7 +66,7 @@ impl Calls {
         lock(&self.running).range((run.clone(), FIRST)..=(run, LAST)).map(|(_, c)| c.working.clone()).collect()
     }
 
-    /// Notes that an attempt begins. None: the call has been stopped.
+    /// Notes that an attempt begins. `None` if the call has been stopped.
     pub(crate) fn begin_attempt(
         &self,
         run: &Arc<str>,

@@ -1,4 +1,4 @@
-//! Actors: scripted answers, tasks of people, events of agents, invalid configurations.
+//! Actors: scripted answers, tasks for people, events of agents, invalid configurations.
 
 use crate::common::*;
 use charter_actors::{BoxFuture, Call, Executor, Fault, Outcome};

@@ -62,7 +62,7 @@ fn seen(snapshot: &Snapshot) -> usize {
     snapshot.actor("root").and_then(|a| a.variable("seen")).and_then(Json::as_array).map_or(0, Vec::len)
 }
 
-/// The child process: works until all runs have ended. Not a test of its own.
+/// The child process: works until all runs have ended. Not a separate test.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os("CHARTER_CRASH_FOLDER").map(PathBuf::from) else {
@@ -116,7 +116,7 @@ fn child() {
     std::fs::write(folder.join("finished"), "").unwrap();
 }
 
-/// Writes the snapshots of all runs, restored from the records alone. Not a test of its own.
+/// Writes the snapshots of all runs, restored from the records alone. Not a separate test.
 #[test]
 fn replayed() {
     let Some(folder) = std::env::var_os("CHARTER_REPLAY_FOLDER").map(PathBuf::from) else {

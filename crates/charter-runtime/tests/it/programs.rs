@@ -68,7 +68,7 @@ fn run(actor: &str, input: Json) -> Json {
 fn a_command_reads_and_writes_json() {
     let input = json!({"text": "a \"b\" ü\n", "n": [1, 2.5]});
     assert_eq!(run("{kind: exec, command: [cat]}", input.clone()), input);
-    // It need not read its input or write an output.
+    // It does not have to read its input or write an output.
     let large = json!({"x": "y".repeat(300_000)});
     assert_eq!(run("{kind: exec, command: ['true']}", large), json!(null));
     // No shell interprets the words.
