@@ -13,7 +13,7 @@ pub struct Lines<R> {
     number: u64,
 }
 
-/// A line as it was read.
+/// One line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RawLine<'b> {
     /// Its bytes, without the line break.

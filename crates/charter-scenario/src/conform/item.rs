@@ -84,7 +84,7 @@ pub(crate) struct Item {
     pub(crate) run: String,
     pub(crate) kind: String,
     pub(crate) id: Option<String>,
-    /// `None` without a time of its own; an error if its time is invalid.
+    /// `None` if it has no time; an error if its time is invalid.
     pub(crate) at: Result<Option<Timestamp>, PartError>,
     pub(crate) to: Option<String>,
     pub(crate) by: Principal,
@@ -279,7 +279,7 @@ pub(crate) enum Part {
     Computed,
 }
 
-/// Finds a value in its item, so that it need not be copied.
+/// Finds a value in its item, so that it is not copied.
 fn part_of(item: &Json, value: &Value<'_>) -> Part {
     let (Value::Map(Map::Json(map)), Some(whole)) = (value, item.as_object()) else {
         return Part::Computed;

@@ -252,8 +252,8 @@ impl<'m> Judge<'m> {
     }
 }
 
-/// A hash of a line: tells a repeated item from another one with the same id. Only the wording of a
-/// message depends on it.
+/// A hash of a line: distinguishes a repeated item from a different one with the same id. Only the
+/// wording of a message depends on it.
 fn content(bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(bytes);

@@ -66,7 +66,7 @@ impl ItemContext<'_> {
         };
         let at = match own_time {
             Ok(Some(at)) => at,
-            // Without a time of its own, an item happens at the time of the one before it.
+            // An item without a time happens at the time of the previous item.
             _ => run.at.unwrap_or(self.last),
         };
         let mut position = match run.position.snapshot() {

@@ -93,7 +93,7 @@ impl<'m> StepSession<'m> {
     /// Fires timers on a virtual clock until the run is finished or has none left.
     ///
     /// # Errors
-    /// If new timers are set without end.
+    /// If the run sets new timers endlessly.
     pub fn run_out(&mut self) -> Result<(), EndlessTimers> {
         self.session.run_out().map(drop)
     }

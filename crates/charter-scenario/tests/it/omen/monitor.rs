@@ -254,7 +254,7 @@ impl Episode {
         must!(self.beliefs, "a decision without a belief");
         let safe = ["ESCALATE", "CANCEL", "DEFER"].contains(&outcome);
         must!(!self.bound || safe, "{outcome} although a directive was overdue");
-        // From ESCALATE the way goes to a person, or back to verifying.
+        // ESCALATE leads to a person or back to verification.
         if self.outcome.as_deref() == Some("ESCALATE") && self.options.is_empty() {
             must!(outcome == "VERIFY_FIRST", "{outcome} after ESCALATE without a person");
         }

@@ -22,7 +22,7 @@ impl Random {
     }
 }
 
-/// What the generator remembers of an episode, to guess the next legal packet.
+/// What the generator remembers about an episode, to guess the next legal packet.
 #[derive(Default)]
 struct Guess {
     state: String,
