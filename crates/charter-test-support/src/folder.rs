@@ -23,7 +23,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// The path of a file in it, which need not exist.
+    /// The path of a file in it, which does not have to exist.
     #[must_use]
     pub fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
