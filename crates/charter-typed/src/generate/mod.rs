@@ -29,7 +29,7 @@ pub enum Error {
         /// The operating system's error.
         cause: std::io::Error,
     },
-    /// The file does not hold a valid charter; the diagnostics, rendered as text.
+    /// The file does not contain a valid charter; the diagnostics, rendered as text.
     #[error("{0}")]
     Charter(String),
     /// Two names of the charter map to the same Rust name.
