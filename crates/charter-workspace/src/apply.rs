@@ -177,7 +177,7 @@ impl Workspace {
 
     fn create_folders(&self, folders: &[String], step: &mut Step<'_>) -> Result<(), Error> {
         for folder in folders {
-            // `parent` resolves the enclosing folder; the name itself need not exist.
+            // `parent` resolves the enclosing folder; the name itself does not have to exist.
             let below =
                 crate::path::RelPath::parse(folder).map_err(|fault| Error::Damaged(format!("`{folder}` {fault}")))?;
             let gone = || Error::Conflict {

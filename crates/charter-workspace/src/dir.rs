@@ -271,7 +271,7 @@ impl Dir {
         }
     }
 
-    /// The names in the folder, sorted; names that are not UTF-8 in a list of their own.
+    /// The names in the folder, sorted; names that are not UTF-8 in a separate list.
     pub(crate) fn names(&self, path: &str) -> Result<(Vec<String>, Vec<String>), Error> {
         let doing = || format!("list the folder `{path}`");
         let (mut names, mut invalid) = (Vec::new(), Vec::new());

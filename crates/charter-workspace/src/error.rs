@@ -72,7 +72,7 @@ pub enum Error {
     /// A pattern or option is invalid.
     #[error("{0}")]
     Usage(String),
-    /// The store does not hold what was written to it.
+    /// The store does not contain what was written to it.
     #[error("the store is damaged: {0}")]
     Damaged(String),
     /// The host canceled the operation.

@@ -16,8 +16,8 @@ use crate::recover::ApplyRecovery;
 use crate::store::{self, Store};
 use crate::watch::Watch;
 
-/// A folder that one run uses. While it is open nobody else can open it. Opening it finishes or
-/// undoes an interrupted apply.
+/// A folder that one run uses. While it is open, no other run or process can open it. Opening it
+/// finishes or undoes an interrupted apply.
 #[derive(Debug)]
 pub struct Workspace {
     pub(crate) root: Dir,
@@ -61,7 +61,7 @@ struct Holder {
 
 impl Workspace {
     /// Opens a folder for `holder` (a run), locks it, and finishes or undoes an interrupted apply.
-    /// Its state is kept in the store, which must lie outside the folder.
+    /// Its state is kept in the store, which must be outside the folder.
     ///
     /// # Errors
     /// [`Error::Locked`] when another run or process has it open, [`Error::Interrupted`] when an
@@ -142,8 +142,9 @@ impl Workspace {
         store::write_json(&self.state, "dirty.json", &DirtyMark { reason: reason.to_owned() }, watch)
     }
 
-    /// Clears the mark after a person has inspected the workspace, which stays as it is. Files that
-    /// an apply had set aside are kept in the store; their names and digests are returned.
+    /// Clears the mark after a person has inspected the workspace. The workspace does not change.
+    /// Files that an apply had set aside are kept in the store; their names and digests are
+    /// returned.
     ///
     /// # Errors
     /// A file cannot be kept or removed.

@@ -72,7 +72,7 @@ proptest! {
         }
     }
 
-    /// A damaged text is refused or read as written: no panic, no additional change.
+    /// A damaged changeset is refused or read as written: no panic, no additional change.
     #[test]
     fn damaged_text_is_refused_or_well_formed(changeset in any_changeset(), at in any::<prop::sample::Index>(), with in ".{0,3}|\n|\r\n|```\n", cut in 0usize..4) {
         let mut text = dogs::write(&changeset);
