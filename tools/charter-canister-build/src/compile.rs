@@ -175,7 +175,7 @@ fn program_name(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
-/// The root of the workspace that `folder` lies in.
+/// The root of the workspace that contains `folder`.
 ///
 /// # Errors
 /// If there is none.

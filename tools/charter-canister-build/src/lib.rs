@@ -7,7 +7,8 @@
 //!
 //! | step | where |
 //! |---|---|
-//! | `cargo rustc --profile canister --target wasm32-wasip1`, in a target folder of its own | [`Crate`] |
+//! | `cargo rustc --profile canister --target wasm32-wasip1`, in a separate target folder |
+//! [`Crate`] |
 //! | bind WASI imports, make `_initialize` the start function, remove exports that canisters do not have | [`bind`] |
 //! | read the Candid interface from the module | [`charter_icp_host::candid_of`] |
 //! | add the interface as metadata `candid:service`, gzip | [`with_candid`], [`gzip`] |
