@@ -64,7 +64,7 @@ pub(crate) enum Origin {
     User(u64),
     /// The callback of a canister.
     Canister(Principal, u64),
-    /// None: a timer.
+    /// No caller: a timer.
     System,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Context {
     pub(crate) caller: Principal,
     pub(crate) method: String,
     pub(crate) answered: bool,
-    /// Number of its own calls that are not answered.
+    /// Number of its calls that have not been answered.
     pub(crate) outstanding: usize,
     pub(crate) instructions: u64,
     /// When its caller stops waiting, or zero.
@@ -89,7 +89,7 @@ pub(crate) struct Callback {
     pub(crate) reply: Closure,
     pub(crate) reject: Closure,
     pub(crate) cleanup: Option<Closure>,
-    /// When it is rejected without an answer, or zero.
+    /// The time at which the call times out; zero if it does not.
     pub(crate) deadline: u64,
     /// Whether an answer is queued.
     pub(crate) answered: bool,

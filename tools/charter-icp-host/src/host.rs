@@ -1,4 +1,4 @@
-//! The interface of all hosts: the one of this crate, and PocketIC.
+//! The interface of both hosts: that of this crate, and PocketIC.
 
 use std::time::Duration;
 

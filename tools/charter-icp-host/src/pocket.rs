@@ -1,8 +1,8 @@
 //! The trait `Host` on PocketIC, the test replica of the Internet Computer's developers.
 //!
-//! No package registry has its server; `POCKET_IC_BIN` names the program. Differences from the
-//! local host: a tick is a round, in which several messages may be executed; ids of canisters and
-//! times are others.
+//! Its server is in no package registry; `POCKET_IC_BIN` is the path of the program. Differences
+//! from the local host: a tick is a round, in which several messages may be executed; ids of
+//! canisters and times differ.
 
 use std::path::Path;
 use std::time::Duration;

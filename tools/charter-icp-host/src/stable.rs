@@ -44,7 +44,7 @@ impl Stable {
         self.size
     }
 
-    /// Grows by `more` zeroed pages; returns the previous size, or none if the new one is too
+    /// Grows by `more` zeroed pages; returns the previous size, or `None` if the new one is too
     /// large.
     pub(crate) fn grow(&mut self, more: u64) -> Option<u64> {
         let (before, after) = (self.size, self.size.checked_add(more)?);

@@ -39,7 +39,7 @@ pub struct Step {
     pub method: String,
     /// The number of instructions, cleanup included.
     pub instructions: u64,
-    /// Why it was rolled back or not executed, if so.
+    /// Why it was rolled back or not executed; `None` if it succeeded.
     pub failed: Option<Reject>,
 }
 
@@ -156,7 +156,7 @@ impl LocalHost {
         self.canisters.get(&canister).map(|canister| canister.timer).filter(|timer| *timer != 0)
     }
 
-    /// Number of unfinished calls, which wait for answers to calls of their own.
+    /// Number of unfinished calls: calls that wait for the answers to other calls.
     pub fn open_calls(&self, canister: Principal) -> usize {
         self.canisters.get(&canister).map_or(0, |canister| canister.contexts.len())
     }
@@ -183,8 +183,8 @@ impl LocalHost {
         self.now = self.now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// Executes one due timer, message, call or answer; timers and messages alternate. Returns none
-    /// if nothing is left to do at the current time. Each step takes a nanosecond.
+    /// Executes one due timer, message, call or answer; timers and messages alternate. Returns
+    /// `None` if nothing is left to do at the current time. Each step takes a nanosecond.
     pub fn step(&mut self) -> Option<Step> {
         self.pass(Duration::from_nanos(1));
         self.expire();

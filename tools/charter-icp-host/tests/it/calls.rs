@@ -72,7 +72,7 @@ fn a_reply_reaches_its_callback() {
     on_each(CALLER, |host, canister| {
         assert_eq!(update(host, canister, "call").unwrap(), b"");
         assert_eq!(state(host, canister), [2, 2, 2]);
-        // A query method called by a canister: its changes are dropped.
+        // A query method called by a canister: its changes are discarded.
         assert_eq!(numbers(&update(host, canister, "call_query").unwrap()), [3, 3, 3]);
     });
 }

@@ -100,7 +100,7 @@ fn call(name: &str, how: &str) -> String {
     if dropped { format!("(drop {call})") } else { call }
 }
 
-/// A canister that uses the function in one entry point, which the others lead to.
+/// A canister that calls the function in one entry point; the others only lead to it.
 fn canister(name: &str, ty: &str, how: &str, entry: &str) -> Vec<u8> {
     let mut probe = call(name, how);
     // A call must be under construction for these; where it may not be, the first function traps as
