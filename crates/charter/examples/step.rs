@@ -25,8 +25,8 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let document = charter::format::read(SOURCE, "errand.yaml", &Default::default())?;
     let machine = Machine::compile(document.definition).map_err(|problems| format!("{problems:?}"))?;
 
-    // Whatever the kernel knows is in the envelope: the position, the event, who sends it, the
-    // time.
+    // Everything that the kernel knows is in the envelope: the position, the event, who sends it,
+    // the time.
     let started = machine.start("run-1", &Envelope::host(0, Event::Start { input: json!({}) }, 1_000));
     let waiting = started.map_err(|refusal| format!("{refusal:?}"))?.snapshot;
 
