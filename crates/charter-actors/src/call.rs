@@ -134,7 +134,7 @@ impl Call {
     }
 
     /// Sends an event to the run as [`Call::principal`], subject to the same rules as an event from
-    /// outside. `key` tells the events of one effect apart: the same key returns the first result
+    /// outside. `key` distinguishes the events of one effect: the same key returns the first result
     /// again, also after a restart.
     ///
     /// # Errors

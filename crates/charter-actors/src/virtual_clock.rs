@@ -105,8 +105,7 @@ impl VirtualClock {
         self.settle().await;
     }
 
-    /// Lets time pass until nothing sleeps any more, for `at_most`. Returns the time that
-    /// passed.
+    /// Lets time pass until nothing sleeps, at most for `at_most`. Returns the time that passed.
     pub async fn run(&self, at_most: impl Into<Millis>) -> Millis {
         let begin = self.now();
         let until = begin.saturating_add(at_most.into().max(Millis(0)));

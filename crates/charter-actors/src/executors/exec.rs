@@ -186,7 +186,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
             None => Some(Vec::new()),
         };
         if out.is_none() {
-            // Nothing reads its output any more: it would block.
+            // Its output is no longer read, so it would block.
             kill_group(id);
         }
         out.ok_or_else(|| {
