@@ -56,7 +56,7 @@ fn a_trap_in_wake_leaves_nothing() {
 fn a_turn_whose_chain_breaks_is_ended_by_its_timers() {
     let mut c = Canister::new(None);
     for (skip, state) in [(0, "LoadingContext"), (1, "Inferring"), (2, "ExecutingActions"), (3, "Persisting")] {
-        // The callback of the answer is cut off, so nothing drives the turn any more.
+        // The callback of the answer is cut off, so nothing continues the turn.
         let fault = InjectedFault::new(Entry::Reply, 50_000).method("wake").after(skip);
         c.host.inject(c.id, fault);
         let answer: Result<Result<TurnEnd, Error>, CallError> = c.call_as(owner(), "wake", (wake("x"),));
