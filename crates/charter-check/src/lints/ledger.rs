@@ -18,7 +18,7 @@ struct Uses<'d> {
     revoked: FxHashSet<&'d str>,
     /// Kinds that an expression names (`ledger.token`).
     read: FxHashSet<String>,
-    /// Whether an expression computes the kind, so that it may be any.
+    /// Whether an expression computes the kind, so that any kind is possible.
     read_all: bool,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Probe {
     pub(crate) constants: Vec<Json>,
     /// Literals that its size is compared with.
     pub(crate) sizes: Vec<i64>,
-    /// Whether it names something (a key, an id), so that two different values are needed.
+    /// Whether it is a name (a key, an id), so that two different values are needed.
     pub(crate) names: bool,
     /// Expressions over the run that it is compared with.
     pub(crate) like: BTreeSet<String>,
@@ -217,7 +217,7 @@ impl<'d> ConeBuilder<'_, 'd> {
         Model::cels(value).into_iter().for_each(|cel| self.reads(chart, cel, events, false));
     }
 
-    /// Notes a template that names something (a key, an id).
+    /// Notes a template whose value is a name (a key, an id).
     fn naming(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
         for cel in Model::cels(value) {
             self.deciding(chart, cel, events);
