@@ -135,8 +135,8 @@ pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args
     Ok(options.admits(charter, run)?)
 }
 
-/// What `charter run` would reject in the actors of a charter, whatever models and secrets are
-/// configured; and the kinds of actors that this program supports.
+/// What `charter run` would reject in the actors of a charter, regardless of the configured models
+/// and secrets; and the kinds of actors that this program supports.
 pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String>), Failure> {
     if loaded.document.definition.actors.is_empty() {
         return Ok((Vec::new(), Vec::new()));
