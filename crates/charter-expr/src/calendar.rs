@@ -1,5 +1,5 @@
-//! The proleptic Gregorian calendar in UTC, by `jiff`: the only place that turns seconds into dates
-//! and back.
+//! The proleptic Gregorian calendar in UTC, on `jiff`: the only place that converts between seconds
+//! and dates.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;

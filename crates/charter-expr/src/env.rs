@@ -81,8 +81,8 @@ impl Env {
         self.facts.add(facts);
     }
 
-    /// Sets the container (langdef, "Name Resolution"): `x` also means `container.x`, which is
-    /// tried first.
+    /// Sets the container (CEL specification, "Name Resolution"): `x` also means `container.x`,
+    /// which is tried first.
     pub fn set_container(&mut self, container: &str) {
         self.container = container.to_owned();
     }

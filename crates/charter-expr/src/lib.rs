@@ -53,5 +53,5 @@ pub const MAX_DEPTH: usize = 64;
 /// How deep data may nest where it is converted or compared. What `serde_json` reads is never
 /// deeper.
 pub const MAX_DATA_DEPTH: usize = 128;
-/// How large the JSON of a value may be, in bytes, roughly: 16 MiB, the limit of a definition.
+/// Approximate upper limit of the JSON of a value, in bytes: 16 MiB, the limit of a definition.
 pub const MAX_JSON_SIZE: usize = 16 << 20;

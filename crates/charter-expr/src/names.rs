@@ -25,8 +25,8 @@ pub(crate) enum Meaning {
     Unknown,
 }
 
-/// Resolves a name followed by links (CEL language definition, "Name Resolution"): macro variables
-/// first, then the longest qualified name that is a root, then namespaces and types.
+/// Resolves a name followed by links (CEL specification, "Name Resolution"): macro variables first,
+/// then the longest qualified name that is a root, then namespaces and types.
 pub(crate) fn resolve(env: &Env, locals: &[Arc<str>], name: &str, absolute: bool, links: &[Link]) -> Meaning {
     if !absolute && let Some(slot) = locals.iter().rposition(|l| &**l == name) {
         return Meaning::Local(slot);

@@ -1,8 +1,8 @@
 //! The checker: what certainly fails, and what fails for some values, before anything runs.
 //!
-//! It is gradual: what is not known is [`Type::Dyn`] and judged at run time. An error is given only
-//! for what fails whenever it is evaluated (and for a condition that is not a bool); a warning for
-//! what fails for some values.
+//! It is gradual: what is not known is [`Type::Dyn`] and checked at run time. An error is reported
+//! only for what fails whenever it is evaluated (and for a condition that is not a bool); a warning
+//! for what fails for some values.
 
 mod facts;
 mod fields;

@@ -131,7 +131,8 @@ impl Checker<'_> {
         self.combine(types, span, &what, false, help, |types| function(entry.function, types))
     }
 
-    /// Literals that can be judged now.
+    /// Reports an invalid string literal as the last argument of `timestamp`, `duration` or
+    /// `matches`.
     fn literals(&mut self, f: Function, nodes: &[&Node]) {
         let Some(Node { kind: Kind::Literal(Literal::String(text)), span: at }) = nodes.last() else {
             return;

@@ -1,4 +1,4 @@
-//! Macros that iterate over lists and maps (langdef, "Macros"; extension `macros2`).
+//! Macros that iterate over lists and maps (CEL specification, "Macros"; extension `macros2`).
 
 use super::{Evaluated, Evaluation};
 use crate::ast::MacroName;

@@ -1,4 +1,4 @@
-//! The operators on values (langdef, "Standard definitions").
+//! The operators on values (CEL specification, "Standard definitions").
 
 use std::cmp::Ordering;
 

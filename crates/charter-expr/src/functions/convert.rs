@@ -1,4 +1,5 @@
-//! `size`, `type`, `dyn`, and the conversions between types (langdef, "Standard definitions").
+//! `size`, `type`, `dyn`, and the conversions between types (CEL specification, "Standard
+//! definitions").
 
 use super::Function;
 use crate::error::{ErrorKind, EvalError};

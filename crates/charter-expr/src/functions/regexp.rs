@@ -10,11 +10,11 @@ use crate::{Fuel, Value};
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// Steps of fuel for every 16 bytes looked at: large automata are slower.
+    /// Fuel for every 16 bytes searched: large automata are slower.
     weight: u64,
 }
 
-/// Size limits of the compiled form in bytes, with the weight of what fits.
+/// Upper limits of the compiled size in bytes, each with the weight of patterns up to that size.
 const SIZES: [(usize, u64); 3] = [(1 << 15, 1), (1 << 17, 4), (1 << 19, 16)];
 
 impl Pattern {

@@ -1,4 +1,4 @@
-//! Accessors of timestamps and durations (langdef, "Date/Time Functions").
+//! Accessors of timestamps and durations (CEL specification, "Date/Time Functions").
 
 use super::Function;
 use crate::Value;

@@ -1,4 +1,4 @@
-//! The lexer: text to tokens (langdef, "Syntax").
+//! The lexer: text to tokens (CEL specification, "Syntax").
 
 use super::literal;
 use crate::Span;

@@ -1,4 +1,5 @@
-//! String and bytes literals: prefixes, quotes and escapes (langdef, "String and Bytes Values").
+//! String and bytes literals: prefixes, quotes and escapes (CEL specification, "String and Bytes
+//! Values").
 
 use crate::Span;
 use crate::ast::Literal;

@@ -1,4 +1,4 @@
-//! Macro calls (langdef, "Macros"; extensions `macros2` and `bindings`).
+//! Macro calls (CEL specification, "Macros"; extensions `macros2` and `bindings`).
 
 use std::sync::Arc;
 

@@ -17,8 +17,8 @@ use crate::{MAX_SOURCE_LENGTH, Span};
 /// Parses an expression.
 ///
 /// Errors: a source text longer than [`MAX_SOURCE_LENGTH`], nesting deeper than
-/// [`crate::MAX_DEPTH`], and everything outside the grammar (CEL language definition, "Syntax").
-/// Message literals and optional syntax are not part of this language.
+/// [`crate::MAX_DEPTH`], and everything outside the grammar (CEL specification, "Syntax"). Message
+/// literals and optional syntax are not part of this language.
 pub fn parse(source: &str) -> Result<Ast, ParseError> {
     if source.len() > MAX_SOURCE_LENGTH {
         let message = format!("the expression is {} bytes long; the limit is {MAX_SOURCE_LENGTH}", source.len());

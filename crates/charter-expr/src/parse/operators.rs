@@ -1,5 +1,5 @@
-//! Operator precedence (langdef, "Syntax"): operands in source order become chains, one for each
-//! level.
+//! Operator precedence (CEL specification, "Syntax"): operands in source order become chains, one
+//! for each level.
 
 use super::lexer::Token;
 use crate::ast::{BinaryOp, Kind, Node};

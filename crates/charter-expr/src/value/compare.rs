@@ -1,4 +1,5 @@
-//! Equality and order (langdef, "Equality" and "Ordering"): numbers of all types are comparable.
+//! Equality and order (CEL specification, "Equality" and "Ordering"): numbers of all types are
+//! comparable.
 
 use std::cmp::Ordering;
 

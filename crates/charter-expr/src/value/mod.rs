@@ -25,7 +25,7 @@ pub(crate) use convert::number;
 pub(crate) use map::MapBuilder;
 pub(crate) use time::{Field, shorten};
 
-/// A value of the language (langdef, "Values"), without messages, enums and optionals.
+/// A value of the language (CEL specification, "Values"), without messages, enums and optionals.
 ///
 /// Cloning is cheap: owned strings and containers are shared, borrowed ones are pointers.
 /// `==` is CEL's equality: `Int(1) == Double(1.0)`, and NaN differs from itself.
