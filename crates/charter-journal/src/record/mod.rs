@@ -117,8 +117,8 @@ impl Record {
     }
 
     /// Whether this is the record of the same event: same addressee, type, data and sender. The
-    /// time and `expected_seq` may differ. Like [`Record::says_the_same`], but before the event is
-    /// given to the kernel: if true, this record is its answer.
+    /// time and `expected_seq` may differ. Like [`Record::says_the_same`], but before the kernel
+    /// applies the event: if true, this record is its result.
     #[must_use]
     pub fn is_of(&self, envelope: &Envelope) -> bool {
         builder::is_of(&self.fields, envelope)

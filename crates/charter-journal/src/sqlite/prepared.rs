@@ -1,5 +1,5 @@
-//! Statements that are prepared once and kept. The connection's own cache would look each one up by
-//! its text, and clear its bindings after use.
+//! Statements that are prepared once and kept. The cache of the connection would look up each one
+//! by its text and clear its bindings after use.
 
 use rusqlite::{Connection, Params, Statement};
 use rustc_hash::FxHashMap;

@@ -1,4 +1,4 @@
-//! Verification reports the first record that differs, whatever was changed, and how.
+//! Verification reports the first record that differs, and how, for every kind of change.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
