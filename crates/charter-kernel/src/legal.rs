@@ -135,8 +135,8 @@ impl Machine {
         depends
     }
 
-    /// Whether nothing can happen to the run any more: no timer or answer is awaited, and no event
-    /// of any sender has a transition.
+    /// Whether the run can never continue: no timer or answer is awaited, and no event of any
+    /// sender has a transition.
     #[must_use]
     pub fn is_stuck(&self, snapshot: &Snapshot) -> bool {
         if snapshot.status != Status::Active

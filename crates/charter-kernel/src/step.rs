@@ -102,7 +102,7 @@ pub enum EffectKind {
         /// Its input.
         input: Arc<Json>,
     },
-    /// Stop a service; its answer is not awaited any more.
+    /// Stop a service; its answer is no longer awaited.
     Cancel {
         /// Id of the invocation.
         invocation: Arc<str>,
@@ -143,7 +143,7 @@ impl EffectKind {
 pub enum TimerChange {
     /// Send [`crate::Event::Timer`] when it is due.
     Set(Arc<Timer>),
-    /// Not needed any more. A host may also let it fire: the kernel ignores an old generation.
+    /// It is no longer needed. A host may also let it fire: the kernel ignores an old generation.
     Cancel {
         /// The timer's id.
         id: Arc<str>,

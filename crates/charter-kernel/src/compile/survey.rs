@@ -43,7 +43,7 @@ pub(super) fn slots_of(
 /// The types of events that actions raise or send.
 pub(super) struct Raised<'d> {
     types: FxHashSet<&'d str>,
-    /// Some type is computed and may be any.
+    /// Some type is computed, so that any type is possible.
     any: bool,
 }
 
