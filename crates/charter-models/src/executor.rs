@@ -13,7 +13,7 @@ use crate::exchange::Exchange;
 use crate::model::Model;
 use crate::transport::Transport;
 
-/// Receives the progress of questions, for a line on a terminal. It is never recorded.
+/// Receives the progress of requests, for a line on a terminal. It is never recorded.
 pub trait Listener: Send + Sync + 'static {
     /// Bytes of an answer received so far. `call` is the index among the calls of the actor.
     fn received(&self, run: &str, actor: &str, call: usize, bytes: usize) {
