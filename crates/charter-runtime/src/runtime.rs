@@ -112,7 +112,7 @@ impl Runtime {
         &self.inner.store
     }
 
-    /// A charter that was added, or that a run in the journal follows.
+    /// Looks up a charter that was added or that a run in the journal uses.
     ///
     /// # Errors
     /// It is not known, or cannot be read.

@@ -83,7 +83,7 @@ impl Inner {
                     let later = self.clock.now().saturating_add(RETRY_WRITE);
                     self.clock.sleep_until(later).await;
                 }
-                // The mailbox has reported what is to be reported.
+                // Other errors have been reported by the mailbox.
                 _ => return,
             }
         }

@@ -239,7 +239,7 @@ impl Inner {
                         let later = self.clock.now().saturating_add(RETRY_WRITE);
                         self.timers.set(id, Some(later), || self.clock.work());
                     } else {
-                        // It may or may not be written: the journal decides.
+                        // It may have been written: the journal decides.
                         *state = None;
                         lock(&run.mailbox).view = None;
                     }
