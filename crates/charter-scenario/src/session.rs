@@ -94,7 +94,7 @@ impl<'m> Session<'m> {
     /// Starts a run.
     ///
     /// # Errors
-    /// If the start is refused, why.
+    /// The refusal of the start.
     pub fn start(
         machine: &'m Machine,
         run: &str,

@@ -21,8 +21,8 @@ pub struct StepSession<'m> {
 /// The result of one input line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineResult {
-    /// Accepted, ignored, a vote or a late answer; also a repeated id, whatever its first result
-    /// was.
+    /// Accepted, ignored, a vote or a late answer; also a repeated id, regardless of its first
+    /// result.
     Accepted,
     /// Refused.
     Refused,
