@@ -36,7 +36,7 @@ pub fn try_definition(text: &str) -> Result<Definition, Diagnostics> {
     read(&with_header(text), "test.yaml", &ReadOptions::default()).map(|document| document.definition)
 }
 
-/// Reads and compiles a charter, as [`document`].
+/// Reads a charter like [`document`], and compiles it.
 ///
 /// # Panics
 /// The text is not a valid charter, or does not compile.
