@@ -17,9 +17,9 @@ use crate::instance::{Image, Instance};
 use crate::run::{Call, Closure, Effects, Facts, Input, Ran, Trap};
 use crate::stable::Stable;
 
-/// Lower limit of instructions between two copies of the heap ...
+/// Lower limit of instructions between two copies of the heap.
 const MIN_BETWEEN: u64 = 20_000_000;
-/// ... and of instructions per byte of heap, so that copies take some percent of the time.
+/// The same limit per byte of heap, so that copies take a few percent of the time.
 const BETWEEN_PER_BYTE: u64 = 2;
 /// Upper limit of messages between two copies.
 const MAX_BETWEEN: usize = 5_000;
