@@ -157,7 +157,7 @@ impl Call {
         self.host.updates(&self.run)
     }
 
-    /// The same call with another input, for an actor of another kind.
+    /// Copies the call with another input, for an actor of another kind.
     pub(crate) fn delegate(&self, actor: ActorConfig, input: Json) -> Call {
         Call { actor: Arc::new(actor), input: Arc::new(input), ..self.clone() }
     }

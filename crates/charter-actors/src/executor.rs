@@ -1,4 +1,4 @@
-//! The interface of executors: what they are asked, and what they answer.
+//! The interface of executors: their requests and their answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

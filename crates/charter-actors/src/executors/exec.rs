@@ -162,7 +162,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     let child = command.spawn().map_err(|e| {
         let shown = words.first().map_or("", String::as_str);
         let fault = Fault::new("start", format!("cannot start `{shown}`: {e}"));
-        // A lack of processes or memory passes; a missing program does not appear by itself.
+        // A lack of processes or memory is temporary; a missing program is not.
         if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) {
             fault
         } else {

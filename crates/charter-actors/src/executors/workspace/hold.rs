@@ -101,7 +101,7 @@ async fn release_when_idle(holds: Arc<Holds>, path: PathBuf, run: Arc<str>, mut 
     holds.release(&path, &run);
 }
 
-/// Whether nothing will happen in the run by itself.
+/// Whether the run changes only by events from outside.
 fn is_idle(snapshot: &Snapshot) -> bool {
     match snapshot.status() {
         Status::Active => snapshot.timers().is_empty() && !snapshot.invocations().any(|(_, i)| !i.is_machine()),
