@@ -34,7 +34,7 @@ impl Drop for TelemetryGuard {
     }
 }
 
-/// Starts to send spans, if the environment names a collector.
+/// Starts sending spans if the environment names a collector.
 ///
 /// # Errors
 /// If the collector cannot be used; the command works without.

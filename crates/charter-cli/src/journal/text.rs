@@ -1,4 +1,4 @@
-//! Records and values as text; control characters in texts from outside are replaced.
+//! Records and values as text; control characters in untrusted text are replaced.
 
 use charter_journal::{Record, Verdict};
 use charter_kernel::{Machine, Misfit, Timestamp};

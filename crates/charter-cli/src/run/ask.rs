@@ -1,5 +1,5 @@
-//! The prompt on the terminal: shows what is to be decided, then the choices, then asks for the
-//! data of the chosen one.
+//! The prompt on the terminal: shows the pending decision, then the choices, then asks for the data
+//! of the chosen one.
 
 use charter_kernel::{Digest, Schema, Timestamp};
 use charter_runtime::View;

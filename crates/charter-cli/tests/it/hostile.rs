@@ -78,7 +78,8 @@ fn many_states() {
     }
     let scratch = Scratch::new("hostile-many");
     let file = scratch.file("many.yaml", text);
-    // A large text in a debug build. With 100,000 states, a quadratic algorithm took half an hour.
+    // A large source text in a debug build. With 100,000 states, a quadratic algorithm took half an
+    // hour.
     let bound = if full() { 6 * SOON } else { SOON };
     let event = "{\"type\":\"GO\",\"data\":{}}\n";
     let ran = within(bound, &["step", &file, "--events", "-"], event);
