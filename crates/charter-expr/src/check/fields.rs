@@ -1,4 +1,4 @@
-//! Fields and indexes: what is there, what may be missing, what is never there.
+//! Fields and indexes: which exist, which may be missing, which never exist.
 
 use super::{Checker, Severity, alternatives, join};
 use crate::ast::{Kind, LinkKind, Node};

@@ -83,8 +83,8 @@ impl Checker<'_> {
     fn logic(&mut self, operands: &[Node], all: bool) -> Type {
         let facts: Vec<facts::Facts> = operands.iter().map(|n| self.facts_if(n, all)).collect();
         let outer = self.facts.clone();
-        // Sums of the facts before and after each operand would be exact; all of them are, for one
-        // operand among many, the same but for its own, which it has made sure of itself.
+        // Each operand is checked with the facts of all others. With more than 64 operands that
+        // would take too long, so their facts are ignored.
         for (i, operand) in operands.iter().enumerate() {
             self.facts = outer.clone();
             if operands.len() <= 64 {
