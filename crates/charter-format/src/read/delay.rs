@@ -25,8 +25,8 @@ pub(crate) fn read(node: &Node) -> Result<Delay, Diagnostic> {
     }
 }
 
-/// Reads a delay from text (keys of `after` are text, even if they are numbers). `None` if it is
-/// invalid.
+/// Reads a delay from a string (keys of `after` are strings, even if they are numbers). `None` if
+/// it is invalid.
 pub(crate) fn from_text(text: &str) -> Option<Delay> {
     if let Some(cel) = text.strip_prefix("= ") {
         return Some(Delay::Cel(cel.to_owned()));
