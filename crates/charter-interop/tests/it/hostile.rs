@@ -49,7 +49,7 @@ fn collect(folder: &Path, extension: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Splits a text into tokens of XML and JSON: words, numbers, spaces, punctuation.
+/// Splits a document into tokens of XML and JSON: words, numbers, spaces, punctuation.
 fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let kind = |c: char| {
@@ -101,7 +101,7 @@ const ODD: [&str; 24] = [
     "\n",
 ];
 
-/// A text with some tokens removed, doubled, swapped, or replaced by tokens of another text.
+/// A document with some tokens removed, doubled, swapped, or replaced by tokens of another.
 fn mutated(text: &str, other: &str, r: &mut Random) -> String {
     let other = tokens(other);
     let mut parts: Vec<&str> = tokens(text);

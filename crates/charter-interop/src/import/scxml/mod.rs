@@ -1,8 +1,8 @@
 //! Imports SCXML (W3C REC 2015-09-01): the data models `cel` and `null`; invoked documents become
 //! entries of `machines`.
 //!
-//! As the REC demands, invalid expressions, undeclared variables and invalid locations are no
-//! errors here but raise `error.execution` at run time. Errors here are invalid SCXML and
+//! As the specification requires, invalid expressions, undeclared variables and invalid locations
+//! are no errors here but raise `error.execution` at run time. Errors here are invalid SCXML and
 //! unsupported features: other data models and the HTTP event processor.
 
 mod action;
