@@ -123,7 +123,7 @@ impl<'c> Writing<'c> {
         Ok(known)
     }
 
-    /// The record of a run that has an id given by a sender.
+    /// The record of a run whose event has this id, if a sender chose the id.
     fn record_with(&mut self, run: &str, id: &str) -> Result<Option<u64>, Unwritten> {
         // Without `INDEXED BY`, SQLite reads all records of the run.
         let select = self.prepared.get(
