@@ -71,7 +71,7 @@ pub(crate) enum Unmet<'a, L> {
     Voted,
 }
 
-/// What a caller of [`evaluate`] wants to know besides the result. Monomorphized: `()` costs
+/// Receives what a caller of [`evaluate`] needs besides the result. Monomorphized: `()` costs
 /// nothing.
 pub(crate) trait Observer<'a> {
     /// What is kept of an expression of a guard.

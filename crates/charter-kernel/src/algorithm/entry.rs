@@ -144,7 +144,7 @@ fn effective_targets(chart: &Chart, actor: &Actor, targets: &[StateId]) -> State
         } else if let Some(stored) = stored(actor, t) {
             out.extend(stored.iter().copied());
         } else if let Some(initial) = &node.initial {
-            // Guards against history states whose defaults are each other.
+            // Guards against history states that are each other's defaults.
             seen = seen.saturating_add(1);
             if seen <= chart.states.len() {
                 stack.extend(initial.targets.iter().rev().copied());

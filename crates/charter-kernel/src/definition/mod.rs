@@ -4,7 +4,7 @@
 //! it; [`crate::Machine::compile`] turns it into tables. Order is significant (document order
 //! decides between transitions), so every map keeps its order, and the [digest](Definition::digest)
 //! of a definition covers that order. Every part of a definition has an address, a JSON pointer
-//! such as `/states/review/on/APPROVE/0/when`; errors carry it, and `charter-format` maps it to a
+//! such as `/states/review/on/APPROVE/0/when`; errors contain it, and `charter-format` maps it to a
 //! line and a column.
 
 mod action;

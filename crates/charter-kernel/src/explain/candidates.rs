@@ -29,7 +29,7 @@ impl Machine {
             let evaluation = evaluate(&ctx, held, Some(ev), id, t, &mut explainer);
             let mut details = explainer.details;
             match evaluation {
-                // That a rule does not forbid the event explains nothing.
+                // A rule that does not forbid the event is not a reason.
                 Evaluation::Failed(code) if t.refuse.is_some() && code != Code::Stale => continue,
                 Evaluation::Failed(code) => details.failed = code,
                 Evaluation::Refused => {

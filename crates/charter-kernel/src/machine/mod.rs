@@ -91,7 +91,7 @@ impl Machine {
         info.filter(|i| i.declared).is_some_and(|i| i.schema.as_ref().is_none_or(|s| s.surely_fits(data)))
     }
 
-    /// The digest of the definition; every snapshot and record carries it.
+    /// The digest of the definition; every snapshot and record contains it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.digest

@@ -14,7 +14,7 @@ use crate::schema::MisfitDetails;
 pub struct RefusalDetails {
     /// Why.
     pub code: Code,
-    /// The entry of the charter's `rules` that asks for the refusal.
+    /// The entry of the charter's `rules` that requires the refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The interlock that would not hold.
@@ -65,7 +65,7 @@ pub struct ExpressionError {
     /// The expression, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
-    /// The part of it that failed, where that is not the whole.
+    /// The part of it that failed; `None` if it failed as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
 }

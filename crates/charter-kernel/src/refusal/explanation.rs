@@ -13,7 +13,7 @@ pub struct Explanation {
     pub code: Code,
     /// One sentence.
     pub message: String,
-    /// The entry of the charter's `rules` that asks for the refusal.
+    /// The entry of the charter's `rules` that requires the refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The transitions that were considered, innermost state first.

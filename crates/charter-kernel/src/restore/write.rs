@@ -1,4 +1,4 @@
-//! From a snapshot to its canonical JSON text, without a [`Json`] in between: every record carries
+//! From a snapshot to its canonical JSON text, without a [`Json`] in between: every record contains
 //! its digest, so this runs once for every event. Keys are written in canonical order.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Machine {
         out
     }
 
-    /// SHA-256 over the canonical JSON of the snapshot: what records carry.
+    /// SHA-256 over the canonical JSON of the snapshot, as in records.
     #[must_use]
     pub fn snapshot_digest(&self, s: &Snapshot) -> Digest {
         Digest::of_bytes(self.snapshot_text(s).as_bytes())

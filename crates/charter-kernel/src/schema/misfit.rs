@@ -12,7 +12,7 @@ pub struct MisfitDetails {
     pub at: String,
     /// JSON pointer into the schema; it ends with the keyword.
     pub rule: String,
-    /// What the keyword demands: a limit, a type, the names of properties, ...
+    /// What the keyword requires: a limit, a type, the names of properties, ...
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub limit: Json,
     /// The value, cut if it is long.
@@ -160,7 +160,7 @@ fn plural(noun: &str, count: &Json) -> String {
     if *count == 1 { noun.to_string() } else { format!("{noun}s") }
 }
 
-/// The property of the object that demands `required`, by `dependentRequired` at `rule`.
+/// The property of the object that requires `required`, by `dependentRequired` at `rule`.
 fn trigger(schema: &Json, rule: &str, required: &Json, object: &Json) -> Option<String> {
     let keyword = if rule.contains("/dependentRequired") { "/dependentRequired" } else { "/dependencies" };
     let end = rule.rfind(keyword)?.saturating_add(keyword.len());
