@@ -19,7 +19,7 @@ impl Secret {
         &self.0
     }
 
-    /// Removes this secret from a text: servers quote keys in their errors.
+    /// Removes this secret from a string: servers quote keys in their errors.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         // Anything shorter is not a key, and replacing it would only garble the text.

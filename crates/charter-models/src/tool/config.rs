@@ -40,7 +40,7 @@ impl Server {
         }
     }
 
-    /// Removes the secrets from a text.
+    /// Removes the secrets from a string.
     pub(super) fn redact(&self, text: String) -> String {
         match self {
             Server::Program { .. } => text,

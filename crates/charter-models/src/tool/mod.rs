@@ -157,7 +157,7 @@ impl Tools {
         let started = TokioChildProcess::builder(process).stderr(std::process::Stdio::null()).spawn();
         started.map(|(process, _)| process).map_err(|e| {
             let fault = Fault::new(codes::UNAVAILABLE, &format!("cannot start the server `{program}`: {e}"));
-            // A missing program does not appear by itself.
+            // A missing program is not a temporary error.
             match e.kind() == std::io::ErrorKind::NotFound {
                 true => fault,
                 false => fault.retryable(),
