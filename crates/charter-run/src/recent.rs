@@ -15,7 +15,7 @@ pub enum IdState {
     New,
     /// The event of this record has it, or an id with the same hash: compare the record's id.
     Recent(u64),
-    /// An older event may have it: ask the store.
+    /// An older event may have it: look it up in the store.
     Unknown,
 }
 
