@@ -1,5 +1,4 @@
-//! Resuming what a journal has open when it is opened: timers with their deadlines, and calls of
-//! actors.
+//! Resumes the open timers and calls of actors of a journal when it is opened.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

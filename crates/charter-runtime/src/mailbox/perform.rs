@@ -16,7 +16,7 @@ impl Inner {
         self.timers.set(run, state.and_then(|s| s.run.next_due()), || self.clock.work());
     }
 
-    /// Publishes the committed records of an input, replies, and carries out the actions.
+    /// Publishes the committed records of an input, replies, and performs the actions.
     pub(super) fn perform(self: &Arc<Self>, run: &Arc<str>, state: &RunState, entry: Entry) {
         let Entry { mut reply, appended, answer, troubles, .. } = entry;
         for trouble in troubles {
