@@ -167,7 +167,7 @@ impl Fields {
         Ok(InputLine::Event { event: Box::new(event), id })
     }
 
-    /// A key that is left over: this kind of line does not have it.
+    /// The first key that this kind of line does not have.
     fn leftover(&self) -> Option<&'static str> {
         let left = [
             ("data", self.data.is_some()),
