@@ -252,7 +252,7 @@ impl Dir {
         self.remove(name, path).map(|()| true)
     }
 
-    /// Moves a file to a name in `there`, replacing what is there.
+    /// Moves a file to a name in `there`, replacing an existing file.
     pub(crate) fn move_over(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<(), Error> {
         rustix::fs::renameat(&self.fd, name, &there.fd, to).context(|| format!("move `{path}`"))
     }

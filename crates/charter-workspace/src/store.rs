@@ -39,7 +39,7 @@ impl Store {
         &self.root
     }
 
-    /// Stores a content. It is synced to disk when this returns.
+    /// Stores a content. It is on disk when this returns.
     ///
     /// # Errors
     /// The content cannot be written.

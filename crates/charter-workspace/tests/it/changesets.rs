@@ -98,7 +98,7 @@ fn form(body: &str) -> String {
     format!("# Proposal\n\n**Summary:** s\n**Changes:** 1\n\n---\n\n{body}")
 }
 
-/// Checks the start of the error message for a text.
+/// Checks the start of the error message for an invalid changeset.
 fn check(text: &str, expected: &str) {
     let refused = dogs::read(text.as_bytes()).expect_err(text).to_string();
     assert!(refused.starts_with(expected), "{refused}\n  expected: {expected}");
