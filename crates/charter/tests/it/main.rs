@@ -8,6 +8,8 @@ mod check;
 mod embed;
 #[path = "../../examples/executor.rs"]
 mod executor;
+#[path = "../../examples/host.rs"]
+mod host;
 #[path = "../../examples/step.rs"]
 mod step;
 #[path = "../../examples/store.rs"]
@@ -26,6 +28,11 @@ fn embed_ends() {
 #[test]
 fn executor_answers() {
     executor::main().unwrap();
+}
+
+#[test]
+fn host_counts_each_event_once() {
+    host::main().unwrap();
 }
 
 #[test]
