@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::clock::{ActivityGuard, ActivityProbe, BoxFuture, Clock};
 
-/// A clock that only moves when told to. Clones share the same time.
+/// A clock that only advances on request. Clones share the same time.
 ///
 /// ```
 /// # let rt = tokio::runtime::Builder::new_current_thread().build().unwrap();
