@@ -90,7 +90,7 @@ impl<'a> Builder<'a> {
             return Err(self.too_deep(span));
         }
         if self.wants_key() {
-            return Err(Diagnostic::error(codes::KEY, span, "a key must be text, not a list or an object"));
+            return Err(Diagnostic::error(codes::KEY, span, "a key must be a string, not a list or an object"));
         }
         let (nodes_before, bytes_before) = (self.nodes, self.bytes);
         self.spend(1, 0, span)?;

@@ -109,7 +109,7 @@ tells! {
     a_tag: "guards:\n  g: !context.x\n" => "4:6  [tag] unexpected YAML tag `!context.x` (charters have no tags; quote text that starts with `!`)";
     an_unknown_alias: "title: *x" => "3:8  [bad-alias] unknown alias: no anchor with this name comes before it (quote text that starts with `*`)";
     a_merge_key: "meta: &m {a: 1}\nstates: {<<: *m}" => "4:10  [merge-key] merge keys (`<<`) are not supported (write the keys out, or use an alias for a whole value)";
-    a_key_that_is_a_list: "meta: {[a]: 1}" => "3:8  [bad-key] a key must be text, not a list or an object";
+    a_key_that_is_a_list: "meta: {[a]: 1}" => "3:8  [bad-key] a key must be a string, not a list or an object";
     two_documents: "---\nid: u" => "3:1  [several-documents] a second YAML document starts here; a file holds one";
     a_tab: "states:\n\ta: {}" => "4:2  [syntax] tab used for indentation (indent YAML with spaces)";
     a_ternary_without_quotes: "guards:\n  g: a ? b : c" =>
