@@ -72,7 +72,7 @@ impl Session {
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) code: FaultCode,
-    /// What `error` has beside `code` and `message`: a `reason`, and the values that it is about.
+    /// The fields of `error` besides `code` and `message`: a `reason`, and the values it refers to.
     pub(crate) details: Map<String, Json>,
     pub(crate) send_id: Option<Arc<str>>,
 }

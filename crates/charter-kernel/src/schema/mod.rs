@@ -20,7 +20,7 @@ pub struct Schema {
     validator: jsonschema::Validator,
     /// A faster form, if the schema is plain enough.
     plain: Option<Plain>,
-    /// What was compiled: errors are looked up in it.
+    /// The schema that was compiled, to look up errors in.
     source: Json,
 }
 
