@@ -1,6 +1,6 @@
 //! MCP over HTTP ("Streamable HTTP"): each message is posted; the response is JSON or a stream of
 //! events. `rmcp` handles the session and the protocol; this module sends its messages with the
-//! HTTP client of everything here.
+//! HTTP client that the whole crate uses.
 
 use std::collections::HashMap;
 use std::io::BufRead as _;
