@@ -55,8 +55,8 @@ impl Inner {
         let max_data = charter.machine.definition().limits.data;
         let work = Work { inner: self.clone(), call, actor, executor, max_data };
         self.calls.register(effect, working, |registration| {
-            // Dropped in this order, also if the task never runs: when the last registration is
-            // gone, nothing is left of the calls.
+            // Dropped in this order, also if the task never runs: when the last registration has
+            // been dropped, all calls have been cleaned up.
             let parts = (work, self.clock.work(), registration);
             let task = self.handle.spawn(async move {
                 let (work, activity, registration) = parts;
