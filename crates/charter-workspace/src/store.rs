@@ -22,8 +22,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in a folder, which is created if missing. Only its owner can read it: it
-    /// holds file contents.
+    /// Opens the store in a folder, which is created if missing. Only its owner can read it,
+    /// because it contains file contents.
     ///
     /// # Errors
     /// The folder cannot be created.
