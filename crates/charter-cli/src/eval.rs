@@ -74,7 +74,7 @@ fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
         Err(e) => {
             let all = Span::new(0, source.len());
             let span = e.span().unwrap_or(all);
-            show(source, e.kind().code(), span, e.message(), e.help(), io)?;
+            show(source, e.kind().code(), span, &e.message(), e.help(), io)?;
             Ok(Exit::No)
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn lines(
     let ask = |cel: &str| {
         let query = machine.query(cel).map_err(|e| e.message)?;
         let value = machine.ask(snapshot, "root", &query, now);
-        value.map_err(|e| e.message().to_owned())
+        value.map_err(|e| e.message().into_owned())
     };
     let mut rows: Vec<(String, Json)> = Vec::new();
     for entry in entries {

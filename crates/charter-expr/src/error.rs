@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::Span;
+use crate::{EvalDetail, Span};
 
 /// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,13 +125,19 @@ impl ErrorKind {
 
 /// A failed evaluation. One pointer in size because it is part of the result of every step.
 #[derive(Clone, PartialEq, Eq)]
-pub struct EvalError(Box<Detail>);
+pub struct EvalError(Box<Inner>);
+
+/// What an error tells: data of which the words are made, or words.
+#[derive(Clone, PartialEq, Eq)]
+enum About {
+    Detail(EvalDetail),
+    Message(Cow<'static, str>, Option<Cow<'static, str>>),
+}
 
 #[derive(Clone, PartialEq, Eq)]
-struct Detail {
+struct Inner {
     kind: ErrorKind,
-    message: Cow<'static, str>,
-    help: Option<Cow<'static, str>>,
+    about: About,
     span: Option<Span>,
     expression: Option<Box<str>>,
 }
@@ -139,14 +145,16 @@ struct Detail {
 impl EvalError {
     /// An error without a position; the evaluator adds that of the call.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> EvalError {
-        EvalError(Box::new(Detail { kind, message: message.into(), help: None, span: None, expression: None }))
+        EvalError::about(kind, About::Message(message.into(), None))
     }
 
-    /// Adds a help text.
-    #[must_use]
-    pub fn with_help(mut self, help: impl Into<Cow<'static, str>>) -> EvalError {
-        self.0.help = Some(help.into());
-        self
+    /// An error of another kind than the usual one for what it is about.
+    pub fn with_detail(kind: ErrorKind, detail: EvalDetail) -> EvalError {
+        EvalError::about(kind, About::Detail(detail))
+    }
+
+    fn about(kind: ErrorKind, about: About) -> EvalError {
+        EvalError(Box::new(Inner { kind, about, span: None, expression: None }))
     }
 
     /// Sets the position, unless a more exact one is known.
@@ -162,13 +170,27 @@ impl EvalError {
     }
 
     /// The message: one sentence without a period.
-    pub fn message(&self) -> &str {
-        &self.0.message
+    pub fn message(&self) -> Cow<'_, str> {
+        match &self.0.about {
+            About::Detail(detail) => detail.message().into(),
+            About::Message(message, _) => Cow::Borrowed(message),
+        }
     }
 
     /// How to fix it, if known.
     pub fn help(&self) -> Option<&str> {
-        self.0.help.as_deref()
+        match &self.0.about {
+            About::Detail(detail) => detail.help(),
+            About::Message(_, help) => help.as_deref(),
+        }
+    }
+
+    /// What it is about, as data; `None` if the kind tells all, or a function of the host failed.
+    pub fn detail(&self) -> Option<&EvalDetail> {
+        match &self.0.about {
+            About::Detail(detail) => Some(detail),
+            About::Message(..) => None,
+        }
     }
 
     /// Where in the source.
@@ -198,20 +220,11 @@ impl EvalError {
     }
 
     pub(crate) fn out_of_fuel() -> EvalError {
-        EvalError::new(ErrorKind::OutOfFuel, "the expression exceeds its fuel")
-            .with_help("make it read less data, or raise `limits.expression`")
-    }
-
-    pub(crate) fn overload(message: impl Into<Cow<'static, str>>) -> EvalError {
-        EvalError::new(ErrorKind::NoSuchOverload, message)
-    }
-
-    pub(crate) fn argument(message: impl Into<Cow<'static, str>>) -> EvalError {
-        EvalError::new(ErrorKind::InvalidArgument, message)
-    }
-
-    pub(crate) fn overflow(message: impl Into<Cow<'static, str>>) -> EvalError {
-        EvalError::new(ErrorKind::Overflow, message)
+        let help = "make it read less data, or raise `limits.expression`";
+        EvalError::about(
+            ErrorKind::OutOfFuel,
+            About::Message("the expression exceeds its fuel".into(), Some(help.into())),
+        )
     }
 
     pub(crate) fn too_deep() -> EvalError {
@@ -223,8 +236,8 @@ impl fmt::Debug for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EvalError")
             .field("kind", &self.0.kind)
-            .field("message", &self.0.message)
-            .field("help", &self.0.help)
+            .field("message", &self.message())
+            .field("help", &self.help())
             .field("span", &self.0.span)
             .finish()
     }
@@ -232,8 +245,51 @@ impl fmt::Debug for EvalError {
 
 impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        show(f, &self.0.message, self.0.help.as_deref())
+        show(f, &self.message(), self.help())
     }
 }
 
 impl std::error::Error for EvalError {}
+
+impl From<EvalDetail> for EvalError {
+    fn from(detail: EvalDetail) -> EvalError {
+        EvalError::about(kind_of(&detail), About::Detail(detail))
+    }
+}
+
+/// The kind of an error that is about this.
+fn kind_of(detail: &EvalDetail) -> ErrorKind {
+    match detail {
+        EvalDetail::OutOfRange { .. } | EvalDetail::Overflow { .. } => ErrorKind::Overflow,
+        EvalDetail::ByZero { .. } => ErrorKind::DivideByZero,
+        EvalDetail::Arguments { .. }
+        | EvalDetail::Operands { .. }
+        | EvalDetail::Needs { .. }
+        | EvalDetail::FieldOf { .. }
+        | EvalDetail::IndexOf { .. }
+        | EvalDetail::KeyType { .. } => ErrorKind::NoSuchOverload,
+        EvalDetail::NoField { .. } => ErrorKind::NoSuchField,
+        EvalDetail::NoKey { .. } => ErrorKind::NoSuchKey,
+        EvalDetail::Index { .. }
+        | EvalDetail::Position { .. }
+        | EvalDetail::Substring { .. }
+        | EvalDetail::FormatValues { .. } => ErrorKind::IndexOutOfRange,
+        EvalDetail::RepeatedKey { .. } => ErrorKind::RepeatedKey,
+        EvalDetail::NotJson { .. } | EvalDetail::RepeatedName { .. } => ErrorKind::NotJson,
+        EvalDetail::LargeJson { .. } => ErrorKind::TooLarge,
+        EvalDetail::Unbound { .. } | EvalDetail::NoFunction { .. } => ErrorKind::Unbound,
+        EvalDetail::NotA { .. }
+        | EvalDetail::NotADelay { .. }
+        | EvalDetail::NotATime { .. }
+        | EvalDetail::NotAnIndex { .. }
+        | EvalDetail::LargePattern { .. }
+        | EvalDetail::FormatEnds
+        | EvalDetail::FormatPrecision { .. }
+        | EvalDetail::FormatClause { .. }
+        | EvalDetail::FormatType { .. }
+        | EvalDetail::Shift { .. }
+        | EvalDetail::NoNumbers
+        | EvalDetail::NotUtf8
+        | EvalDetail::NoState { .. } => ErrorKind::InvalidArgument,
+    }
+}

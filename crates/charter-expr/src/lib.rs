@@ -8,6 +8,7 @@ pub mod ast;
 pub mod calendar;
 mod check;
 mod compile;
+mod detail;
 mod env;
 mod error;
 mod eval;
@@ -31,6 +32,7 @@ mod value;
 
 pub use ast::Ast;
 pub use check::{Facts, Finding, FindingKind, Severity, check};
+pub use detail::{DelayError, EvalDetail, Wanted};
 pub use env::{Env, FunctionId, RootId};
 pub use error::{CompileError, ErrorKind, EvalError, ParseError};
 pub use fuel::Fuel;
@@ -43,7 +45,8 @@ pub use span::Span;
 pub use suggest::{did_you_mean, nearest, nearest_within};
 pub use types::{Field, Type};
 pub use value::{
-    Bytes, DELAY_PATTERN, Duration, ExprTimestamp, Key, List, Map, Object, Str, TypeName, Value, parse_delay,
+    Bytes, DELAY_PATTERN, Duration, ExprTimestamp, Key, List, MAX_DELAY_MS, Map, Object, Str, TypeName, Value,
+    delay_ms, delay_of, parse_delay, resembles_delay,
 };
 
 /// Upper limit of the length of an expression, in bytes of its text.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::error::{ErrorKind, EvalError};
+use crate::detail::EvalDetail;
+use crate::error::EvalError;
 use crate::parse::is_identifier;
 use crate::{Fuel, Key, RootId, Scope, Span, Value};
 
@@ -81,9 +82,8 @@ impl Path {
     /// Reads the value that the expression reads there.
     pub fn eval<'a>(&self, scope: &dyn Scope<'a>) -> Result<Value<'a>, EvalError> {
         let root = self.id.and_then(|id| scope.root(id));
-        let mut value = root.ok_or_else(|| {
-            EvalError::new(ErrorKind::Unbound, format!("`{}` has no value here", self.root)).at(self.span)
-        })?;
+        let mut value =
+            root.ok_or_else(|| EvalError::from(EvalDetail::Unbound { name: self.root.to_string() }).at(self.span))?;
         for segment in &self.segments {
             let next = match segment {
                 Segment::Field(name) => crate::eval::field(&value, name),

@@ -34,7 +34,7 @@ impl fmt::Display for DecodeError {
         match self {
             DecodeError::TooDeep => f.write_str("the value is nested too deeply"),
             DecodeError::Invalid(part) => write!(f, "`{part}` is not a typed value"),
-            DecodeError::Map(e) => f.write_str(e.message()),
+            DecodeError::Map(e) => f.write_str(&e.message()),
         }
     }
 }
@@ -147,7 +147,7 @@ fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, DecodeError> 
         return Err(DecodeError::TooDeep);
     }
     let deeper = depth.saturating_add(1);
-    let bad = || DecodeError::Invalid(crate::value::shorten(&typed.to_string()));
+    let bad = || DecodeError::Invalid(crate::detail::shorten(&typed.to_string()));
     let kind = typed.get("t").and_then(Json::as_str).ok_or_else(bad)?;
     let v = typed.get("v").unwrap_or(&Json::Null);
     // Numbers are written as text, which is exact; JSON numbers are accepted as well.

@@ -41,6 +41,8 @@ pub mod codes {
     pub const TYPE: &str = "wrong-type";
     /// A value of the right type that is not allowed.
     pub const VALUE: &str = "bad-value";
+    /// A malformed, negative or too long duration.
+    pub const BAD_DELAY: &str = "bad-delay";
     /// Mutually exclusive keys, or none of several keys of which one is required.
     pub const CONFLICT: &str = "conflicting-keys";
     /// An unsupported version of the language.

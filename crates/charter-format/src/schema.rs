@@ -98,6 +98,6 @@ pub(crate) fn delay() -> Json {
         {"type": "string", "pattern": "^[0-9]{1,16}$"},
         {"type": "string", "pattern": "^= "},
         {"type": "string", "pattern": r"^[^-+=.0-9\s]\S*$"},
-        {"type": "integer", "minimum": 0},
+        {"type": "integer", "minimum": 0, "maximum": charter_expr::MAX_DELAY_MS},
     ]})
 }

@@ -1,9 +1,11 @@
 //! What the expressions of a charter can read, and how values are computed with them.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use charter_expr::{Env, ErrorKind, EvalError, Fuel, FunctionId, Key, List, Map, Program, RootId, Scope, Type, Value};
+use charter_expr::{
+    DelayError, Env, ErrorKind, EvalDetail, EvalError, Fuel, FunctionId, Key, List, Map, Program, RootId, Scope, Type,
+    Value,
+};
 use serde_json::Value as Json;
 
 use crate::digest::Digest;
@@ -75,13 +77,14 @@ impl<'a> Scope<'a> for EvalContext<'a> {
         };
         if function == f.is_in || function == f.is_in_scxml {
             let Some(path) = arg.as_str() else {
-                return Err(EvalError::new(ErrorKind::NoSuchOverload, "`in()` takes the path of a state as a string"));
+                let detail = EvalDetail::needs("`in()`", "the path of a state as a string", arg.type_name());
+                return Err(detail.into());
             };
             let chart = self.machine.chart(self.actor.chart());
             return match chart.find(path) {
                 Some(state) => Ok(Value::Bool(self.actor.is_active(state))),
                 None if function == f.is_in_scxml => Ok(Value::Bool(false)),
-                None => Err(EvalError::new(ErrorKind::InvalidArgument, format!("no state `{path}`"))),
+                None => Err(EvalDetail::NoState { path: Value::from(path).brief() }.into()),
             };
         }
         if f.fail == Some(function) {
@@ -135,10 +138,9 @@ impl<'a> EvalContext<'a> {
     /// A condition: anything but a bool is an error.
     pub(crate) fn holds(&self, program: &'a Program) -> Result<bool, EvalError> {
         let value = self.cel(program)?;
-        value.as_bool().ok_or_else(|| {
-            let message = format!("a condition must be a bool, not a {}", value.type_name());
-            wrong(ErrorKind::NoSuchOverload, message, Some(program))
-        })
+        value
+            .as_bool()
+            .ok_or_else(|| wrong(EvalDetail::needs("a condition", "a bool", value.type_name()).into(), Some(program)))
     }
 
     /// A guard, and the expression that decided. An error means that neither the guard nor its
@@ -199,9 +201,11 @@ impl<'a> EvalContext<'a> {
         Ok(match &*self.value(template)? {
             Json::String(s) => s.as_str().into(),
             other @ (Json::Number(_) | Json::Bool(_)) => other.to_string().into(),
-            _ => {
-                let message = "a key, an id or an event type must be a string, a number or a bool";
-                return Err(wrong(ErrorKind::InvalidArgument, message, program_of(template)));
+            other => {
+                let found = Value::from_json(other).type_name();
+                let detail = EvalDetail::needs("a key, an id or an event type", "a string, a number or a bool", found);
+                let error = EvalError::with_detail(ErrorKind::InvalidArgument, detail);
+                return Err(wrong(error, program_of(template)));
             }
         })
     }
@@ -209,49 +213,43 @@ impl<'a> EvalContext<'a> {
     /// Computes a time: a timestamp, an RFC 3339 string, milliseconds since 1970, or a duration
     /// from now; null is none.
     pub(crate) fn timestamp(&self, template: &'a Template) -> Result<Option<Timestamp>, EvalError> {
-        let bad = || {
-            let message = "a time must be a timestamp, an RFC 3339 string with an offset, milliseconds since 1970, or a duration such as `24h`";
-            wrong(ErrorKind::InvalidArgument, message, program_of(template))
-        };
         let value = match template {
             Template::Cel(program) => self.cel(program)?,
             Template::Literal(json) => Value::from_json(json),
-            _ => return Err(bad()),
+            Template::List(_) | Template::Object(_) => {
+                let found = if matches!(template, Template::List(_)) { "list" } else { "map" };
+                let detail = EvalDetail::needs("a time", "a timestamp, an int, a string or a duration", found);
+                return Err(EvalError::with_detail(ErrorKind::InvalidArgument, detail));
+            }
         };
-        let from_now = |ms: i64| self.now.0.checked_add(ms).map(Timestamp).ok_or_else(bad);
+        let bad = || wrong(EvalDetail::NotATime { value: value.brief() }.into(), program_of(template));
+        let from_now = || {
+            let ms = charter_expr::delay_of(&value).map_err(|e| wrong(e, program_of(template)))?;
+            Ok(Some(self.now.saturating_add(Millis(ms))))
+        };
         match &value {
             Value::Null => Ok(None),
             Value::Timestamp(t) => Ok(Some(Timestamp(t.millis()))),
-            Value::Duration(d) => from_now(d.millis()).map(Some),
+            Value::Duration(_) => from_now(),
             Value::Int(ms) => Ok(Some(Timestamp(*ms))),
             other => {
                 let text = other.as_str().ok_or_else(bad)?;
-                match charter_expr::parse_delay(text) {
-                    Some(ms) => from_now(ms).map(Some),
-                    None => {
-                        charter_expr::ExprTimestamp::parse(text).map(|t| Some(Timestamp(t.millis()))).map_err(|_| bad())
-                    }
+                match charter_expr::ExprTimestamp::parse(text) {
+                    Ok(t) => Ok(Some(Timestamp(t.millis()))),
+                    Err(_) if charter_expr::parse_delay(text) == Err(DelayError::Malformed) => Err(bad()),
+                    Err(_) => from_now(),
                 }
             }
         }
     }
 
-    /// Computes a delay; a negative one counts as zero.
+    /// Computes a delay.
     pub(crate) fn delay(&self, delay: &'a crate::machine::Delay) -> Result<Millis, EvalError> {
         let program = match delay {
             crate::machine::Delay::Ms(ms) => return Ok(*ms),
             crate::machine::Delay::Cel(program) => program,
         };
-        let bad = || {
-            let message = "a delay must be a duration, milliseconds, or a string such as `24h`";
-            wrong(ErrorKind::InvalidArgument, message, Some(program))
-        };
-        let ms = match &self.cel(program)? {
-            Value::Duration(d) => d.millis(),
-            Value::Int(ms) => *ms,
-            other => charter_expr::parse_delay(other.as_str().ok_or_else(bad)?).ok_or_else(bad)?,
-        };
-        if ms > crate::time::MAX_DELAY.0 { Err(bad()) } else { Ok(Millis(ms.max(0))) }
+        charter_expr::delay_of(&self.cel(program)?).map(Millis).map_err(|e| wrong(e, Some(program)))
     }
 }
 
@@ -260,8 +258,7 @@ fn program_of(template: &Template) -> Option<&Program> {
 }
 
 /// The error of an expression whose value cannot be used where it stands.
-fn wrong(kind: ErrorKind, message: impl Into<Cow<'static, str>>, program: Option<&Program>) -> EvalError {
-    let mut error = EvalError::new(kind, message);
+fn wrong(mut error: EvalError, program: Option<&Program>) -> EvalError {
     if let Some(program) = program {
         error.in_expression(program.source());
     }
@@ -326,8 +323,9 @@ pub(crate) fn items(value: &Value<'_>) -> Result<Vec<Item>, EvalError> {
                 out.push((Arc::new(item), Arc::new(key.into_value().to_json()?)));
             }
         }
-        _ => {
-            return Err(EvalError::new(ErrorKind::InvalidArgument, "`each` needs a list or a map"));
+        other => {
+            let detail = EvalDetail::needs("`each`", "a list or a map", other.type_name());
+            return Err(EvalError::with_detail(ErrorKind::InvalidArgument, detail));
         }
     }
     Ok(out)

@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The longest delay: 1,000 years.
-pub(crate) const MAX_DELAY: Millis = Millis(1_000 * 365 * 24 * 3_600 * 1_000);
-
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -59,5 +56,5 @@ impl From<i64> for Millis {
 /// Reads a delay such as `500ms`, `24h`, `1h30m` or `2d` (see [`charter_expr::parse_delay`]).
 #[must_use]
 pub fn parse_delay(text: &str) -> Option<Millis> {
-    charter_expr::parse_delay(text).map(Millis)
+    charter_expr::parse_delay(text).ok().map(Millis)
 }

@@ -147,7 +147,10 @@ impl Fault {
 impl From<EvalError> for Fault {
     fn from(e: EvalError) -> Fault {
         let error = ExpressionError::from(&e);
-        let fault = Fault::new(FaultCode::Expression, "expression").with("error", error.error);
+        let mut fault = Fault::new(FaultCode::Expression, "expression").with("error", error.error);
+        if let Some(detail) = error.detail {
+            fault = fault.with("detail", serde_json::to_value(detail).unwrap_or_default());
+        }
         let fields = [("expression", error.expression), ("part", error.part)];
         fields.into_iter().fold(fault, |fault, (key, text)| match text {
             Some(text) => fault.with(key, text),

@@ -65,7 +65,11 @@ fn explanation(record: &Record, machine: Option<&Machine>, paint: Paint) -> Stri
 
 fn verdict(record: &Record, paint: Paint) -> String {
     let (from, to) = (record.from.join(", "), record.state.join(", "));
-    let still = format!("nothing changed; the state is still {}", paint.strong(&from));
+    // An event for an actor that does not exist has no state.
+    let still = match from.is_empty() {
+        true => "nothing changed".to_string(),
+        false => format!("nothing changed; the state is still {}", paint.strong(&from)),
+    };
     match record.verdict {
         Verdict::Accepted if from.is_empty() => {
             format!("{}: the run starts in {}", paint.good("accepted"), paint.strong(&to))
@@ -97,7 +101,7 @@ fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &
     for candidate in &refusal.candidates {
         let name = paint.strong(&clean(&candidate.transition));
         out.push(format!("  {name} was considered: {}", clean(&candidate.message)));
-        if let Some(expression) = &candidate.expression {
+        if let Some(expression) = candidate.expression.as_ref().filter(|_| candidate.does_not_hold) {
             out.push(format!("    `{}` is false", clean(expression)));
         }
         for (path, value) in &candidate.read {

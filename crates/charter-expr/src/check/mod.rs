@@ -107,7 +107,7 @@ impl<'e> Checker<'e> {
 
     /// A piece of the source for a message.
     fn text(&self, span: Span) -> String {
-        crate::value::shorten(span.of(self.source))
+        crate::detail::shorten(span.of(self.source))
     }
 }
 

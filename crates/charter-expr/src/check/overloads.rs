@@ -144,7 +144,7 @@ impl Checker<'_> {
             _ => None,
         };
         if let Some(e) = error {
-            self.error(*at, e.message().to_owned(), e.help().map(str::to_owned));
+            self.error(*at, e.message().into_owned(), e.help().map(str::to_owned));
         }
     }
 

@@ -1,7 +1,8 @@
 //! Fields, indexes and methods: the links of a chain in order.
 
 use super::{Evaluated, Evaluation, unbound};
-use crate::error::{ErrorKind, EvalError};
+use crate::detail::{EvalDetail, shorten};
+use crate::error::EvalError;
 use crate::functions::{self, Function, Pattern};
 use crate::program::{Fields, Op, Step, StepKind};
 use crate::types::a;
@@ -79,9 +80,7 @@ impl<'a> Evaluation<'a, '_> {
             StepKind::Method(f, args) => self.method(*f, value, args),
             StepKind::Matches(pattern) => self.matches(&value, pattern),
             StepKind::Macro(step) => self.run_macro(value, step),
-            StepKind::UnknownMethod(name) => {
-                Err(EvalError::new(ErrorKind::Unbound, format!("there is no function `{name}`")))
-            }
+            StepKind::UnknownMethod(name) => Err(EvalDetail::NoFunction { name: name.to_string() }.into()),
         }
     }
 
@@ -107,7 +106,8 @@ impl<'a> Evaluation<'a, '_> {
         match value {
             Value::String(s) => pattern.is_match(s, self.fuel).map(Value::Bool),
             other => {
-                Err(EvalError::overload(format!("no such overload: `matches` with ({}, string)", other.type_name())))
+                let types = vec![other.type_name().to_owned(), "string".to_owned()];
+                Err(EvalDetail::Arguments { function: "matches".to_owned(), types }.into())
             }
         }
     }
@@ -136,12 +136,12 @@ pub(crate) fn field<'a>(value: &Value<'a>, name: &str) -> Evaluated<'a> {
 
 #[cold]
 fn no_such_field(name: &str) -> EvalError {
-    EvalError::new(ErrorKind::NoSuchField, format!("no such field `{name}`"))
+    EvalDetail::NoField { field: shorten(name) }.into()
 }
 
 #[cold]
 fn no_fields(value: &Value<'_>, name: &str) -> EvalError {
-    EvalError::overload(format!("no such overload: the field `{name}` of {}", a(value.type_name())))
+    EvalDetail::FieldOf { field: shorten(name), found: value.type_name().to_owned() }.into()
 }
 
 /// `value[at]`
@@ -152,7 +152,7 @@ pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> E
                 fuel.spend_bytes(s.len())?;
             }
             let found = Key::lookup(at).and_then(|key| map.get(&key));
-            found.ok_or_else(|| EvalError::new(ErrorKind::NoSuchKey, format!("no such key: {}", brief(at))))
+            found.ok_or_else(|| EvalDetail::NoKey { key: brief(at) }.into())
         }
         Value::List(list) => {
             let wanted = match at {
@@ -162,23 +162,19 @@ pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> E
                 _ => None,
             };
             let Some(i) = wanted else {
-                return Err(EvalError::argument(format!("{} cannot be the index of a list", brief(at))));
+                return Err(EvalDetail::NotAnIndex { value: brief(at) }.into());
             };
-            usize::try_from(i).ok().and_then(|i| list.get(i)).ok_or_else(|| {
-                EvalError::new(
-                    ErrorKind::IndexOutOfRange,
-                    format!("the index {i} is out of range: the list has {} items", list.len()),
-                )
-            })
+            let item = usize::try_from(i).ok().and_then(|i| list.get(i));
+            item.ok_or_else(|| EvalDetail::Index { index: i, length: list.len() }.into())
         }
-        other => Err(EvalError::overload(format!("no such overload: an index of {}", a(other.type_name())))),
+        other => Err(EvalDetail::IndexOf { found: other.type_name().to_owned() }.into()),
     }
 }
 
 /// A value in a message, truncated.
 fn brief(value: &Value<'_>) -> String {
     match value {
-        Value::String(s) => format!("`{}`", crate::value::shorten(s)),
+        Value::String(s) => format!("`{}`", shorten(s)),
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) => {
             format!("`{value:?}`")
         }

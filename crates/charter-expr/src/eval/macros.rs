@@ -2,9 +2,9 @@
 
 use super::{Evaluated, Evaluation};
 use crate::ast::MacroName;
+use crate::detail::EvalDetail;
 use crate::error::EvalError;
 use crate::program::{MacroStep, Op};
-use crate::types::a;
 use crate::value::MapBuilder;
 use crate::{Key, List, Map, Value};
 
@@ -37,10 +37,7 @@ impl<'a> Evaluation<'a, '_> {
             other => {
                 let vars = if step.two_vars { 2 } else { 1 };
                 let name = step.name.name(vars);
-                return Err(EvalError::overload(format!(
-                    "no such overload: `{name}` needs a list or a map, and this is {}",
-                    a(other.type_name())
-                )));
+                return Err(EvalDetail::needs(format!("`{name}`"), "a list or a map", other.type_name()).into());
             }
         };
         let before = self.locals.len();
@@ -183,11 +180,9 @@ impl<'a> Evaluation<'a, '_> {
                         }
                     }
                     (_, other) => {
-                        return Err(EvalError::overload(format!(
-                            "no such overload: `transformMapEntry` needs a map with the new entry, and this is {}",
-                            a(other.type_name())
-                        ))
-                        .at(step.body.span));
+                        let detail =
+                            EvalDetail::needs("`transformMapEntry`", "a map with the new entry", other.type_name());
+                        return Err(EvalError::from(detail).at(step.body.span));
                     }
                 }
             }

@@ -11,10 +11,10 @@ mod truth;
 pub(crate) use links::{field, index};
 
 use crate::ast::BinaryOp;
+use crate::detail::EvalDetail;
 use crate::error::{ErrorKind, EvalError};
 use crate::functions;
 use crate::program::{Code, Constant, Op};
-use crate::types::a;
 use crate::value::{MapBuilder, equal};
 use crate::{Fuel, Key, Scope, Value};
 
@@ -72,7 +72,7 @@ impl<'a, 's> Evaluation<'a, 's> {
             }
             Code::Unbound(name) => Err(unbound(name).at(op.span)),
             Code::UnknownCall(name) => {
-                Err(EvalError::new(ErrorKind::Unbound, format!("there is no function `{name}`")).at(op.span))
+                Err(EvalError::from(EvalDetail::NoFunction { name: name.to_string() }).at(op.span))
             }
             // The others are handled in `eval`.
             _ => Err(EvalError::new(ErrorKind::Unbound, "this cannot be evaluated").at(op.span)),
@@ -187,14 +187,13 @@ impl<'a, 's> Evaluation<'a, 's> {
 }
 
 fn unbound(name: &str) -> EvalError {
-    EvalError::new(ErrorKind::Unbound, format!("`{name}` has no value here"))
+    EvalDetail::Unbound { name: name.to_owned() }.into()
 }
 
 fn bad_key(key: &Value<'_>) -> EvalError {
-    EvalError::overload(format!("{} cannot be the key of a map", a(key.type_name())))
-        .with_help("keys are strings, ints, uints and bools")
+    EvalDetail::KeyType { found: key.type_name().to_owned() }.into()
 }
 
 fn not_a_bool(value: &Value<'_>, wanted_by: &str) -> EvalError {
-    EvalError::overload(format!("no such overload: {wanted_by} needs a bool, and this is {}", a(value.type_name())))
+    EvalDetail::needs(wanted_by, "a bool", value.type_name()).into()
 }

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use crate::ast::BinaryOp;
-use crate::error::{ErrorKind, EvalError};
+use crate::detail::EvalDetail;
+use crate::error::EvalError;
 use crate::value::{equal, order};
 use crate::{Fuel, Key, List, Value};
 
@@ -123,12 +124,11 @@ fn add<'a>(left: Value<'a>, right: Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> 
 }
 
 fn overflow(op: BinaryOp, a: impl std::fmt::Display, b: impl std::fmt::Display) -> EvalError {
-    EvalError::overflow(format!("overflow: {a} {} {b} does not fit in 64 bits", op.symbol()))
+    EvalDetail::Overflow { operation: format!("{a} {} {b}", op.symbol()) }.into()
 }
 
 fn by_zero(op: BinaryOp) -> EvalError {
-    let what = if op == BinaryOp::Rem { "modulus" } else { "division" };
-    EvalError::new(ErrorKind::DivideByZero, format!("{what} by zero"))
+    EvalDetail::ByZero { operator: op.symbol().to_owned() }.into()
 }
 
 fn int(op: BinaryOp, a: i64, b: i64) -> Result<i64, EvalError> {
@@ -159,28 +159,19 @@ fn uint(op: BinaryOp, a: u64, b: u64) -> Result<u64, EvalError> {
 
 pub(super) fn negate(value: Value<'_>) -> Evaluated<'_> {
     match value {
-        Value::Int(i) => i
-            .checked_neg()
-            .map(Value::Int)
-            .ok_or_else(|| EvalError::overflow(format!("overflow: -({i}) does not fit in 64 bits"))),
+        Value::Int(i) => {
+            i.checked_neg().map(Value::Int).ok_or_else(|| EvalDetail::Overflow { operation: format!("-({i})") }.into())
+        }
         Value::Double(d) => Ok(Value::Double(-d)),
         Value::Duration(d) => d.negated().map(Value::Duration),
-        other => Err(EvalError::overload(format!("no such overload: `-` of {}", crate::types::a(other.type_name())))),
+        other => {
+            Err(EvalDetail::Operands { operator: "-".to_owned(), types: vec![other.type_name().to_owned()] }.into())
+        }
     }
 }
 
 #[cold]
 fn no_overload(op: BinaryOp, left: &Value<'_>, right: &Value<'_>) -> EvalError {
-    let error =
-        EvalError::overload(format!("no such overload: {} `{}` {}", left.type_name(), op.symbol(), right.type_name()));
-    let number = |v: &Value<'_>| matches!(v, Value::Int(_) | Value::Uint(_) | Value::Double(_));
-    match (left, right) {
-        (Value::Double(_), r) if number(r) => error.with_help("convert with `double(x)`"),
-        (l, Value::Double(_)) if number(l) => error.with_help("convert with `double(x)`"),
-        (l, r) if number(l) && number(r) => error.with_help("convert with `int(x)` or `uint(x)`"),
-        (Value::String(_), _) | (_, Value::String(_)) if op == BinaryOp::Add => {
-            error.with_help("convert with `string(x)`")
-        }
-        _ => error,
-    }
+    let types = [left, right].map(|value| value.type_name().to_owned());
+    EvalDetail::Operands { operator: op.symbol().to_owned(), types: types.into() }.into()
 }

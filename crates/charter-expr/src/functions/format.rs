@@ -1,7 +1,8 @@
 //! `format` of the strings extension: `"%s is %.2f".format([name, share])`.
 
 use super::convert::double_text;
-use crate::error::{ErrorKind, EvalError};
+use crate::detail::EvalDetail;
+use crate::error::EvalError;
 use crate::{Fuel, Key, MAX_DATA_DEPTH, Value};
 
 /// More decimals than any double has.
@@ -23,15 +24,9 @@ pub(super) fn call<'a>(args: &[Value<'a>], fuel: &mut Fuel) -> Result<Option<Val
         }
         let (precision, after) = precision(after)?;
         let Some(verb) = after.chars().next() else {
-            return Err(EvalError::argument("the format ends in the middle of a clause")
-                .with_help("write `%%` for a percent sign"));
+            return Err(EvalDetail::FormatEnds.into());
         };
-        let value = values.get(used).ok_or_else(|| {
-            EvalError::new(
-                ErrorKind::IndexOutOfRange,
-                format!("the format needs a value at index {used}, but there are {}", values.len()),
-            )
-        })?;
+        let value = values.get(used).ok_or_else(|| EvalDetail::FormatValues { index: used, length: values.len() })?;
         used = used.saturating_add(1);
         out.clause(verb, precision, &value)?;
         rest = after.get(verb.len_utf8()..).unwrap_or("");
@@ -48,7 +43,7 @@ fn precision(text: &str) -> Result<(Option<usize>, &str), EvalError> {
     let (figures, rest) = figures.split_at_checked(end).unwrap_or((figures, ""));
     match figures.parse::<usize>() {
         Ok(n) if n <= MAX_PRECISION => Ok((Some(n), rest)),
-        _ => Err(EvalError::argument(format!("the precision in a format must be a number up to {MAX_PRECISION}"))),
+        _ => Err(EvalDetail::FormatPrecision { limit: MAX_PRECISION }.into()),
     }
 }
 
@@ -84,13 +79,14 @@ impl Output<'_> {
             'x' => hex(value).map(|s| s.to_lowercase()),
             'X' => hex(value).map(|s| s.to_uppercase()),
             other => {
-                return Err(EvalError::argument(format!("`%{}` is not a clause of a format", other.escape_debug()))
-                    .with_help("the clauses are %s %d %f %e %b %o %x %X, and %% for a percent sign"));
+                return Err(EvalDetail::FormatClause { clause: other.escape_debug().to_string() }.into());
             }
         };
         match text {
             Some(text) => self.push(&text),
-            None => Err(EvalError::argument(format!("`%{verb}` cannot show a value of type {}", value.type_name()))),
+            None => {
+                Err(EvalDetail::FormatType { clause: verb.to_string(), found: value.type_name().to_owned() }.into())
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Function;
+use crate::detail::EvalDetail;
 use crate::error::EvalError;
 use crate::value::order;
 use crate::{Fuel, Value};
@@ -44,9 +45,7 @@ fn extreme<'a>(args: &[Value<'a>], wanted: Ordering, fuel: &mut Fuel) -> Called<
         Ok(best)
     }
     match args {
-        [Value::List(list)] if list.is_empty() => {
-            Err(EvalError::argument("`math.greatest` and `math.least` need at least one number"))
-        }
+        [Value::List(list)] if list.is_empty() => Err(EvalDetail::NoNumbers.into()),
         [Value::List(list)] => pick(list.iter(), wanted, fuel),
         _ => pick(args.iter().cloned(), wanted, fuel),
     }
@@ -56,7 +55,7 @@ fn unary<'a>(f: Function, args: &[Value<'a>]) -> Called<'a> {
     let [arg] = args else { return Ok(None) };
     Ok(Some(match (f, arg) {
         (Function::Abs, Value::Int(i)) => {
-            Value::Int(i.checked_abs().ok_or_else(|| EvalError::overflow("the absolute value does not fit in an int"))?)
+            Value::Int(i.checked_abs().ok_or_else(|| EvalDetail::Overflow { operation: format!("math.abs({i})") })?)
         }
         (Function::Abs, Value::Uint(u)) => Value::Uint(*u),
         (Function::Abs, Value::Double(d)) => Value::Double(d.abs()),
@@ -109,7 +108,7 @@ fn shift<'a>(f: Function, args: &[Value<'a>]) -> Called<'a> {
         _ => return Ok(None),
     };
     if by < 0 {
-        return Err(EvalError::argument(format!("a shift by {by} bits: the number of bits must not be negative")));
+        return Err(EvalDetail::Shift { bits: by }.into());
     }
     let by = u32::try_from(by).unwrap_or(64);
     let shifted = if f == Function::BitShiftLeft { bits.checked_shl(by) } else { bits.checked_shr(by) }.unwrap_or(0);

@@ -12,6 +12,7 @@ mod times;
 pub(crate) use regexp::Pattern;
 pub(crate) use strings::quote;
 
+use crate::detail::EvalDetail;
 use crate::error::EvalError;
 use crate::{Fuel, Value};
 
@@ -206,6 +207,6 @@ pub(crate) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Resu
 
 /// `no such overload`, with the types that came.
 fn no_overload(f: Function, args: &[Value<'_>]) -> EvalError {
-    let types: Vec<&str> = args.iter().map(Value::type_name).collect();
-    EvalError::overload(format!("no such overload: `{}` with ({})", f.name(), types.join(", ")))
+    let types = args.iter().map(|arg| arg.type_name().to_owned()).collect();
+    EvalDetail::Arguments { function: f.name().to_string(), types }.into()
 }

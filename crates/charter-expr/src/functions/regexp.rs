@@ -2,8 +2,8 @@
 
 use regex::{Regex, RegexBuilder};
 
+use crate::detail::{EvalDetail, Wanted, shorten};
 use crate::error::EvalError;
-use crate::value::shorten;
 use crate::{Fuel, Value};
 
 /// A compiled pattern.
@@ -26,13 +26,11 @@ impl Pattern {
                 Ok(regex) => return Ok(Pattern { regex, weight }),
                 Err(regex::Error::CompiledTooBig(_)) => {}
                 Err(_) => {
-                    return Err(EvalError::argument(format!("`{}` is not a regular expression", shorten(pattern)))
-                        .with_help("the syntax is RE2's"));
+                    return Err(EvalDetail::not_a(Wanted::Regex, pattern).into());
                 }
             }
         }
-        Err(EvalError::argument(format!("the regular expression `{}` is too large", shorten(pattern)))
-            .with_help("use fewer or smaller repetitions"))
+        Err(EvalDetail::LargePattern { pattern: shorten(pattern) }.into())
     }
 
     /// Whether the pattern is found somewhere in the text.

@@ -2,7 +2,8 @@
 //! from 0.
 
 use super::Function;
-use crate::error::{ErrorKind, EvalError};
+use crate::detail::EvalDetail;
+use crate::error::EvalError;
 use crate::{Fuel, Value};
 
 type Called<'a> = Result<Option<Value<'a>>, EvalError>;
@@ -48,7 +49,7 @@ pub(super) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Call
 }
 
 fn out_of_range(index: i64) -> EvalError {
-    EvalError::new(ErrorKind::IndexOutOfRange, format!("index out of range: {index}"))
+    EvalDetail::Position { index }.into()
 }
 
 /// The byte offset of the code point at `index`, which may be the end.
@@ -143,10 +144,7 @@ fn substring(s: &str, from: i64, to: Option<i64>) -> Result<Value<'static>, Eval
     };
     match s.get(start..end) {
         Some(part) => Ok(Value::string(part)),
-        None => Err(EvalError::new(
-            ErrorKind::IndexOutOfRange,
-            format!("the substring ends at {} before it starts at {from}", to.unwrap_or(0)),
-        )),
+        None => Err(EvalDetail::Substring { from, to: to.unwrap_or(0) }.into()),
     }
 }
 

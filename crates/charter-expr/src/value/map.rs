@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::{Key, Str, Value};
-use crate::error::{ErrorKind, EvalError};
+use crate::detail::{EvalDetail, shorten};
+use crate::error::EvalError;
 
 /// A map with string keys whose values the host computes on demand.
 pub trait Object: Debug {
@@ -122,7 +123,7 @@ impl<'a> MapBuilder<'a> {
         let twice = self.entries.array_windows().find(|[a, b]| a.0 == b.0);
         if let Some([(key, _), _]) = twice {
             let key = key.clone().into_value();
-            return Err(EvalError::new(ErrorKind::RepeatedKey, format!("duplicate key `{key:?}` in a map")));
+            return Err(EvalDetail::RepeatedKey { key: shorten(&format!("{key:?}")) }.into());
         }
         Ok(Map::Owned(self.entries.into()))
     }

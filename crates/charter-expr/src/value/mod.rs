@@ -3,8 +3,10 @@
 
 mod compare;
 mod convert;
+mod delay;
 mod duration;
 mod key;
+mod length;
 mod list;
 mod map;
 mod owned;
@@ -13,7 +15,8 @@ mod text;
 mod time;
 mod to_json;
 
-pub use duration::{DELAY_PATTERN, Duration, parse_delay};
+pub use delay::{DELAY_PATTERN, MAX_DELAY_MS, delay_ms, delay_of, parse_delay, resembles_delay};
+pub use duration::Duration;
 pub use key::Key;
 pub use list::List;
 pub use map::{Map, Object};
@@ -23,7 +26,7 @@ pub use time::ExprTimestamp;
 pub(crate) use compare::{equal, int_double, order};
 pub(crate) use convert::number;
 pub(crate) use map::MapBuilder;
-pub(crate) use time::{Field, shorten};
+pub(crate) use time::Field;
 
 /// A value of the language (CEL specification, "Values"), without messages, enums and optionals.
 ///

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{List, Map, Value};
+use crate::detail::shorten;
 
 /// Upper limit of the values shown; the rest is `...`.
 const MOST: usize = 1000;
@@ -58,6 +59,20 @@ fn map(map: &Map<'_>, f: &mut fmt::Formatter<'_>, left: &mut usize, depth: usize
         }
     }
     f.write_char('}')
+}
+
+impl Value<'_> {
+    /// The beginning of the value as text, for messages: of a string its characters, of the others
+    /// CEL's notation.
+    #[must_use]
+    pub fn brief(&self) -> String {
+        shorten(&match self {
+            Value::String(s) => s.as_str().to_owned(),
+            Value::Timestamp(t) => t.to_string(),
+            Value::Duration(d) => d.to_string(),
+            other => format!("{other:?}"),
+        })
+    }
 }
 
 impl fmt::Debug for Value<'_> {

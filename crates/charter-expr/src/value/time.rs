@@ -7,6 +7,7 @@ use jiff::tz::TimeZoneDatabase;
 
 use super::Duration;
 use crate::calendar::{self, Civil};
+use crate::detail::{EvalDetail, Wanted};
 use crate::error::EvalError;
 
 pub(super) const NANOS: i128 = 1_000_000_000;
@@ -91,7 +92,7 @@ impl ExprTimestamp {
     fn from_total(nanos: i128) -> Result<ExprTimestamp, EvalError> {
         split(nanos)
             .and_then(|(s, n)| ExprTimestamp::new(s, n))
-            .ok_or_else(|| EvalError::overflow("the timestamp is out of range (years 1 to 9999)"))
+            .ok_or_else(|| EvalDetail::OutOfRange { wanted: Wanted::Timestamp }.into())
     }
 
     pub(crate) fn add(self, d: Duration) -> Result<ExprTimestamp, EvalError> {
@@ -113,10 +114,7 @@ impl ExprTimestamp {
     /// Reads RFC 3339.
     pub fn parse(text: &str) -> Result<ExprTimestamp, EvalError> {
         parse_rfc3339(text)
-            .ok_or_else(|| {
-                EvalError::argument(format!("`{}` is not a timestamp", shorten(text)))
-                    .with_help("write it as RFC 3339, e.g. `2026-01-31T23:59:59Z`")
-            })
+            .ok_or_else(|| EvalDetail::not_a(Wanted::Timestamp, text).into())
             .and_then(ExprTimestamp::from_total)
     }
 
@@ -142,14 +140,6 @@ impl ExprTimestamp {
     }
 }
 
-/// The beginning of a string, for messages.
-pub(crate) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((at, _)) => format!("{}...", text.get(..at).unwrap_or("")),
-        None => text.to_owned(),
-    }
-}
-
 /// The offset of a time zone from UTC at an instant, in seconds.
 fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
     static ZONES: OnceLock<TimeZoneDatabase> = OnceLock::new();
@@ -159,10 +149,10 @@ fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
     if let Some(seconds) = fixed_offset(name) {
         return Ok(seconds);
     }
-    let zone = ZONES.get_or_init(TimeZoneDatabase::bundled).get(name).map_err(|_| {
-        EvalError::argument(format!("`{}` is not a time zone", shorten(name)))
-            .with_help("use a name of the IANA database such as `Europe/Berlin`, or `+02:00`")
-    })?;
+    let zone = ZONES
+        .get_or_init(TimeZoneDatabase::bundled)
+        .get(name)
+        .map_err(|_| EvalDetail::not_a(Wanted::TimeZone, name))?;
     // The last two days of the year 9999 are beyond the database's range; their offset is the one
     // before.
     let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());

@@ -5,7 +5,8 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use super::convert::number;
 use super::{Key, List, Map, Value};
-use crate::error::{ErrorKind, EvalError};
+use crate::detail::{EvalDetail, shorten};
+use crate::error::EvalError;
 use crate::{Fuel, MAX_DATA_DEPTH, MAX_JSON_SIZE};
 
 impl Value<'_> {
@@ -27,18 +28,12 @@ struct Size(Fuel);
 impl Size {
     fn take(&mut self, bytes: usize) -> Result<(), EvalError> {
         let units = (bytes as u64 / 16).saturating_add(1);
-        self.0.spend(units).map_err(|_| {
-            EvalError::new(ErrorKind::TooLarge, format!("the value is larger than {MAX_JSON_SIZE} bytes as JSON"))
-        })
+        self.0.spend(units).map_err(|_| EvalDetail::LargeJson { limit: MAX_JSON_SIZE }.into())
     }
 }
 
-fn not_json(what: impl std::fmt::Display) -> EvalError {
-    EvalError::new(ErrorKind::NotJson, format!("{what} has no JSON form"))
-}
-
-fn too_large(i: impl std::fmt::Display) -> EvalError {
-    not_json(format_args!("the integer {i} (beyond ±9007199254740991)")).with_help("use `string(x)` to keep it exact")
+fn not_json(value: &Value<'_>, text: impl std::fmt::Display) -> EvalError {
+    EvalDetail::NotJson { found: value.type_name().to_owned(), value: text.to_string() }.into()
 }
 
 fn deeper(depth: usize) -> Result<usize, EvalError> {
@@ -55,14 +50,14 @@ fn to_json(value: &Value<'_>, depth: usize, size: &mut Size) -> Result<Json, Eva
         Value::Null => Json::Null,
         Value::Bool(b) => (*b).into(),
         Value::Int(i) if number::is_safe(*i) => (*i).into(),
-        Value::Int(i) => return Err(too_large(i)),
+        Value::Int(i) => return Err(not_json(value, i)),
         Value::Uint(u) if *u <= number::MAX_SAFE.unsigned_abs() => (*u).into(),
-        Value::Uint(u) => return Err(too_large(u)),
+        Value::Uint(u) => return Err(not_json(value, u)),
         Value::Double(d) => match number::safe_int(*d) {
             Some(i) => i.into(),
             None => match serde_json::Number::from_f64(*d) {
                 Some(n) => Json::Number(n),
-                None => return Err(not_json(format_args!("the double {d}"))),
+                None => return Err(not_json(value, d)),
             },
         },
         Value::String(s) => s.as_str().into(),
@@ -80,7 +75,7 @@ fn to_json(value: &Value<'_>, depth: usize, size: &mut Size) -> Result<Json, Eva
         Value::Map(map) => entries(map, depth, size)?,
         Value::Timestamp(t) => t.to_string().into(),
         Value::Duration(d) => d.to_string().into(),
-        Value::Type(t) => return Err(not_json(format_args!("the type `{}`", t.name()))),
+        Value::Type(t) => return Err(not_json(value, format_args!("`{}`", t.name()))),
     })
 }
 
@@ -96,7 +91,7 @@ fn entries(map: &Map<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalErr
         };
         size.take(name.len())?;
         if out.contains_key(&name) {
-            return Err(EvalError::new(ErrorKind::NotJson, format!("duplicate key `{name}` in JSON")));
+            return Err(EvalDetail::RepeatedName { name: shorten(&name) }.into());
         }
         out.insert(name, to_json(&value, depth, size)?);
     }

@@ -1,9 +1,10 @@
 //! Durations: `24h`, `1h30m`, `500ms`, plain milliseconds, `= CEL`, or a name.
 
-use charter_expr::parse_delay;
+use charter_expr::{DelayError, delay_ms, parse_delay};
 use charter_kernel::definition::Delay;
 
 use crate::diagnostic::{Diagnostic, codes};
+use crate::source::Span;
 use crate::source::{Node, Value};
 
 pub(crate) const HELP: &str =
@@ -13,31 +14,39 @@ pub(crate) const HELP: &str =
 pub(crate) fn read(node: &Node) -> Result<Delay, Diagnostic> {
     let refuse = |message: String| Err(Diagnostic::error(codes::VALUE, node.span, message).help(HELP));
     match &node.value {
-        Value::Int(ms) => match u64::try_from(*ms) {
-            Ok(ms) => Ok(Delay::Ms(ms)),
-            Err(_) => refuse(format!("invalid duration `{ms}`: it cannot be negative")),
-        },
-        Value::Text(text) => match from_text(&text.text) {
-            Some(delay) => Ok(delay),
-            None => refuse(format!("invalid duration `{}`", text.text)),
-        },
+        Value::Int(ms) => {
+            let ms_read = delay_ms(i128::from(*ms)).and_then(milliseconds);
+            ms_read.map_err(|error| invalid(node.span, &ms.to_string(), error))
+        }
+        Value::Text(text) => from_text(&text.text).map_err(|error| invalid(node.span, &text.text, error)),
         _ => refuse(format!("expected a duration, found {}", node.kind())),
     }
 }
 
-/// Reads a delay from a string (keys of `after` are strings, even if they are numbers). `None` if
-/// it is invalid.
-pub(crate) fn from_text(text: &str) -> Option<Delay> {
+/// The diagnostic of a text or a number that is not a delay.
+pub(crate) fn invalid(span: Span, text: &str, error: DelayError) -> Diagnostic {
+    Diagnostic::error(codes::BAD_DELAY, span, error.message(text)).help(HELP)
+}
+
+fn milliseconds(ms: i64) -> Result<Delay, DelayError> {
+    u64::try_from(ms).map(Delay::Ms).map_err(|_| DelayError::Negative)
+}
+
+/// Reads a delay from text (keys of `after` are text, even if they are numbers).
+///
+/// # Errors
+/// The text is not a delay.
+pub(crate) fn from_text(text: &str) -> Result<Delay, DelayError> {
     if let Some(cel) = text.strip_prefix("= ") {
-        return Some(Delay::Cel(cel.to_owned()));
+        return Ok(Delay::Cel(cel.to_owned()));
     }
     // A name cannot start with a digit, so `5sec` is an invalid duration rather than an undeclared
     // name.
-    if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return parse_delay(text).and_then(|ms| u64::try_from(ms).ok()).map(Delay::Ms);
+    if text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-')) {
+        return parse_delay(text).and_then(milliseconds);
     }
-    let is_name = !text.is_empty() && !text.starts_with(['-', '+', '=']) && !text.contains(char::is_whitespace);
-    is_name.then(|| Delay::Name(text.to_owned()))
+    let is_name = !text.is_empty() && !text.starts_with(['+', '=']) && !text.contains(char::is_whitespace);
+    if is_name { Ok(Delay::Name(text.to_owned())) } else { Err(DelayError::Malformed) }
 }
 
 #[cfg(test)]
@@ -56,7 +65,7 @@ mod tests {
         /// fraction is not a whole number of milliseconds, or that a length is too long.
         #[test]
         fn the_schema_agrees_with_the_reader(text in r"(= )?(([0-9]{0,3}\.?[0-9]{0,2})(w|d|h|m|s|ms|us|min|)|[-+=. a-z]{1,2}|retry){0,3}") {
-            let (by_reader, by_schema) = (from_text(&text).is_some(), SCHEMA.is_valid(&text.as_str().into()));
+            let (by_reader, by_schema) = (from_text(&text).is_ok(), SCHEMA.is_valid(&text.as_str().into()));
             prop_assert!(by_schema || !by_reader, "refused by the schema alone: {text:?}");
             prop_assert!(by_reader || !by_schema || text.contains('.') || text.len() > 7, "refused by the reader alone: {text:?}");
         }

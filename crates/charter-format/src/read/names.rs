@@ -75,6 +75,9 @@ fn undefined(reference: &Reference, definition: &Definition) -> Diagnostic {
         Space::Guard if looks_like_cel => {
             problem.help("`guard` takes a name from `guards`; write an inline expression as `when`")
         }
+        Space::Delay if charter_expr::resembles_delay(name) => {
+            super::delay::invalid(reference.span, name, charter_expr::DelayError::Malformed)
+        }
         Space::Delay => problem.help(super::delay::HELP),
         _ if known.is_empty() || reference.space == Space::Role && definition.roles.is_empty() => {
             problem.help(format!("declare it under `{section}`"))

@@ -168,17 +168,13 @@ fn on(cx: &mut Context, entry: &Entry) -> On {
 fn after(cx: &mut Context, entry: &Entry) -> After {
     let key = entry.key.text.clone();
     let read = delays::from_text(&key);
-    if read.is_none() {
-        cx.report(
-            Diagnostic::error(codes::VALUE, entry.key.span, format!("invalid duration `{key}`")).help(delays::HELP),
-        );
-    }
     match &read {
-        Some(Delay::Cel(_)) => cx.at("delay", |cx| cx.at("cel", |cx| mark_key(cx, &entry.key, 2))),
-        Some(Delay::Name(name)) => {
+        Err(error) => cx.report(delays::invalid(entry.key.span, &key, *error)),
+        Ok(Delay::Cel(_)) => cx.at("delay", |cx| cx.at("cel", |cx| mark_key(cx, &entry.key, 2))),
+        Ok(Delay::Name(name)) => {
             cx.references.push(Reference { space: Space::Delay, name: name.clone(), span: entry.key.span })
         }
-        _ => {}
+        Ok(Delay::Ms(_)) => {}
     }
     After { key, delay: read.unwrap_or(Delay::Ms(0)), transitions: cx.at("transitions", |cx| keyed(cx, entry)) }
 }

@@ -62,9 +62,9 @@ tells! {
     all_that_is_not_all: "ledger: {t: }\nentry: {revoke: {kind: t, all: false}}" =>
         "4:32 entry.revoke.all [bad-value] `all: false` is not allowed (write `key: ...`, or `all: true`)";
     an_invalid_duration: "after: {5 s: a}\ndelays: {x: 1.5ms, y: -5}" =>
-        "3:9 after.\"5 s\" [bad-value] invalid duration `5 s` (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)",
-        "4:13 delays.x [bad-value] invalid duration `1.5ms` (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)",
-        "4:23 delays.y [bad-value] invalid duration `-5`: it cannot be negative (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)";
+        "3:9 after.\"5 s\" [bad-delay] invalid duration `5 s` (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)",
+        "4:13 delays.x [bad-delay] invalid duration `1.5ms`: it is not a whole number of milliseconds (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)",
+        "4:23 delays.y [bad-delay] invalid duration `-5`: it cannot be negative (write a duration such as `500ms`, `1h30m` or `2d`, milliseconds, a name from `delays`, or `= CEL`)";
     a_time_as_a_name: "delays: {5s: 1h}" =>
         "3:10 delays.5s [bad-value] invalid delay name `5s` (a name cannot start with a digit or `=`, or contain spaces)";
     history_keys_elsewhere: "states: {a: {target: b}, h: {type: history, initial: a}}" =>

@@ -102,7 +102,7 @@ fn mistakes_have_places() {
     );
     assert_eq!(
         told("steps: [{tick: 5sec}]"),
-        "1:16 steps[0].tick [bad-value] invalid duration `5sec` (write a duration such as `72h` or `1h30m`, a name from `delays`, or a timestamp such as `2026-11-21T10:00:00Z`)"
+        "1:16 steps[0].tick [bad-delay] invalid duration `5sec` (write a duration such as `72h` or `1h30m`, a name from `delays`, or a timestamp such as `2026-11-21T10:00:00Z`)"
     );
     assert_eq!(
         told("at: noon\nsteps: []"),

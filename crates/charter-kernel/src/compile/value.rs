@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_expr::{Env, Program, Type};
+use charter_expr::{DelayError, Env, Program, Type};
 
 use super::{Compiler, MAX_NESTING, escape};
 use crate::definition;
@@ -130,11 +130,11 @@ impl<'d> Compiler<'d> {
     pub(super) fn delay(&mut self, def: &definition::Delay, at: &str, locals: &[String]) -> Option<Delay> {
         match def {
             definition::Delay::Ms(ms) => {
-                let ms = i64::try_from(*ms).ok().map(Millis).filter(|ms| *ms <= crate::time::MAX_DELAY);
-                if ms.is_none() {
-                    self.problem("bad-delay", at, "longer than 1,000 years", None);
+                let delay = charter_expr::delay_ms(i128::from(*ms));
+                if let Err(error) = delay {
+                    self.problem("bad-delay", at, error.message(&ms.to_string()), Some(DelayError::HELP.to_string()));
                 }
-                ms.map(Delay::Ms)
+                delay.ok().map(|ms| Delay::Ms(Millis(ms)))
             }
             definition::Delay::Cel(text) => self.cel(text, &format!("{at}/cel"), locals).map(Delay::Cel),
             definition::Delay::Name(name) => {
@@ -142,6 +142,11 @@ impl<'d> Compiler<'d> {
                     Some(definition::Delay::Name(_)) => None, // reported where it is declared
                     Some(other) => self.delay(other, &format!("/delays/{}", escape(name)), locals),
                     None => {
+                        if charter_expr::resembles_delay(name) {
+                            let help = Some(DelayError::HELP.to_string());
+                            self.problem("bad-delay", at, DelayError::Malformed.message(name), help);
+                            return None;
+                        }
                         let help =
                             self.did_you_mean(name, self.def.delays.keys().map(String::as_str)).unwrap_or_else(|| {
                                 "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string()

@@ -1,6 +1,7 @@
 //! The messages of a refusal, rendered from its details when it is shown: what was refused, why,
 //! and what to do. No record contains a message, so the words here may change.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value as Json;
@@ -139,12 +140,15 @@ impl RefusalDetails {
 }
 
 fn candidate(c: &CandidateDetails, ctx: &RefusalContext<'_>) -> Candidate {
+    // The path of a field that does not exist has no value, not even null.
+    let missing = c.error.as_ref().is_some_and(|e| matches!(e.error.as_str(), "no-such-field" | "no-such-key"));
     Candidate {
         transition: c.transition.clone(),
         failed: c.failed,
         rule: c.rule.clone(),
         expression: c.expression.clone(),
-        read: c.read.clone(),
+        does_not_hold: c.error.is_none() && matches!(c.failed, Code::Guard | Code::PermitScope),
+        read: c.read.iter().filter(|(_, v)| !missing || !v.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect(),
         message: candidate_message(c, ctx),
     }
 }
@@ -223,6 +227,7 @@ fn requirement(code: Code, ledger: &LedgerDetails, c: &CandidateDetails) -> Stri
 /// Why an expression could not be evaluated.
 pub(crate) fn expression_error(e: &ExpressionError) -> String {
     let what = match e.error.as_str() {
+        _ if e.detail.is_some() => "",
         "no-such-field" => "there is no such field",
         "no-such-key" => "there is no such key",
         "no-such-overload" => "a value has the wrong type",
@@ -242,7 +247,7 @@ pub(crate) fn expression_error(e: &ExpressionError) -> String {
     if let Some(expression) = &e.expression {
         let _ = write!(out, "`{expression}`: ");
     }
-    out.push_str(what);
+    out.push_str(&e.detail.as_ref().map_or(Cow::Borrowed(what), |detail| detail.message().into()));
     if let Some(part) = &e.part {
         let _ = write!(out, " (at `{part}`)");
     }

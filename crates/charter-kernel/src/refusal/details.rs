@@ -1,6 +1,6 @@
 //! A refusal as a record stores it: codes and values, no messages.
 
-use charter_expr::EvalError;
+use charter_expr::{EvalDetail, EvalError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
@@ -11,6 +11,7 @@ use crate::schema::MisfitDetails;
 /// renders the messages when the refusal is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(expecting = "an object with `code`, `legal`")]
 pub struct RefusalDetails {
     /// Why.
     pub code: Code,
@@ -59,6 +60,7 @@ impl RefusalDetails {
 
 /// Why an expression could not be evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with `error`")]
 pub struct ExpressionError {
     /// The code of the error, e.g. `no-such-field`.
     pub error: String,
@@ -68,6 +70,9 @@ pub struct ExpressionError {
     /// The part of it that failed; `None` if it failed as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
+    /// The values that it failed on and what was wanted, unless the code tells all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<EvalDetail>,
 }
 
 impl From<&EvalError> for ExpressionError {
@@ -77,6 +82,7 @@ impl From<&EvalError> for ExpressionError {
             error: e.kind().code().to_string(),
             expression: e.expression().map(str::to_string),
             part: part.map(str::to_string),
+            detail: e.detail().cloned(),
         }
     }
 }
@@ -84,6 +90,7 @@ impl From<&EvalError> for ExpressionError {
 /// A transition that was considered, and the check that it failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(expecting = "an object with `transition`, `at`, `failed`")]
 pub struct CandidateDetails {
     /// Its name, e.g. `human_review/on/HUMAN_APPROVED/0`.
     pub transition: String,
@@ -123,6 +130,7 @@ pub struct CandidateDetails {
 
 /// The digests of an approval that does not name the current value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with `sent`, `current`")]
 pub struct ApprovalDetails {
     /// `digest` of the event, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,6 +142,7 @@ pub struct ApprovalDetails {
 
 /// The ledger entry that a requirement names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(expecting = "an object with `kind`")]
 pub struct LedgerDetails {
     /// Its kind.
     pub kind: String,

@@ -42,6 +42,10 @@ pub struct Candidate {
     /// The expression that decided, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
+    /// Whether the expression decided because it is a condition that was evaluated and does not
+    /// hold; otherwise it is a key, a value to approve, or could not be evaluated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub does_not_hold: bool,
     /// The values it read, by path; `null` where there was none.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub read: Map<String, Json>,

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 /// Where a value does not match its schema, without a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(expecting = "an object with `at`, `rule`")]
 pub struct MisfitDetails {
     /// JSON pointer into the value; empty for the whole.
     pub at: String,

@@ -4,6 +4,7 @@
 
 mod actors;
 mod algorithm;
+mod causes;
 mod common;
 mod content;
 mod feijoa;

@@ -179,7 +179,7 @@ impl Expressions {
         let failed = |error: EvalError| EvalFailure {
             at: at.to_owned(),
             span: error.span().map(|s| (s.start, s.end)),
-            message: error.message().to_owned(),
+            message: error.message().into_owned(),
             help: error.help().map(str::to_owned),
         };
         let missing = || failed(EvalError::new(ErrorKind::Unbound, "unknown expression"));

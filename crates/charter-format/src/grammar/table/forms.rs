@@ -12,7 +12,7 @@ pub(super) static ROLE: Form = Form::Name("a role");
 /// For keys that the host reads: a duration without names and expressions.
 pub(super) static DURATION: Form = Form::OneOf {
     what: "a duration such as `2s`, or milliseconds",
-    forms: &[Form::Pattern(&LENGTH), Form::Int { min: 0, max: (1 << 53) - 1 }],
+    forms: &[Form::Pattern(&LENGTH), Form::Int { min: 0, max: charter_expr::MAX_DELAY_MS }],
 };
 
 pub(super) static ROLES: Form = one_or_many!("a role or a list of roles", Form::Name("a role"); ROLE);

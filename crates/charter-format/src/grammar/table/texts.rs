@@ -22,7 +22,7 @@ pub(super) static VERSION: Pattern = Pattern {
 pub(super) static LENGTH: Pattern = Pattern {
     what: "a duration such as `2s`",
     regex: charter_expr::DELAY_PATTERN,
-    test: |text| text.ends_with(|c: char| c.is_ascii_alphabetic()) && charter_expr::parse_delay(text).is_some(),
+    test: |text| text.ends_with(|c: char| c.is_ascii_alphabetic()) && charter_expr::parse_delay(text).is_ok(),
     help: "write `500ms`, `5s`, `1h30m` or milliseconds; the host reads it, so names and expressions are not allowed",
 };
 

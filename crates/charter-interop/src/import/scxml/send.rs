@@ -115,7 +115,7 @@ fn computed(kind: Template) -> Template {
 /// has no unit.
 fn milliseconds(text: &str) -> Option<u64> {
     let unit = text == "0" || text.ends_with(|c: char| c.is_ascii_alphabetic());
-    charter_expr::parse_delay(text).filter(|_| unit).and_then(|ms| u64::try_from(ms).ok())
+    charter_expr::parse_delay(text).ok().filter(|_| unit).and_then(|ms| u64::try_from(ms).ok())
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{EffectKind, Envelope, Event, Explanation, Machine, Principal, Refusal, Snapshot, Status, Step};
+use charter_kernel::{
+    EffectKind, Envelope, Event, Explanation, Machine, Principal, Refusal, RefusalDetails, Snapshot, Status, Step,
+};
 pub use charter_test_support::machine;
 use serde_json::{Value as Json, json};
 
@@ -104,6 +106,13 @@ impl Run {
 
     fn envelope(&self, event: Event) -> Envelope {
         Envelope { seq: self.seq + 1, to: None, event, by: self.by.clone(), at: self.at.into(), expected_seq: None }
+    }
+
+    /// What a record would hold of the refusal of an event.
+    pub fn refusal_details(&self, kind: &str, data: Json) -> RefusalDetails {
+        let envelope = self.envelope(Event::External { r#type: kind.into(), data });
+        let refusal = self.machine.step(&self.snapshot, &envelope).map(drop).unwrap_err();
+        self.machine.refusal_details(Some(&self.snapshot), &envelope, &refusal)
     }
 
     pub fn try_send(&mut self, kind: &str, data: Json) -> Result<&Step, Explanation> {

@@ -1,0 +1,75 @@
+//! Lengths of time as text: one or more numbers with units, in nanoseconds. The grammar of CEL's
+//! `duration()` and of delays, which differ in their units.
+
+use super::time::{NANOS, digits};
+use crate::detail::DelayError;
+
+pub(super) type Unit = (&'static str, i128);
+
+const MINUTE: i128 = NANOS.saturating_mul(60);
+const HOUR: i128 = MINUTE.saturating_mul(60);
+const DAY: i128 = HOUR.saturating_mul(24);
+
+/// Nanoseconds; `ms` before `m`, because the first unit that fits is taken.
+pub(super) const CEL_UNITS: [Unit; 8] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("\u{b5}s", 1_000),
+    ("\u{3bc}s", 1_000),
+    ("ms", 1_000_000),
+    ("s", NANOS),
+    ("m", MINUTE),
+    ("h", HOUR),
+];
+pub(super) const DELAY_UNITS: [Unit; 6] =
+    [("ms", 1_000_000), ("s", NANOS), ("m", MINUTE), ("h", HOUR), ("d", DAY), ("w", DAY.saturating_mul(7))];
+
+/// The sum of one or more numbers with units, in nanoseconds. Nothing is rounded: less than a
+/// nanosecond is [`DelayError::Fraction`].
+pub(super) fn sum(text: &str, units: &[Unit]) -> Result<i128, DelayError> {
+    let mut total: i128 = 0;
+    let mut rest = text;
+    let mut error = None;
+    loop {
+        let (number, unit, after) = component(rest, units).ok_or(DelayError::Malformed)?;
+        match nanos(number, unit) {
+            Ok(part) => total = total.saturating_add(part),
+            Err(e) => error = error.or(Some(e)),
+        }
+        if after.is_empty() {
+            return error.map_or(Ok(total), Err);
+        }
+        rest = after;
+    }
+}
+
+/// One number, its unit in nanoseconds, and what follows.
+fn component<'t>(text: &'t str, units: &[Unit]) -> Option<((&'t str, &'t str), i128, &'t str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, rest) = text.split_at_checked(end)?;
+    let (unit, rest) = units.iter().find_map(|(name, size)| Some((*size, rest.strip_prefix(name)?)))?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_number = !(whole.is_empty() && fraction.is_empty()) && !fraction.contains('.');
+    is_number.then_some(((whole, fraction), unit, rest))
+}
+
+/// A number of units, in nanoseconds.
+fn nanos((whole, fraction): (&str, &str), unit: i128) -> Result<i128, DelayError> {
+    let whole = match whole.trim_start_matches('0') {
+        "" => 0,
+        figures => digits(figures).ok_or(DelayError::TooLong)?,
+    };
+    let decimals = decimals(fraction.trim_end_matches('0'), unit).ok_or(DelayError::Fraction)?;
+    i128::from(whole).checked_mul(unit).and_then(|nanos| nanos.checked_add(decimals)).ok_or(DelayError::TooLong)
+}
+
+/// The decimals of a number of units, in nanoseconds; `None` if that is not a whole number. With
+/// more figures than can be computed with it never is.
+fn decimals(fraction: &str, unit: i128) -> Option<i128> {
+    if fraction.is_empty() {
+        return Some(0);
+    }
+    let one = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let nanos = i128::from(digits(fraction)?).checked_mul(unit)?;
+    (nanos % one == 0).then(|| nanos / one)
+}
