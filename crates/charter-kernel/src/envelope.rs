@@ -144,6 +144,7 @@ impl EffectId {
 
 /// A sender, as the host has authenticated it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(expecting = "an object with `id`, `roles`")]
 pub struct Principal {
     /// Its id.
     #[serde(default)]

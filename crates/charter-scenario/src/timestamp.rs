@@ -1,6 +1,6 @@
 //! Timestamps as people write them: RFC 3339, or whole milliseconds since 1970.
 
-use charter_expr::ExprTimestamp;
+use charter_expr::{ErrorKind, ExprTimestamp};
 use charter_kernel::Timestamp;
 use serde_json::Value as Json;
 
@@ -15,7 +15,7 @@ pub enum TimestampError {
     Invalid(String),
     /// Outside the years that the kernel supports.
     #[error("timestamp `{0}` is outside the years 1 to 9999")]
-    OutOfRange(i64),
+    OutOfRange(String),
 }
 
 /// A timestamp, from JSON.
@@ -25,7 +25,7 @@ pub enum TimestampError {
 pub fn from_json(value: &Json) -> Result<Timestamp, TimestampError> {
     match value {
         Json::String(text) => parse(text),
-        Json::Number(n) => n.as_i64().ok_or_else(|| TimestampError::Invalid(n.to_string())).and_then(in_range),
+        Json::Number(n) => parse(&n.to_string()),
         other => Err(TimestampError::Invalid(abbreviate(&other.to_string()))),
     }
 }
@@ -38,14 +38,28 @@ pub fn parse(text: &str) -> Result<Timestamp, TimestampError> {
     if let Ok(ms) = text.parse() {
         return in_range(ms);
     }
-    ExprTimestamp::parse(text).map(|at| Timestamp(at.millis())).map_err(|_| TimestampError::Invalid(abbreviate(text)))
+    ExprTimestamp::parse(text).map(|at| Timestamp(at.millis())).map_err(|e| {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let whole = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let out_of_range = whole || e.kind() == ErrorKind::Overflow || has_long_year(digits);
+        let error = if out_of_range { TimestampError::OutOfRange } else { TimestampError::Invalid };
+        error(abbreviate(text))
+    })
+}
+
+/// Whether it is RFC 3339 but for the year, which has five digits or more, or a sign.
+fn has_long_year(text: &str) -> bool {
+    let year = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
+    let rest = text.get(year..).unwrap_or_default();
+    // 2000 is a leap year, so it has every date.
+    year >= 4 && ExprTimestamp::parse(&format!("2000{rest}")).is_ok()
 }
 
 /// Checked here because the time of one event is the lower limit for all later ones.
 fn in_range(ms: i64) -> Result<Timestamp, TimestampError> {
     match Timestamp(ms).is_in_range() {
         true => Ok(Timestamp(ms)),
-        false => Err(TimestampError::OutOfRange(ms)),
+        false => Err(TimestampError::OutOfRange(ms.to_string())),
     }
 }
 
@@ -78,6 +92,12 @@ mod tests {
         assert!(parse("tomorrow").is_err());
         assert!(parse("9223372036854775807").is_err());
         assert!(from_json(&Json::from(1.5)).is_err());
+        for text in ["0000-12-31T23:59:59Z", "10000-01-01T00:00:00Z", "-0001-01-01T00:00:00Z", "99999999999999999999"] {
+            assert_eq!(parse(text), Err(TimestampError::OutOfRange(text.to_owned())));
+        }
+        for text in ["10000", "1e3", "2000-02-30T00:00:00Z", "-", "", "12345-99-01T00:00:00Z"] {
+            assert_ne!(parse(text), Err(TimestampError::OutOfRange(text.to_owned())));
+        }
         assert_eq!(text(Timestamp(1000)), "1970-01-01T00:00:01Z");
     }
 }

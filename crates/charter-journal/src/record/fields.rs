@@ -10,6 +10,7 @@ use super::{FORMAT, RecordError, TimerField, json, timestamp};
 
 /// The content of a record. The text omits empty fields as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(expecting = "an object with the fields of a record")]
 pub struct Fields<'a> {
     /// Version of the format: 2.
     pub v: u32,
@@ -124,6 +125,7 @@ impl From<charter_kernel::Verdict> for Verdict {
 
 /// The source of an event, exactly as in its envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "an object with `kind`")]
 pub struct Source<'a> {
     /// The kind of event.
     pub kind: SourceKind,
@@ -196,6 +198,7 @@ impl SourceKind {
 
 /// `event` of a record.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(expecting = "an object with `type`, `data`")]
 pub struct EventField<'a> {
     /// Event type.
     pub r#type: Cow<'a, str>,
@@ -210,6 +213,7 @@ pub struct EventField<'a> {
 
 /// Redacted data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "an object with `digest`, `size`")]
 pub struct Redacted {
     /// SHA-256 of the data as canonical JSON, but with all digits of integers.
     pub digest: Digest,
@@ -219,6 +223,7 @@ pub struct Redacted {
 
 /// An approval. `by` and `at` of the record are who approved and when.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "an object with `approves`, `digest`")]
 pub struct Approval<'a> {
     /// The actor whose transition was approved.
     pub actor: Cow<'a, str>,
@@ -232,6 +237,7 @@ pub struct Approval<'a> {
 
 /// The origin of a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(expecting = "an object with the run and the record of a fork")]
 pub struct Origin<'a> {
     /// The run.
     pub run: Cow<'a, str>,
@@ -251,7 +257,7 @@ impl Fields<'static> {
         reader.disable_recursion_limit();
         let mut fields = Fields::deserialize(&mut reader)
             .and_then(|f| reader.end().map(|()| f))
-            .map_err(|e| version_error(line).unwrap_or_else(|| RecordError::NotARecord(e.to_string())))?;
+            .map_err(|e| version_error(line).unwrap_or_else(|| RecordError::NotARecord(json::why(&e))))?;
         if fields.v != FORMAT {
             return Err(unknown_version(fields.v.into()));
         }

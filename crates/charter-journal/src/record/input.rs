@@ -52,7 +52,7 @@ impl<'a> RecordInput<'a> {
         if let Some(input) = RecordInput::scan(line) {
             return Ok(input);
         }
-        let not_a_record = |e: serde_json::Error| RecordError::NotARecord(e.to_string());
+        let not_a_record = |e: serde_json::Error| RecordError::NotARecord(json::why(&e));
         // The default depth limit of the parser suffices for almost all records; retry without it
         // only if that fails.
         match serde_json::from_str(line) {

@@ -37,6 +37,14 @@ pub(crate) fn depth(text: &str) -> usize {
     max
 }
 
+/// Why a text could not be read; of a syntax error the parser says which Rust token it wanted.
+pub(crate) fn why(e: &serde_json::Error) -> String {
+    match e.classify() {
+        serde_json::error::Category::Syntax => format!("invalid JSON at line {} column {}", e.line(), e.column()),
+        _ => e.to_string(),
+    }
+}
+
 /// Parses JSON written by Charter, which may nest deeper than the default limit of `serde_json`.
 pub(crate) fn json_of(text: &str) -> serde_json::Result<Json> {
     if depth(text) > MAX_DEPTH {
