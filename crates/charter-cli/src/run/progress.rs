@@ -93,7 +93,9 @@ impl Progress {
         self.observe_models(host);
         self.db = db.option();
         let paint = self.paint;
-        let (ended, seq) = (view.snapshot.status().is_finished(), view.snapshot.seq());
+        // Refusals are records too, but do not change the snapshot.
+        let seq = host.runtime.store().run(&self.run)?.map_or(view.snapshot.seq(), |info| info.seq);
+        let ended = view.snapshot.status().is_finished();
         let how = match (beginning, ended) {
             (Beginning::Started, _) => "started".to_owned(),
             (Beginning::Existing, true) => "already exists, and has ended".to_owned(),
