@@ -1,5 +1,5 @@
 //! What a failed evaluation is about, as data: records keep it, and [`EvalDetail::message`] makes
-//! the sentence when it is shown. It is the only place with these words.
+//! the message when it is shown. It is the only place with these words.
 
 use std::fmt;
 
