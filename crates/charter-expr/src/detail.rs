@@ -12,10 +12,10 @@ use crate::types::a;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EvalDetail {
-    /// A text does not have the form of what was wanted.
+    /// A text does not have the form of what was expected.
     NotA {
-        /// What was wanted.
-        wanted: Wanted,
+        /// What was expected.
+        expected: Expected,
         /// The text.
         value: String,
     },
@@ -34,7 +34,7 @@ pub enum EvalDetail {
     /// A result is outside the range of its type.
     OutOfRange {
         /// The type.
-        wanted: Wanted,
+        expected: Expected,
     },
     /// An arithmetic operation does not fit in 64 bits.
     Overflow {
@@ -65,7 +65,7 @@ pub enum EvalDetail {
         /// What needs another type, e.g. `&&`.
         by: String,
         /// What it needs.
-        wanted: String,
+        expected: String,
         /// The type of the value.
         found: String,
     },
@@ -203,7 +203,7 @@ pub enum EvalDetail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Wanted {
+pub enum Expected {
     /// A bool.
     Bool,
     /// An int.
@@ -265,30 +265,30 @@ pub(crate) fn shorten(text: &str) -> String {
 }
 
 impl EvalDetail {
-    /// A text that does not have the form of what was wanted.
-    pub(crate) fn not_a(wanted: Wanted, text: &str) -> EvalDetail {
-        EvalDetail::NotA { wanted, value: shorten(text) }
+    /// A text that does not have the form of what was expected.
+    pub(crate) fn not_a(expected: Expected, text: &str) -> EvalDetail {
+        EvalDetail::NotA { expected, value: shorten(text) }
     }
 
     /// A value of the type `found` that has the wrong type for its place.
-    pub fn needs(by: impl Into<String>, wanted: impl Into<String>, found: &str) -> EvalDetail {
-        EvalDetail::Needs { by: by.into(), wanted: wanted.into(), found: found.to_owned() }
+    pub fn needs(by: impl Into<String>, expected: impl Into<String>, found: &str) -> EvalDetail {
+        EvalDetail::Needs { by: by.into(), expected: expected.into(), found: found.to_owned() }
     }
 
     /// What is wrong, in one sentence.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            EvalDetail::NotA { wanted, value } => format!("`{value}` is not {}", a_wanted(*wanted)),
+            EvalDetail::NotA { expected, value } => format!("`{value}` is not {}", an_expected(*expected)),
             EvalDetail::NotADelay { value, error } => error.message(value),
             EvalDetail::NotATime { value } => format!("`{value}` is not a time"),
-            EvalDetail::OutOfRange { wanted: Wanted::Duration } => {
+            EvalDetail::OutOfRange { expected: Expected::Duration } => {
                 "the duration is out of range (10,000 years)".to_owned()
             }
-            EvalDetail::OutOfRange { wanted: Wanted::Timestamp } => {
+            EvalDetail::OutOfRange { expected: Expected::Timestamp } => {
                 "the timestamp is out of range (years 1 to 9999)".to_owned()
             }
-            EvalDetail::OutOfRange { wanted } => format!("the number is out of range for {}", word(*wanted)),
+            EvalDetail::OutOfRange { expected } => format!("the number is out of range for {}", word(*expected)),
             EvalDetail::Overflow { operation } => format!("overflow: {operation} does not fit in 64 bits"),
             EvalDetail::ByZero { operator } if operator == "%" => "modulus by zero".to_owned(),
             EvalDetail::ByZero { .. } => "division by zero".to_owned(),
@@ -299,8 +299,8 @@ impl EvalDetail {
                 [operand] => format!("no such overload: `{operator}` of {}", a(operand)),
                 types => format!("no such overload: {}", types.join(&format!(" `{operator}` "))),
             },
-            EvalDetail::Needs { by, wanted, found } => {
-                format!("no such overload: {by} needs {wanted}, and this is {}", a(found))
+            EvalDetail::Needs { by, expected, found } => {
+                format!("no such overload: {by} needs {expected}, and this is {}", a(found))
             }
             EvalDetail::FieldOf { field, found } => format!("no such overload: the field `{field}` of {}", a(found)),
             EvalDetail::IndexOf { found } => format!("no such overload: an index of {}", a(found)),
@@ -343,14 +343,16 @@ impl EvalDetail {
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         Some(match self {
-            EvalDetail::NotA { wanted: Wanted::Timestamp, .. } => "write it as RFC 3339, e.g. `2026-01-31T23:59:59Z`",
-            EvalDetail::NotA { wanted: Wanted::Duration, .. } => {
+            EvalDetail::NotA { expected: Expected::Timestamp, .. } => {
+                "write it as RFC 3339, e.g. `2026-01-31T23:59:59Z`"
+            }
+            EvalDetail::NotA { expected: Expected::Duration, .. } => {
                 "write numbers with the units h, m, s, ms, us or ns, e.g. `1h30m` or `2.5s`"
             }
-            EvalDetail::NotA { wanted: Wanted::TimeZone, .. } => {
+            EvalDetail::NotA { expected: Expected::TimeZone, .. } => {
                 "use a name of the IANA database such as `Europe/Berlin`, or `+02:00`"
             }
-            EvalDetail::NotA { wanted: Wanted::Regex, .. } => "the syntax is RE2's",
+            EvalDetail::NotA { expected: Expected::Regex, .. } => "the syntax is RE2's",
             EvalDetail::NotADelay { .. } => DelayError::HELP,
             EvalDetail::NotATime { .. } => {
                 "give a timestamp, an RFC 3339 string with an offset, milliseconds since 1970, or a duration such as `24h`"
@@ -387,24 +389,24 @@ fn conversion(operator: &str, types: &[String]) -> Option<&'static str> {
     (operator == "+" && (left == "string" || right == "string")).then_some("convert with `string(x)`")
 }
 
-fn word(wanted: Wanted) -> &'static str {
-    match wanted {
-        Wanted::Bool => "bool",
-        Wanted::Int => "int",
-        Wanted::Uint => "uint",
-        Wanted::Double => "double",
-        Wanted::Timestamp => "timestamp",
-        Wanted::Duration => "duration",
-        Wanted::TimeZone => "time zone",
-        Wanted::Regex => "regular expression",
-        Wanted::Base64 => "base64",
+fn word(expected: Expected) -> &'static str {
+    match expected {
+        Expected::Bool => "bool",
+        Expected::Int => "int",
+        Expected::Uint => "uint",
+        Expected::Double => "double",
+        Expected::Timestamp => "timestamp",
+        Expected::Duration => "duration",
+        Expected::TimeZone => "time zone",
+        Expected::Regex => "regular expression",
+        Expected::Base64 => "base64",
     }
 }
 
-fn a_wanted(wanted: Wanted) -> String {
-    match wanted {
-        Wanted::Base64 => "base64".to_owned(),
-        Wanted::Uint => "a uint".to_owned(),
+fn an_expected(expected: Expected) -> String {
+    match expected {
+        Expected::Base64 => "base64".to_owned(),
+        Expected::Uint => "a uint".to_owned(),
         other => a(word(other)),
     }
 }

@@ -32,7 +32,7 @@ mod value;
 
 pub use ast::Ast;
 pub use check::{Facts, Finding, FindingKind, Severity, check};
-pub use detail::{DelayError, EvalDetail, Wanted};
+pub use detail::{DelayError, EvalDetail, Expected};
 pub use env::{Env, FunctionId, RootId};
 pub use error::{CompileError, ErrorKind, EvalError, ParseError};
 pub use fuel::Fuel;

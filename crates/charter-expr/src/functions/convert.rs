@@ -2,7 +2,7 @@
 //! definitions").
 
 use super::Function;
-use crate::detail::{EvalDetail, Wanted};
+use crate::detail::{EvalDetail, Expected};
 use crate::error::EvalError;
 use crate::{Duration, ExprTimestamp, Fuel, Value};
 
@@ -40,12 +40,12 @@ fn size<'a>(arg: &Value<'a>, fuel: &mut Fuel) -> Called<'a> {
     Ok(Some(Value::Int(i64::try_from(n).unwrap_or(i64::MAX))))
 }
 
-fn cannot(text: &str, wanted: Wanted) -> EvalError {
-    EvalDetail::not_a(wanted, text).into()
+fn cannot(text: &str, expected: Expected) -> EvalError {
+    EvalDetail::not_a(expected, text).into()
 }
 
-fn range(wanted: Wanted) -> EvalError {
-    EvalDetail::OutOfRange { wanted }.into()
+fn range(expected: Expected) -> EvalError {
+    EvalDetail::OutOfRange { expected }.into()
 }
 
 fn to_bool<'a>(arg: &Value<'a>) -> Called<'a> {
@@ -54,7 +54,7 @@ fn to_bool<'a>(arg: &Value<'a>) -> Called<'a> {
         Value::String(s) => match s.as_str() {
             "true" | "TRUE" | "True" | "t" | "1" => true,
             "false" | "FALSE" | "False" | "f" | "0" => false,
-            other => return Err(cannot(other, Wanted::Bool)),
+            other => return Err(cannot(other, Expected::Bool)),
         },
         _ => return Ok(None),
     })))
@@ -63,11 +63,11 @@ fn to_bool<'a>(arg: &Value<'a>) -> Called<'a> {
 fn to_int<'a>(arg: &Value<'a>) -> Called<'a> {
     Ok(Some(Value::Int(match arg {
         Value::Int(i) => *i,
-        Value::Uint(u) => i64::try_from(*u).map_err(|_| range(Wanted::Int))?,
+        Value::Uint(u) => i64::try_from(*u).map_err(|_| range(Expected::Int))?,
         // The bounds are excluded: the nearest doubles are not exactly these ints.
         Value::Double(d) if *d > -9_223_372_036_854_775_808.0 && *d < 9_223_372_036_854_775_808.0 => *d as i64,
-        Value::Double(_) => return Err(range(Wanted::Int)),
-        Value::String(s) => s.parse().map_err(|_| cannot(s, Wanted::Int))?,
+        Value::Double(_) => return Err(range(Expected::Int)),
+        Value::String(s) => s.parse().map_err(|_| cannot(s, Expected::Int))?,
         Value::Timestamp(t) => t.seconds(),
         Value::Duration(d) => d.seconds(),
         _ => return Ok(None),
@@ -77,10 +77,10 @@ fn to_int<'a>(arg: &Value<'a>) -> Called<'a> {
 fn to_uint<'a>(arg: &Value<'a>) -> Called<'a> {
     Ok(Some(Value::Uint(match arg {
         Value::Uint(u) => *u,
-        Value::Int(i) => u64::try_from(*i).map_err(|_| range(Wanted::Uint))?,
+        Value::Int(i) => u64::try_from(*i).map_err(|_| range(Expected::Uint))?,
         Value::Double(d) if *d >= 0.0 && *d < 18_446_744_073_709_551_616.0 => *d as u64,
-        Value::Double(_) => return Err(range(Wanted::Uint)),
-        Value::String(s) => s.parse().map_err(|_| cannot(s, Wanted::Uint))?,
+        Value::Double(_) => return Err(range(Expected::Uint)),
+        Value::String(s) => s.parse().map_err(|_| cannot(s, Expected::Uint))?,
         _ => return Ok(None),
     })))
 }
@@ -90,7 +90,7 @@ fn to_double<'a>(arg: &Value<'a>) -> Called<'a> {
         Value::Double(d) => *d,
         Value::Int(i) => *i as f64,
         Value::Uint(u) => *u as f64,
-        Value::String(s) => s.parse().map_err(|_| cannot(s, Wanted::Double))?,
+        Value::String(s) => s.parse().map_err(|_| cannot(s, Expected::Double))?,
         _ => return Ok(None),
     })))
 }

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use super::Function;
-use crate::detail::{EvalDetail, Wanted};
+use crate::detail::{EvalDetail, Expected};
 use crate::error::EvalError;
 use crate::{Fuel, Value};
 
@@ -32,7 +32,7 @@ pub(super) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Resu
         }
         (Function::Base64Decode, [Value::String(s)]) => {
             fuel.spend_bytes(s.len())?;
-            let bytes = from_base64(s).ok_or_else(|| EvalDetail::not_a(Wanted::Base64, s))?;
+            let bytes = from_base64(s).ok_or_else(|| EvalDetail::not_a(Expected::Base64, s))?;
             Value::Bytes(bytes.into())
         }
         _ => return Ok(None),

@@ -2,7 +2,7 @@
 
 use regex::{Regex, RegexBuilder};
 
-use crate::detail::{EvalDetail, Wanted, shorten};
+use crate::detail::{EvalDetail, Expected, shorten};
 use crate::error::EvalError;
 use crate::{Fuel, Value};
 
@@ -26,7 +26,7 @@ impl Pattern {
                 Ok(regex) => return Ok(Pattern { regex, weight }),
                 Err(regex::Error::CompiledTooBig(_)) => {}
                 Err(_) => {
-                    return Err(EvalDetail::not_a(Wanted::Regex, pattern).into());
+                    return Err(EvalDetail::not_a(Expected::Regex, pattern).into());
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::length::{self, CEL_UNITS};
 use super::time::{Field, NANOS, join, split, write_fraction};
-use crate::detail::{DelayError, EvalDetail, Wanted};
+use crate::detail::{DelayError, EvalDetail, Expected};
 use crate::error::EvalError;
 
 /// 10,000 years of 365.25 days, the range of `google.protobuf.Duration`.
@@ -60,7 +60,7 @@ impl Duration {
         split(nanos)
             .filter(|_| in_range)
             .map(|(seconds, nanos)| Duration { seconds, nanos })
-            .ok_or_else(|| EvalDetail::OutOfRange { wanted: Wanted::Duration }.into())
+            .ok_or_else(|| EvalDetail::OutOfRange { expected: Expected::Duration }.into())
     }
 
     pub(crate) fn add(self, other: Duration) -> Result<Duration, EvalError> {
@@ -86,8 +86,8 @@ impl Duration {
             return Duration::from_total(0);
         }
         let total = length::sum(rest, &CEL_UNITS).map_err(|error| match error {
-            DelayError::TooLong => EvalDetail::OutOfRange { wanted: Wanted::Duration },
-            _ => EvalDetail::not_a(Wanted::Duration, text),
+            DelayError::TooLong => EvalDetail::OutOfRange { expected: Expected::Duration },
+            _ => EvalDetail::not_a(Expected::Duration, text),
         })?;
         Duration::from_total(if negative { total.saturating_neg() } else { total })
     }

@@ -7,7 +7,7 @@ use jiff::tz::TimeZoneDatabase;
 
 use super::Duration;
 use crate::calendar::{self, Civil};
-use crate::detail::{EvalDetail, Wanted};
+use crate::detail::{EvalDetail, Expected};
 use crate::error::EvalError;
 
 pub(super) const NANOS: i128 = 1_000_000_000;
@@ -92,7 +92,7 @@ impl ExprTimestamp {
     fn from_total(nanos: i128) -> Result<ExprTimestamp, EvalError> {
         split(nanos)
             .and_then(|(s, n)| ExprTimestamp::new(s, n))
-            .ok_or_else(|| EvalDetail::OutOfRange { wanted: Wanted::Timestamp }.into())
+            .ok_or_else(|| EvalDetail::OutOfRange { expected: Expected::Timestamp }.into())
     }
 
     pub(crate) fn add(self, d: Duration) -> Result<ExprTimestamp, EvalError> {
@@ -114,7 +114,7 @@ impl ExprTimestamp {
     /// Reads RFC 3339.
     pub fn parse(text: &str) -> Result<ExprTimestamp, EvalError> {
         parse_rfc3339(text)
-            .ok_or_else(|| EvalDetail::not_a(Wanted::Timestamp, text).into())
+            .ok_or_else(|| EvalDetail::not_a(Expected::Timestamp, text).into())
             .and_then(ExprTimestamp::from_total)
     }
 
@@ -152,7 +152,7 @@ fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
     let zone = ZONES
         .get_or_init(TimeZoneDatabase::bundled)
         .get(name)
-        .map_err(|_| EvalDetail::not_a(Wanted::TimeZone, name))?;
+        .map_err(|_| EvalDetail::not_a(Expected::TimeZone, name))?;
     // The last two days of the year 9999 are beyond the database's range; their offset is the one
     // before.
     let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());

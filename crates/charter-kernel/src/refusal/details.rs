@@ -70,7 +70,7 @@ pub struct ExpressionError {
     /// The part of it that failed; `None` if it failed as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// The values that it failed on and what was wanted, unless the code tells all.
+    /// The values that it failed on and what was expected, unless the code tells all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<EvalDetail>,
 }

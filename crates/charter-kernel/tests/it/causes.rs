@@ -1,4 +1,4 @@
-//! A failed expression tells which value it failed on and what was wanted: in refusals, in the
+//! A failed expression tells which value it failed on and what was expected: in refusals, in the
 //! errors that actions raise, and in the words of `charter eval`.
 
 use crate::common::Run;
@@ -61,7 +61,7 @@ impl<'a> charter_expr::Scope<'a> for Event<'a> {
 }
 
 #[test]
-fn a_record_keeps_the_value_and_what_was_wanted() {
+fn a_record_keeps_the_value_and_what_was_expected() {
     let run = Run::start("events: {E: {}}\nstates: {s: {on: {E: {when: int(event.l) == 1, target: t}}}, t: {}}");
     let details = run.refusal_details("E", data());
     let error = serde_json::to_value(&details.candidates[0].error).unwrap();
@@ -72,7 +72,7 @@ fn a_record_keeps_the_value_and_what_was_wanted() {
             "error": "invalid-argument",
             "expression": "int(event.l) == 1",
             "part": "int(event.l)",
-            "detail": {"kind": "not-a", "wanted": "int", "value": value},
+            "detail": {"kind": "not-a", "expected": "int", "value": value},
         })
     );
     let read: charter_kernel::ExpressionError = serde_json::from_value(error).unwrap();
