@@ -5,7 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::delay_error::DelayError;
 use crate::types::a;
+pub(crate) use crate::types::shorten;
 
 /// What a failed evaluation is about. Texts of values are at most 40 characters long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -222,46 +224,6 @@ pub enum Expected {
     Regex,
     /// Base64.
     Base64,
-}
-
-/// Why a text or a value is not a delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum DelayError {
-    /// It is not a length of time.
-    Malformed,
-    /// It is negative.
-    Negative,
-    /// It is not a whole number of milliseconds.
-    Fraction,
-    /// It is longer than 1,000 years.
-    TooLong,
-}
-
-impl DelayError {
-    /// How to write a delay.
-    pub const HELP: &str = "write a duration such as `500ms`, `1h30m` or `2d`, or milliseconds; at most 1,000 years";
-
-    /// What is wrong with a delay.
-    #[must_use]
-    pub fn message(self, value: &str) -> String {
-        let value = shorten(value);
-        match self {
-            DelayError::Malformed => format!("invalid duration `{value}`"),
-            DelayError::Negative => format!("invalid duration `{value}`: it cannot be negative"),
-            DelayError::Fraction => format!("invalid duration `{value}`: it is not a whole number of milliseconds"),
-            DelayError::TooLong => format!("invalid duration `{value}`: it is longer than 1,000 years"),
-        }
-    }
-}
-
-/// The beginning of a text, for messages.
-pub(crate) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((at, _)) => format!("{}...", text.get(..at).unwrap_or("")),
-        None => text.to_owned(),
-    }
 }
 
 impl EvalDetail {

@@ -8,6 +8,7 @@ pub mod ast;
 pub mod calendar;
 mod check;
 mod compile;
+mod delay_error;
 mod detail;
 mod env;
 mod error;
@@ -32,7 +33,8 @@ mod value;
 
 pub use ast::Ast;
 pub use check::{Facts, Finding, FindingKind, Severity, check};
-pub use detail::{DelayError, EvalDetail, Expected};
+pub use delay_error::DelayError;
+pub use detail::{EvalDetail, Expected};
 pub use env::{Env, FunctionId, RootId};
 pub use error::{CompileError, ErrorKind, EvalError, ParseError};
 pub use fuel::Fuel;

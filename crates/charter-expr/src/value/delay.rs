@@ -4,7 +4,8 @@
 use super::length::{self, DELAY_UNITS};
 use super::time::digits;
 use super::{Duration, Value};
-use crate::detail::{DelayError, EvalDetail};
+use crate::delay_error::DelayError;
+use crate::detail::EvalDetail;
 use crate::error::EvalError;
 
 /// The longest delay, in milliseconds: 1,000 years of 365 days.

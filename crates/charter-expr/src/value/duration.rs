@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::length::{self, CEL_UNITS};
 use super::time::{Field, NANOS, join, split, write_fraction};
-use crate::detail::{DelayError, EvalDetail, Expected};
+use crate::delay_error::DelayError;
+use crate::detail::{EvalDetail, Expected};
 use crate::error::EvalError;
 
 /// 10,000 years of 365.25 days, the range of `google.protobuf.Duration`.

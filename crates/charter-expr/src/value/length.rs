@@ -2,7 +2,7 @@
 //! `duration()` and of delays, which differ in their units.
 
 use super::time::{NANOS, digits};
-use crate::detail::DelayError;
+use crate::delay_error::DelayError;
 
 pub(super) type Unit = (&'static str, i128);
 

@@ -92,7 +92,7 @@ impl Place {
             if given.saturating_add(gives) > wanted {
                 // A run of blanks is one piece.
                 let is_blanks = gives == length && rest.starts_with([' ', '\t']);
-                let inside = if is_blanks { expected.saturating_sub(given) } else { 0 };
+                let inside = if is_blanks { wanted.saturating_sub(given) } else { 0 };
                 return Span::new(
                     piece.start.saturating_add(inside),
                     if is_blanks { piece.start.saturating_add(inside).saturating_add(1) } else { piece.end },

@@ -95,7 +95,7 @@ impl<'r> Shared<'r> {
 
     /// A unique name for a machine.
     fn machine_name(&mut self, wanted: &str) -> String {
-        let wanted = if wanted.is_empty() { "machine" } else { expected };
+        let wanted = if wanted.is_empty() { "machine" } else { wanted };
         let mut name = wanted.to_owned();
         let mut number = 2u32;
         while !self.taken.insert(name.clone()) {
