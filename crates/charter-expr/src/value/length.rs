@@ -49,8 +49,8 @@ fn component<'t>(text: &'t str, units: &[Unit]) -> Option<((&'t str, &'t str), i
     let (number, rest) = text.split_at_checked(end)?;
     let (unit, rest) = units.iter().find_map(|(name, size)| Some((*size, rest.strip_prefix(name)?)))?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let is_number = !(whole.is_empty() && fraction.is_empty()) && !fraction.contains('.');
-    is_number.then_some(((whole, fraction), unit, rest))
+    let no_number = fraction.contains('.') || (whole.is_empty() && fraction.is_empty());
+    (!no_number).then_some(((whole, fraction), unit, rest))
 }
 
 /// A number of units, in nanoseconds.
@@ -71,5 +71,5 @@ fn decimals(fraction: &str, unit: i128) -> Option<i128> {
     }
     let one = 10_i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     let nanos = i128::from(digits(fraction)?).checked_mul(unit)?;
-    (nanos % one == 0).then(|| nanos / one)
+    (nanos.checked_rem(one)? == 0).then(|| nanos.checked_div(one))?
 }
