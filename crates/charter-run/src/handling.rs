@@ -66,7 +66,7 @@ impl Handling<'_> {
                 let invocation = task::invocation(self.machine, snapshot, effect, &by)?.to_owned();
                 self.check_own()?;
                 let event = Event::answer(invocation, effect, outcome);
-                self.append(None, Incoming { to: None, event, by, expected_seq: None }).map(Reply::Made)
+                self.answer_from(Incoming { to: None, event, by, expected_seq: None })
             }
         }
     }
@@ -184,8 +184,12 @@ impl Handling<'_> {
     }
 
     fn answer(&mut self, event: Event) -> Result<Reply, Denied> {
+        self.answer_from(Incoming::host(event))
+    }
+
+    fn answer_from(&mut self, incoming: Incoming) -> Result<Reply, Denied> {
         let before = self.appended.len();
-        let index = self.append(None, Incoming::host(event))?;
+        let index = self.append(None, incoming)?;
         // Late answers have no record.
         Ok(if self.appended.len() > before { Reply::Made(index) } else { Reply::NotAwaited })
     }

@@ -152,6 +152,21 @@ fn tasks_are_answered_by_those_they_are_for() {
 }
 
 #[test]
+fn a_paused_run_holds_the_first_answer_only() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    host.give(Input::answer(WORK, Ok(json!({"n": 1}))));
+    let operator = || Principal::new("op", &["operator"]);
+    host.give(Input::Event(EventInput::new("charter.pause", json!(null), operator())));
+    let settle = |n: i64| Input::Settled { effect: EffectId { seq: 1, index: 0 }, outcome: Ok(json!(n)), by: boss() };
+    assert_eq!(host.give(settle(1)).reply, Reply::Made(0));
+    let again = host.give(settle(2)).reply;
+    assert!(matches!(again, Reply::NotAwaited | Reply::Denied(Denied::NoTask { .. })), "{again:?}");
+    host.give(Input::Event(EventInput::new("charter.resume", json!(null), operator())));
+    assert_eq!(host.run.snapshot().unwrap().status(), charter_kernel::Status::Done);
+}
+
+#[test]
 fn limits_deny_events_but_not_a_cancel() {
     let machine = machine();
     let mut host = Host::started(&machine);
