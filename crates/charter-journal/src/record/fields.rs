@@ -264,7 +264,9 @@ impl Fields<'static> {
         // Numbers are compared by value, not by notation (the double 1e17 is written as an
         // integer).
         charter_expr::json::normalize(fields.event.data.to_mut());
-        for value in fields.effects.iter_mut().chain(&mut fields.ledger) {
+        let misfits = fields.refusal.iter_mut().flat_map(|refusal| &mut refusal.misfits);
+        let misfits = misfits.flat_map(|misfit| [&mut misfit.limit, &mut misfit.value]);
+        for value in fields.effects.iter_mut().chain(&mut fields.ledger).chain(misfits) {
             charter_expr::json::normalize(value);
         }
         Ok(fields.owned())
