@@ -1,5 +1,5 @@
-//! Embeds the charter into the canister: its core form, so that the canister needs no YAML reader,
-//! and its skills.
+//! Embeds the charter's core form and its skills into the canister. With the core form, the
+//! canister needs no YAML parser.
 
 use std::fmt::Write as _;
 use std::path::Path;

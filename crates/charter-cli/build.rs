@@ -1,5 +1,5 @@
-//! Includes the charters of `charters/` and the pages of `docs/codes/` in the binary, by generated
-//! lists of `include_str!`.
+//! Embeds the charters of `charters/` and the pages of `docs/codes/` in the binary, through
+//! generated lists of `include_str!`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("bundled_codes.rs"), pages(&root.join("docs/codes"))?)
 }
 
-/// `&[Bundled { name, source, scenarios: &[(file, text)], files: &[(path, text)] }]`
+/// Generates `&[Bundled { name, source, scenarios: &[(file, text)], files: &[(path, text)] }]`.
 fn charters(folder: &Path) -> io::Result<String> {
     let mut list = String::from("&[\n");
     for charter in entries(folder)? {
@@ -48,7 +48,7 @@ fn charters(folder: &Path) -> io::Result<String> {
     Ok(list + "]\n")
 }
 
-/// All files below a folder.
+/// Lists all files below a folder.
 fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in entries(folder)? {
@@ -60,7 +60,7 @@ fn below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// `&[(code, page)]`, sorted by code.
+/// Generates `&[(code, page)]`, sorted by code.
 fn pages(folder: &Path) -> io::Result<String> {
     let mut list = String::from("&[\n");
     for page in entries(folder)? {
@@ -72,9 +72,9 @@ fn pages(folder: &Path) -> io::Result<String> {
     Ok(list + "]\n")
 }
 
-/// The entries of a folder, sorted; empty if it does not exist.
+/// Lists the entries of a folder, sorted; empty if it does not exist.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    // Not for a missing folder: Cargo would rebuild every time.
+    // Do not watch a missing folder: Cargo would rebuild every time.
     if !folder.is_dir() {
         return Ok(Vec::new());
     }

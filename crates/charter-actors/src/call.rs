@@ -13,7 +13,7 @@ use crate::executor::Fault;
 use crate::folder::Folder;
 use crate::host::{ActorEvent, CallHost, Delivery, RunUpdates};
 
-/// Records that are read at a time.
+/// Maximum number of records that are read at a time.
 const PAGE: usize = 256;
 
 /// One attempt of an invocation. Cheap to clone.
@@ -39,8 +39,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// The first attempt of an invocation, without a deadline. Hosts make calls; executors receive
-    /// them.
+    /// Creates the first attempt of an invocation, without a deadline. Hosts create calls;
+    /// executors receive them.
     #[must_use]
     pub fn new(
         host: Arc<dyn CallHost>,
@@ -55,7 +55,7 @@ impl Call {
         Call { run, effect, effect_id, invocation, attempt: 1, input, deadline: Timestamp::MAX, actor, folder, host }
     }
 
-    /// The entry of `actors`.
+    /// The name of the actor in `actors`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.actor.name
@@ -67,13 +67,13 @@ impl Call {
         &self.actor.decl
     }
 
-    /// A key of the actor's configuration; `None` if it is missing or `null`.
+    /// Returns a key of the actor's configuration; `None` if it is missing or `null`.
     #[must_use]
     pub fn config(&self, key: &str) -> Option<&Json> {
         self.actor.decl.config.get(key).filter(|v| !v.is_null())
     }
 
-    /// The files beside the charter.
+    /// The files next to the charter.
     #[must_use]
     pub fn folder(&self) -> &Folder {
         &self.folder
@@ -91,14 +91,14 @@ impl Call {
         self.host.clock()
     }
 
-    /// The time until the deadline; zero after it.
+    /// The time left until the deadline; zero once it has passed.
     #[must_use]
     pub fn left(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.deadline.since(self.clock().now()).0).unwrap_or(0))
     }
 
-    /// How many invocations of this actor the run requested before this one. Reads the journal:
-    /// call it from a blocking thread.
+    /// Counts the invocations of this actor that the run requested before this one. Reads the
+    /// journal: call it from a blocking thread.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -134,8 +134,8 @@ impl Call {
     }
 
     /// Sends an event to the run as [`Call::principal`], subject to the same rules as an event from
-    /// outside. `key` distinguishes the events of one effect: the same key returns the first result
-    /// again, also after a restart.
+    /// outside. `key` distinguishes the events of one effect: sending again with the same key
+    /// returns the first result, even after a restart.
     ///
     /// # Errors
     /// The event was not recorded. A refusal is recorded, so it is not an error.
@@ -151,7 +151,7 @@ impl Call {
         self.host.clone().send(event).await
     }
 
-    /// Reports the records that the run gets from now on.
+    /// Subscribes to the records that the run gets from now on.
     #[must_use]
     pub fn updates(&self) -> Box<dyn RunUpdates> {
         self.host.updates(&self.run)

@@ -1,9 +1,9 @@
-//! The HTTP client of everything here that speaks HTTP: actors, models, tools, the exporter of
+//! The HTTP client shared by everything that speaks HTTP: actors, models, tools, the exporter of
 //! spans.
 
 use std::time::Duration;
 
-/// Time limits of a client; a request may have its own.
+/// Default time limits of a client; a request may override them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientOptions {
     /// Time limit for connecting.
@@ -12,10 +12,10 @@ pub struct ClientOptions {
     pub request: Option<Duration>,
 }
 
-/// Makes a client.
+/// Creates a client.
 ///
-/// It follows no redirect and takes no proxy from the environment, so a key goes only where it was
-/// meant to go. A status of any kind is a response, not an error. `https` needs the feature `tls`.
+/// It follows no redirects and uses no proxy from the environment, so an API key only reaches the
+/// intended server. An error status is a response, not an error. `https` needs the feature `tls`.
 #[must_use]
 pub fn http_client(options: ClientOptions) -> ureq::Agent {
     let config = ureq::Agent::config_builder()
@@ -30,8 +30,8 @@ pub fn http_client(options: ClientOptions) -> ureq::Agent {
     config.into()
 }
 
-/// Why there is no response, as a clause that names the server: "`http://127.0.0.1:9`: connection
-/// refused". Paths and queries are left out, because they can contain secrets.
+/// Describes why there is no response, in a clause that names the server: "`http://127.0.0.1:9`:
+/// connection refused". Omits paths and queries, because they can contain secrets.
 #[must_use]
 pub fn unreachable_server(url: &str, error: &ureq::Error) -> String {
     let server = url.parse::<ureq::http::Uri>().ok().and_then(|uri| {

@@ -1,4 +1,4 @@
-//! Where hosts and executors get the time from: a trait, and the system's clock. Tests use
+//! The source of time for hosts and executors: a trait, and the system clock. Tests use
 //! [`VirtualClock`](crate::VirtualClock), on which hours pass instantly.
 
 use std::future::Future;
@@ -13,13 +13,13 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A source of time.
 pub trait Clock: Send + Sync + 'static {
-    /// The time now.
+    /// The current time.
     fn now(&self) -> Timestamp;
 
-    /// Waits until a time, while the caller does nothing else.
+    /// Waits until a time. The caller does nothing else in the meantime.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 
-    /// Waits until a time while the caller also does other work, which may end first.
+    /// Waits until a time while the caller also does other work, which may finish first.
     fn alarm_at(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         self.sleep_until(at)
     }
@@ -31,7 +31,7 @@ pub trait Clock: Send + Sync + 'static {
     }
 }
 
-/// An activity. Only a virtual clock counts them.
+/// Marks an activity. Only a virtual clock counts activities.
 #[derive(Default)]
 pub struct ActivityGuard(pub(crate) Option<Arc<dyn ActivityProbe>>);
 
@@ -55,11 +55,11 @@ impl Drop for ActivityGuard {
     }
 }
 
-/// The system's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
-/// Upper limit of a single sleep: a change of the system clock is noticed within this time.
+/// Maximum duration of a single sleep: a change of the system clock is noticed within this time.
 const MAX_SLEEP: Duration = Duration::from_secs(20);
 
 impl Clock for SystemClock {

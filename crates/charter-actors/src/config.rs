@@ -8,27 +8,27 @@ use charter_kernel::definition::ActorDecl;
 use crate::error::ConfigError;
 use charter_run::ActorPolicy;
 
-/// An entry of `actors`, read.
+/// A parsed entry of `actors`.
 #[derive(Debug)]
 pub struct ActorConfig {
-    /// Its name in the charter.
+    /// The name of the actor in the charter.
     pub name: Arc<str>,
-    /// Its kind, which selects the executor.
+    /// The kind of the actor, which selects the executor.
     pub kind: Arc<str>,
     /// The declaration of the actor in the charter.
     pub decl: ActorDecl,
-    /// The keys that are the same for every kind.
+    /// The keys that every kind has.
     pub policy: ActorPolicy,
-    /// The schema of its answers.
+    /// The schema of the actor's answers.
     pub output: Option<Schema>,
 }
 
 impl ActorConfig {
-    /// Reads an entry of `actors`.
+    /// Parses an entry of `actors`.
     ///
     /// # Errors
-    /// A common key is wrong, or `output` is not a schema. Keys of the kind itself are checked by
-    /// its executor.
+    /// A common key is invalid, or `output` is not a schema. The executor checks the keys that are
+    /// specific to the kind.
     pub fn read(name: &str, decl: &ActorDecl) -> Result<ActorConfig, ConfigError> {
         Ok(ActorConfig {
             name: name.into(),

@@ -1,4 +1,4 @@
-//! What is wrong with the configuration of an actor, or with a file that it names.
+//! Errors in the configuration of an actor, or in a file that it names.
 
 use charter_run::KeyError;
 
@@ -45,7 +45,7 @@ impl ConfigError {
     }
 }
 
-/// Why a file beside a charter cannot be read.
+/// Why a file next to a charter cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FolderError {
@@ -55,8 +55,8 @@ pub enum FolderError {
     /// The charter has no folder on this host.
     #[error("cannot read `{0}`: this host has no files beside the charter")]
     NoFolder(String),
-    /// The files of the charter are built into the program, or there are none, and a folder of the
-    /// file system is needed.
+    /// A folder in the file system is needed, but the charter's files are built into the program,
+    /// or it has none.
     #[error("the charter has no folder in the file system of this host")]
     NotInFileSystem,
     /// There is no such file.
@@ -65,29 +65,29 @@ pub enum FolderError {
     /// The file is too large.
     #[error("`{name}` has {size} bytes; the limit is {limit}")]
     TooLarge {
-        /// Its name.
+        /// The name of the file.
         name: String,
-        /// Its size in bytes.
+        /// The size of the file in bytes.
         size: u64,
         /// The limit in bytes.
         limit: u64,
     },
-    /// The folder holds too many files.
+    /// The folder has too many files.
     #[error("the folder `{name}` beside the charter has {count} files; the limit is {limit}")]
     TooMany {
-        /// Its name.
+        /// The name of the folder.
         name: String,
-        /// How many files it holds.
+        /// The number of files in the folder.
         count: usize,
         /// The limit.
         limit: usize,
     },
-    /// The system reports an error.
+    /// The operating system reported an error.
     #[error("cannot read `{name}` beside the charter: {error}")]
     Io {
         /// The file or folder.
         name: String,
-        /// The system's message.
+        /// The message of the operating system.
         error: String,
     },
 }

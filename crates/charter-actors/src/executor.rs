@@ -1,4 +1,4 @@
-//! The interface of executors: their requests and their answers.
+//! The interface of executors: the calls that they receive and the answers that they give.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::folder::Folder;
 
-/// Executors by the kind of actor that they work for.
+/// Executors by actor kind.
 pub type Executors = BTreeMap<String, Arc<dyn Executor>>;
 
 /// Looks up a secret by its name. Charters name secrets; the host holds them.
 pub type FindSecret = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Does the work of actors of one kind. A charter chooses it by the actor's `kind`; the host
-/// decides which kinds exist.
+/// Executes the invocations of actors of one kind. A charter selects the executor by the actor's
+/// `kind`; the host decides which kinds exist.
 ///
-/// The host calls it after the record that requests the work is committed, and possibly more than
+/// The host calls the executor after the record with the request is committed, possibly more than
 /// once for the same effect: [`Call::effect`] is the idempotency key and is the same each time. If
 /// the run no longer waits for the answer, the future is dropped and must clean up after itself.
 pub trait Executor: Send + Sync + 'static {
@@ -46,7 +46,7 @@ pub trait Executor: Send + Sync + 'static {
         None
     }
 
-    /// Does the work once.
+    /// Makes one attempt.
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>>;
 }
 
@@ -55,11 +55,11 @@ pub trait Executor: Send + Sync + 'static {
 pub enum Outcome {
     /// The answer.
     Done(Json),
-    /// The answer comes later and from elsewhere, such as from a person.
+    /// The answer arrives later from another source, such as a person.
     Waits,
 }
 
-/// Code `config`.
+/// The fault has the code `config`.
 impl From<ConfigError> for Fault {
     fn from(error: ConfigError) -> Fault {
         Fault::new("config", error.to_string())

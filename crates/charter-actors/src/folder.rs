@@ -1,4 +1,4 @@
-//! The files beside a charter, which its actors read.
+//! The files next to a charter, which its actors read.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -6,28 +6,28 @@ use std::sync::Arc;
 
 use crate::error::FolderError;
 
-/// The largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Upper limit of the files in a listing.
+/// Maximum number of files in a listing.
 const MAX_FILES: usize = 1000;
 
-/// The files beside a charter. The host decides where they are; a charter can only name files
-/// inside.
+/// The files next to a charter. The host decides where they are; a charter can only name files
+/// inside that folder.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Folder {
-    /// There are none.
+    /// The charter has no files.
     #[default]
     None,
-    /// A folder of the file system.
+    /// A folder in the file system.
     Dir(PathBuf),
     /// Texts by name, such as those built into a program.
     Texts(Arc<BTreeMap<String, String>>),
 }
 
 impl Folder {
-    /// The folder of the file system, if it is one: the working directory of commands.
+    /// The folder in the file system, if there is one: the working directory of commands.
     #[must_use]
     pub fn dir(&self) -> Option<&Path> {
         match self {
@@ -56,11 +56,11 @@ impl Folder {
         }
     }
 
-    /// The files directly inside a subfolder, as names that [`Folder::read`] accepts, sorted. A
-    /// subfolder that does not exist is empty.
+    /// Lists the files directly inside a subfolder, sorted, as names that [`Folder::read`] accepts.
+    /// A subfolder that does not exist is empty.
     ///
     /// # Errors
-    /// It is outside the folder, cannot be read, or has more than 1,000 files.
+    /// The subfolder is outside the folder, cannot be read, or has more than 1,000 files.
     pub fn list(&self, name: &str) -> Result<Vec<String>, FolderError> {
         let path = inside(name)?;
         let mut names: Vec<String> = match self {
@@ -81,17 +81,17 @@ impl Folder {
         Ok(names)
     }
 
-    /// The path of a file or subfolder in the file system.
+    /// Returns the path of a file or subfolder in the file system.
     ///
     /// # Errors
-    /// It is outside the folder, or the folder is not in the file system.
+    /// The path is outside the folder, or the folder is not in the file system.
     pub fn path(&self, name: &str) -> Result<PathBuf, FolderError> {
         let path = inside(name)?;
         Ok(self.dir().ok_or(FolderError::NotInFileSystem)?.join(path))
     }
 }
 
-/// The regular files of a folder. Names that are not UTF-8 are left out: no charter can name them.
+/// Lists the regular files of a folder. Omits names that are not UTF-8: no charter can name them.
 fn files(folder: &Path, entries: std::fs::ReadDir) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in entries {
@@ -112,7 +112,7 @@ fn cannot(name: &str, error: &std::io::Error) -> FolderError {
     }
 }
 
-/// A relative path that does not leave its folder.
+/// Checks that a path is relative and does not leave the folder.
 fn inside(name: &str) -> Result<&Path, FolderError> {
     let path = Path::new(name);
     let stays = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));

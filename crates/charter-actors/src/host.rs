@@ -1,4 +1,4 @@
-//! What an executor may use of the host that calls it.
+//! The part of a host that executors may use.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use serde_json::Value as Json;
 use crate::clock::{BoxFuture, Clock};
 use crate::executor::{Executor, Fault};
 
-/// A host, as executors see it. Each host implements it once; executors reach it through
-/// [`Call`](crate::Call).
+/// A host, from the perspective of executors. Each host implements it once; executors access it
+/// through [`Call`](crate::Call).
 ///
-/// Functions that are not `async` may wait for a disk: call them from a blocking thread.
+/// Functions that are not `async` may block on a disk: call them from a blocking thread.
 pub trait CallHost: Send + Sync + 'static {
-    /// Where time comes from.
+    /// The source of time.
     fn clock(&self) -> &Arc<dyn Clock>;
 
     /// The host's executor of a kind.
@@ -26,29 +26,29 @@ pub trait CallHost: Send + Sync + 'static {
     /// The event was not recorded. A refusal is recorded, so it is not an error.
     fn send(self: Arc<Self>, event: ActorEvent) -> BoxFuture<'static, Result<Delivery, Fault>>;
 
-    /// Reports the records that a run gets from now on.
+    /// Subscribes to the records that a run gets from now on.
     fn updates(&self, run: &str) -> Box<dyn RunUpdates>;
 
-    /// The current state of a run.
+    /// Returns the current state of a run.
     ///
     /// # Errors
     /// There is no such run, or it cannot be restored from its records.
     fn snapshot(&self, run: &str) -> Result<Snapshot, Fault>;
 
-    /// At most `limit` records of a run, beginning with number `from`.
+    /// Returns at most `limit` records of a run, starting at sequence number `from`.
     ///
     /// # Errors
     /// The journal cannot be read.
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// Visits what all runs have emitted of a type, the latest first: run, record, data as JSON.
-    /// Ends when `visit` returns false.
+    /// Visits the events of a type that any run has emitted, the latest first: run, sequence
+    /// number, data as JSON. Stops when `visit` returns false.
     ///
     /// # Errors
     /// The journal cannot be read.
     fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError>;
 
-    /// Stores a blob beside the records.
+    /// Stores a blob in the journal file.
     ///
     /// # Errors
     /// The journal cannot be written.
@@ -68,18 +68,19 @@ pub struct ActorEvent {
     pub data: Json,
     /// The sender.
     pub by: Principal,
-    /// Idempotency key: the same id with the same content returns the first result again.
+    /// Event id: sending the same event again with the same id returns the first result.
     pub id: String,
 }
 
-/// An event was recorded, accepted or refused.
+/// The receipt of a recorded event, accepted or refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
-    /// Why it was refused; `None` if it was accepted.
+    /// Why the event was refused; `None` if it was accepted.
     pub refusal: Option<Box<Explanation>>,
-    /// The number of the run's snapshot after it; `None` if the run's start was refused.
+    /// Sequence number of the run's snapshot after the event; `None` if the run's start was
+    /// refused.
     pub snapshot_seq: Option<u64>,
-    /// The event was recorded earlier, under the same id; this call changed nothing.
+    /// Whether the event was recorded earlier under the same id; if so, this call changed nothing.
     pub repeated: bool,
 }
 
@@ -89,11 +90,11 @@ pub trait RunUpdates: Send {
     fn next(&mut self) -> BoxFuture<'_, Option<RunUpdate>>;
 }
 
-/// Something changed in a run.
+/// An update of a run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RunUpdate {
-    /// A record is durable. Contains the run after it; `None` if its start was refused.
+    /// A record is durable. Contains the snapshot after it; `None` if the start was refused.
     Recorded(Option<Snapshot>),
     /// The receiver was too slow, and updates were dropped.
     Missed,

@@ -37,9 +37,9 @@ struct Inner {
 struct State {
     now: Timestamp,
     next: u64,
-    /// By time, then in the order in which they began.
+    /// Sleepers, by time and then in the order in which they began.
     sleepers: BTreeMap<(Timestamp, u64), Option<Waker>>,
-    /// Activities that are not asleep.
+    /// Number of activities that are not asleep.
     active: i64,
 }
 
@@ -68,7 +68,7 @@ impl ActivityProbe for Inner {
 }
 
 impl VirtualClock {
-    /// A clock at a time.
+    /// Creates a clock that shows a time.
     #[must_use]
     pub fn new(now: impl Into<Timestamp>) -> VirtualClock {
         VirtualClock(Arc::new(Inner {
@@ -77,13 +77,13 @@ impl VirtualClock {
         }))
     }
 
-    /// Waits until there is no activity: everything left waits for time, for a person, or for an
+    /// Waits until there is no activity: everything still open waits for time, a person, or an
     /// event.
     pub async fn settle(&self) {
         loop {
             let idle = self.0.idle.notified();
             tokio::pin!(idle);
-            // Registered before the check: a notification in between would be missed.
+            // Register before the check, otherwise a notification in between would be missed.
             idle.as_mut().enable();
             if self.0.lock().active <= 0 {
                 return;
@@ -92,8 +92,7 @@ impl VirtualClock {
         }
     }
 
-    /// Lets time pass: everything that is due meanwhile happens at its own time, one after the
-    /// other.
+    /// Lets time pass: everything that becomes due happens at its own time, one after the other.
     pub async fn advance(&self, length: impl Into<Millis>) {
         let until = self.now().saturating_add(length.into().max(Millis(0)));
         loop {
@@ -105,7 +104,7 @@ impl VirtualClock {
         self.settle().await;
     }
 
-    /// Lets time pass until nothing sleeps, at most for `at_most`. Returns the time that passed.
+    /// Lets time pass until nothing sleeps, for at most `at_most`. Returns the time that passed.
     pub async fn run(&self, at_most: impl Into<Millis>) -> Millis {
         let begin = self.now();
         let until = begin.saturating_add(at_most.into().max(Millis(0)));
@@ -118,15 +117,15 @@ impl VirtualClock {
         }
     }
 
-    /// When the next sleeper is due; `None` if there is none, or none with a deadline.
+    /// Returns when the next sleeper is due; `None` if there is none, or none with a deadline.
     #[must_use]
     pub fn next(&self) -> Option<Timestamp> {
         let state = self.0.lock();
         state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at < Timestamp::MAX)
     }
 
-    /// Moves to the time of the next sleeper, at most to `until`, and wakes it. Returns false if no
-    /// sleeper is due until then.
+    /// Moves to the time of the next sleeper, but not past `until`, and wakes it. Returns false if
+    /// no sleeper is due by then.
     fn wake(&self, until: Timestamp) -> bool {
         let mut state = self.0.lock();
         let due = state.sleepers.first_key_value().map(|((at, _), _)| *at).filter(|at| *at <= until);
@@ -135,7 +134,7 @@ impl VirtualClock {
             return false;
         };
         state.now = state.now.max(at);
-        // One at a time, so that sleepers with the same time wake in a fixed order.
+        // Wake one at a time, so that sleepers with the same time wake in a fixed order.
         if let Some((_, waker)) = state.sleepers.pop_first() {
             state.active = state.active.saturating_add(1);
             drop(state);
@@ -185,11 +184,11 @@ impl Clock for VirtualClock {
     }
 }
 
-/// One sleep. It is in the list of sleepers from the start, not only from its first poll.
+/// One sleep. It is in the list of sleepers from its creation, not only from its first poll.
 ///
-/// A sleeper (`idles`) is not active, so the count is one lower while it is in the list. A woken
-/// sleep raises the count by one: a sleeper continues as an activity, an alarm counts until it is
-/// dropped. So the clock does not advance before they have run.
+/// A sleeper (`idles`) is not active, so the count of activities is one lower while it is in the
+/// list. Waking a sleep raises the count by one, so the clock does not advance before it has run: a
+/// sleeper continues as an activity, and an alarm counts until it is dropped.
 struct Sleep {
     clock: Arc<Inner>,
     /// `None` if its time had already passed when it began.

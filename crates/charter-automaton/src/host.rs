@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use crate::{MockSkills, Part, PortError, Ports, Skill, SkillSource, answer, read_skills};
 
-/// Adds both kinds. If there is an executor of kind `model` already, inference can use it.
+/// Adds both kinds. If there is already an executor of kind `model`, inference can use it.
 pub fn add_executors(executors: &mut Executors) {
     let model = executors.get("model").cloned();
     executors.insert("automaton".to_owned(), Arc::new(Parts { model }));
@@ -59,15 +59,15 @@ impl Executor for Parts {
     }
 }
 
-/// Kind `skills`. Configuration: `folder`, a folder beside the charter; each `.md` file in it is a
+/// Kind `skills`. Configuration: `folder`, a folder next to the charter; each `.md` file in it is a
 /// skill.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Skills;
 
-/// Skills from a folder beside the charter.
+/// Skills from a folder next to the charter.
 #[derive(Debug, Clone)]
 pub struct FolderSkills<'f> {
-    /// The files beside the charter.
+    /// The files next to the charter.
     pub folder: &'f Folder,
     /// The name of the folder.
     pub name: &'f str,

@@ -17,7 +17,7 @@ pub struct InferenceRequest {
     pub input: Option<String>,
     /// Why the turn started.
     pub reason: String,
-    /// The context that was loaded: enabled skills, the last episodes.
+    /// The context that was loaded: the enabled skills and the last episodes.
     #[serde(default)]
     pub context: Json,
 }

@@ -27,7 +27,7 @@ pub enum PartError {
     Invalid {
         /// The key.
         key: &'static str,
-        /// Its value, as JSON.
+        /// The value of the key, as JSON.
         value: String,
         /// Its possible values.
         known: &'static [&'static str],
@@ -44,7 +44,7 @@ pub struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// Reads `part` and `signer` of an actor. `null` counts as missing.
+    /// Parses `part` and `signer` of an actor. `null` counts as missing.
     ///
     /// # Errors
     /// `part` is missing, or a value is unknown.
@@ -61,8 +61,8 @@ impl<'a> Part<'a> {
         Ok(Part { name, signer })
     }
 
-    /// The inference adapter that the input's `adapter` names. `None`: the host's models. The other
-    /// parts get a stub, because they need none.
+    /// Returns the inference adapter that the input's `adapter` names, or `None` for the host's
+    /// models. Other parts get a stub, because they need no adapter.
     ///
     /// # Errors
     /// `adapter` is missing or not one of [`ADAPTERS`].

@@ -1,4 +1,4 @@
-//! Skills: Markdown files with front matter, read strictly.
+//! Skills: Markdown files with front matter, in which unknown or malformed lines are errors.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,22 +15,22 @@ pub struct Skill {
     pub instructions: String,
     /// Whether it is included in the context of a turn.
     pub enabled: bool,
-    /// Its source, such as a file name.
+    /// The source of the skill, such as a file name.
     pub source: String,
-    /// Its version.
+    /// The version of the skill.
     pub version: String,
 }
 
 /// The skill port.
 pub trait SkillSource {
-    /// All skills, sorted by name.
+    /// Returns all skills, sorted by name.
     ///
     /// # Errors
-    /// A skill cannot be read; then none is returned.
+    /// A skill cannot be read; in that case no skill is returned.
     fn skills(&self) -> Result<Vec<Skill>, PortError>;
 }
 
-/// Reads skills from files, given as name and text, and sorts them by name.
+/// Parses skills from files, given as name and text, and sorts them by name.
 ///
 /// # Errors
 /// A file is not a valid skill, or two skills have the same name.
@@ -84,11 +84,11 @@ pub struct SkillError {
     pub message: String,
 }
 
-/// Reads a skill: front matter between two lines `---` with `name`, `description` and optionally
+/// Parses a skill: front matter between two lines `---` with `name`, `description` and optionally
 /// `version` and `enabled`, one per line, followed by the instructions.
 ///
 /// # Errors
-/// The line and the reason. Unknown keys are refused.
+/// The file is not a valid skill; the error has the line and the reason. Unknown keys are refused.
 pub fn read_skill(file: &str, text: &str) -> Result<Skill, SkillError> {
     let wrong = |line: usize, message: &str| SkillError { file: file.into(), line, message: message.into() };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!((skill.name.as_str(), skill.version.as_str(), skill.enabled), ("greet", "1.2", true));
         assert_eq!(skill.description, "when: somebody says hello");
         assert_eq!(skill.instructions, "Greet back.\n--- not the end");
-        // CR LF line ends are accepted.
+        // CR LF line endings are accepted.
         assert_eq!(read_skill("greet.md", &GREET.replace('\n', "\r\n")).unwrap().name, "greet");
     }
 

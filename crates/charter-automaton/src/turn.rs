@@ -1,4 +1,4 @@
-//! The parts of a turn and their answers.
+//! The parts of a turn, and their answers.
 
 use charter_kernel::Digest;
 use serde::Deserialize;
@@ -23,15 +23,15 @@ pub struct Ports<'p> {
     pub skills: &'p dyn SkillSource,
 }
 
-/// Answers for one part of a turn; the same on every host for the same adapters.
+/// Computes the answer for one part of a turn. It is the same on every host with the same adapters.
 ///
 /// # Errors
 /// The adapter failed, the input is invalid (`input`), or the part is unknown.
 pub fn answer(part: &str, input: &Json, ports: &Ports<'_>) -> Result<Json, PortError> {
     match part {
         "skills" => Ok(json!({"skills": ports.skills.skills()?})),
-        // The answer is the context with its digest, so that the log shows which context a turn
-        // had.
+        // The answer is the context together with its digest, so that the log shows which context a
+        // turn had.
         "context" => {
             let mut context = input.as_object().cloned().ok_or_else(|| bad("the context must be an object"))?;
             context.insert("digest".into(), digest(input).into());

@@ -1,5 +1,5 @@
-//! The automaton: a run, its stable structures and its open invocations. Each step is written
-//! before its effects are executed.
+//! The automaton: a run, its stable structures and its open invocations. Each step is written to
+//! stable memory before its effects are executed.
 
 use std::collections::VecDeque;
 
@@ -15,20 +15,20 @@ use crate::log::Bounds;
 use crate::stable::Stable;
 use crate::work::perform;
 
-/// Number of records cached for the projection; older ones are read from the log.
+/// Maximum number of records cached for the projection; older ones are read from the log.
 const MAX_RECENT: usize = 256;
 
-/// The host has no limits of its own for the run.
+/// The host sets no limits of its own for the run.
 const BOUNDS: charter_run::Bounds = charter_run::Bounds { records: 0, data_bytes: 0 };
 
-/// Records between two stored snapshots: each snapshot is written to stable memory.
+/// Number of records between two stored snapshots: each snapshot is written to stable memory.
 const KEEP_EVERY: u64 = 1;
 
 /// The automaton of a canister.
 pub struct Automaton<M: Memory> {
     charter: Charter,
     run: Run,
-    /// What survives an upgrade.
+    /// The state that survives an upgrade.
     pub stable: Stable<M>,
     pending: VecDeque<InvocationRequest>,
     recent: VecDeque<Record>,
@@ -83,10 +83,10 @@ impl<M: Memory + Clone> Automaton<M> {
         let run = last.run.to_string();
         let kept = Kept { last: Some(last), snapshot: Some(snapshot), ..Kept::default() };
         let mut run = Run::restore(&charter.machine, &run, KEEP_EVERY, kept).map_err(damaged)?;
-        // Which timers the snapshot has refused is in the records after it.
+        // The records after the snapshot show which of its timers have been refused.
         let changed = run.snapshot().map_or(u64::MAX, Snapshot::seq);
         for seq in changed.saturating_add(1)..run.chain().next_seq() {
-            // The log may have dropped it.
+            // The log may have dropped the record.
             if let Ok(record) = stable.log.record(seq) {
                 run.note_refused(&record);
             }
@@ -94,8 +94,8 @@ impl<M: Memory + Clone> Automaton<M> {
         Ok(Automaton { charter, run, stable, pending: VecDeque::new(), recent: VecDeque::new() })
     }
 
-    /// Continues after a stop of the host: idempotent invocations are requested again, and the
-    /// others are answered with an error whose code is `unknown`. Returns the new records.
+    /// Continues after the host was interrupted: requests idempotent invocations again, and answers
+    /// the others with an error whose code is `unknown`. Returns the new records.
     ///
     /// # Errors
     /// See [`Automaton::handle`].
@@ -109,7 +109,7 @@ impl<M: Memory + Clone> Automaton<M> {
                 Resume::Unknown(fault) => made.extend(self.handle(now, Input::answer(effect, Err(fault.json())))?),
             }
         }
-        // The version before the upgrade may have written them in another way.
+        // The version before the upgrade may have written the maps in another form.
         if let Some(snapshot) = self.run.snapshot()
             && !self.stable.differences(snapshot).is_empty()
         {
@@ -119,12 +119,12 @@ impl<M: Memory + Clone> Automaton<M> {
     }
 
     /// Processes an input, after the timers that are due. Each record is written together with the
-    /// state after it. Returns the records; the last one is the input's. Empty for [`Input::Due`]
-    /// if no timer is due.
+    /// state after it. Returns the records; the last one is the record of the input. For
+    /// [`Input::Due`], returns no records if no timer is due.
     ///
     /// # Errors
-    /// [`CanisterError::Denied`]: the input has no record. Otherwise stable memory cannot be
-    /// written, and the message must be rolled back.
+    /// [`CanisterError::Denied`] means that the input has no record. On any other error, stable
+    /// memory cannot be written, and the message must be rolled back.
     pub fn handle(&mut self, now: i64, input: Input) -> Result<Vec<Record>, CanisterError> {
         let handled = self.run.handle(&self.charter.machine, &BOUNDS, now.into(), input, Known::default());
         let mut made = Vec::new();
@@ -134,7 +134,7 @@ impl<M: Memory + Clone> Automaton<M> {
                 match action {
                     Action::Invoke(request) => self.pending.push_back(request),
                     Action::Stop(effect) => self.pending.retain(|a| a.effect != effect),
-                    // Events and logs are in the record, where readers find them.
+                    // Emitted events and log lines are in the record, where readers find them.
                     _ => {}
                 }
             }
@@ -150,19 +150,19 @@ impl<M: Memory + Clone> Automaton<M> {
         }
     }
 
-    /// Takes the next requested invocation.
+    /// Takes the next invocation request.
     pub fn take_request(&mut self) -> Option<InvocationRequest> {
         self.pending.pop_front()
     }
 
-    /// Whether an invocation is requested and not taken yet.
+    /// Whether there is an invocation request that has not been taken.
     #[must_use]
     pub fn has_request(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Computes the answer to an open invocation; changes nothing. None if the run does not wait
-    /// for it.
+    /// Computes the answer to an open invocation; changes nothing. Returns `None` if the run does
+    /// not wait for it.
     #[must_use]
     pub fn perform(&self, effect: EffectId) -> Option<Result<Json, Json>> {
         let request = self.run.open().into_iter().find(|a| a.effect == effect)?;
@@ -175,7 +175,7 @@ impl<M: Memory + Clone> Automaton<M> {
         self.run.next_due().map(|due| due.0)
     }
 
-    /// A record, from the cache or the log.
+    /// Returns a record from the cache or the log.
     ///
     /// # Errors
     /// The record was never stored or has been deleted.
@@ -184,7 +184,7 @@ impl<M: Memory + Clone> Automaton<M> {
         recent.cloned().map_or_else(|| self.stable.log.record(seq), Ok)
     }
 
-    /// Drops cached records before this one: the projection has them.
+    /// Drops the cached records before this one; the projection already contains them.
     pub fn forget_before(&mut self, seq: u64) {
         self.recent.retain(|r| r.seq >= seq);
     }

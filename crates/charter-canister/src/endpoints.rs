@@ -1,5 +1,5 @@
-//! The methods of the canister. Controllers may change its state, everyone may read it; a caller
-//! without the right is rejected before any work.
+//! The methods of the canister. Only controllers may change its state; anyone may read it. Other
+//! callers are rejected before any work.
 //!
 //! Each method checks the caller and the size of the input, then calls [`crate::host`] or
 //! [`crate::view`].
@@ -21,14 +21,14 @@ use crate::view;
 /// Methods that only the canister itself may call.
 const OWN: [&str; 2] = ["work", "tick"];
 
-/// Lower limit of the records in a segment of the log.
+/// Minimum number of records in a segment of the log.
 const MIN_SEGMENT_RECORDS: u64 = 16;
 
 fn controller(caller: candid::Principal) -> Principal {
     Principal::new(&caller.to_text(), &["controller"])
 }
 
-/// The caller as a principal, if it is a controller.
+/// Returns the caller as a principal. Fails if it is not a controller.
 fn authorized() -> Result<Principal, Error> {
     let caller = msg_caller();
     match is_controller(&caller) {
@@ -58,7 +58,7 @@ fn within(what: &str, parts: &[&str]) -> Result<(), Error> {
     }
 }
 
-/// Sends an event that starts no turn.
+/// Sends an event that does not start a turn.
 fn change(what: &str, by: Principal, data: Json) -> Result<Receipt, Error> {
     let sent = send(what, data, by);
     settle();
@@ -100,8 +100,8 @@ fn post_upgrade() {
     host::resume();
 }
 
-/// Ingress messages cost nothing unless a controller sends them. (Queries do not come through
-/// here.)
+/// Accepts ingress messages only from controllers, so that others cost nothing. (Queries are not
+/// inspected here.)
 #[inspect_message]
 fn inspect_message() {
     if is_controller(&msg_caller()) && !OWN.contains(&msg_method_name().as_str()) {
@@ -130,7 +130,7 @@ async fn wake(args: WakeArgs) -> Result<TurnEnd, Error> {
     ended(number)
 }
 
-/// A turn that has ended, not necessarily the last one.
+/// Returns the end of a turn that is not necessarily the last one.
 fn ended(number: Option<u64>) -> Result<TurnEnd, Error> {
     let message = |message: &str| Error::Failed { message: message.into() };
     let Some(number) = number else {
@@ -271,7 +271,8 @@ fn turns(query: TurnsQuery) -> Result<Turns, Error> {
     let mut turns = found.map_err(failed)?;
     let more = turns.len() > most as usize;
     turns.truncate(most as usize);
-    // Large turns make short pages.
+    // Limit the page by size as well as by count: the Internet Computer limits the size of a
+    // response.
     let mut bytes = 0usize;
     let size = |t: &crate::api::Turn| {
         let parts = [&t.input, &t.failure, &t.thought, &t.reply, &t.actions, &t.results];

@@ -1,7 +1,7 @@
 //! Failures of the canister itself; errors of callers are [`crate::api::Error`].
 
-/// The canister cannot continue. The message that finds this is rolled back, unless it is
-/// [`CanisterError::Denied`].
+/// Why the canister cannot continue. The message in which the error occurs is rolled back, unless
+/// the error is [`CanisterError::Denied`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CanisterError {
@@ -14,7 +14,7 @@ pub enum CanisterError {
     /// Stable memory is damaged or full.
     #[error("stable memory: {0}")]
     Stable(String),
-    /// The run has no record of the input; nothing is wrong with the canister.
+    /// The input was denied and has no record; the canister itself is fine.
     #[error(transparent)]
     Denied(charter_run::Denied),
     /// The SQL projection failed. It can be rebuilt from the log.

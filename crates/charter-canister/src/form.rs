@@ -1,5 +1,5 @@
-//! Encoding of values in stable memory: JSON, always read from text, because a second parser for
-//! bytes would double the size of the code.
+//! Encodes values in stable memory as JSON. JSON is always parsed from text, because a second
+//! parser for bytes would double the size of the code.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

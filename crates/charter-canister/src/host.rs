@@ -4,8 +4,8 @@
 //! A turn is a chain of messages. Each step is in stable memory before its message ends. An
 //! invocation is answered in another message (a call of the canister to itself), so a trap there
 //! rolls back only that message, and the rejection becomes the answer. If the chain breaks (a trap
-//! in a callback, an upgrade), the charter's timers end the turn (the timeout of the invocation or
-//! the lease of the turn), or [`resume`] does.
+//! in a callback, an upgrade), the turn is ended by the charter's timers (the timeout of the
+//! invocation or the lease of the turn) or by [`resume`].
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -25,13 +25,14 @@ use crate::platform::{Memory, memory, set_up, with_sql};
 use crate::projection::Projection;
 use crate::work::error_json;
 
-/// Delay before a timer is retried whose message trapped.
+/// Delay before retrying a timer whose message trapped.
 const RETRY_DELAY: Duration = Duration::from_secs(60);
 
-/// Upper limit of the stored message of a trap, in characters.
+/// Maximum length of the stored message of a trap, in characters.
 const MAX_REASON: usize = 512;
 
-/// What the heap holds between messages; restored from stable memory after an upgrade.
+/// The state that the heap holds between messages; it is restored from stable memory after an
+/// upgrade.
 pub(crate) struct Canister {
     pub(crate) automaton: Automaton<Memory>,
     pub(crate) projection: Projection,
@@ -39,21 +40,21 @@ pub(crate) struct Canister {
 
 thread_local! {
     static CANISTER: RefCell<Option<Canister>> = const { RefCell::new(None) };
-    /// The timer that is set: due time in milliseconds since 1970, and its id.
+    /// The armed timer: due time in milliseconds since 1970, and its id.
     static ARMED: Cell<Option<(i64, TimerId)>> = const { Cell::new(None) };
 }
 
-/// Milliseconds since 1970.
+/// Returns the current time in milliseconds since 1970.
 pub(crate) fn now() -> i64 {
     i64::try_from(time() / 1_000_000).unwrap_or(i64::MAX)
 }
 
-/// Rolls back the message.
+/// Rolls back the current message by trapping.
 fn undo(why: &CanisterError) -> ! {
     ic_cdk::api::trap(format!("the automaton cannot continue: {why}"))
 }
 
-/// Accesses the canister; traps if there is none.
+/// Accesses the canister; traps if it has not been initialized.
 pub(crate) fn with<R>(f: impl FnOnce(&mut Canister) -> R) -> R {
     CANISTER.with_borrow_mut(|canister| match canister {
         Some(canister) => f(canister),
@@ -87,7 +88,7 @@ fn hold(mut automaton: Automaton<Memory>) {
     settle();
 }
 
-/// Passes an input to the automaton.
+/// Passes an input to the automaton; traps if the automaton cannot continue.
 fn handle(input: Input) -> Result<Vec<Record>, charter_run::Denied> {
     match with(|c| c.automaton.handle(now(), input)) {
         Ok(made) => Ok(made),
@@ -96,8 +97,8 @@ fn handle(input: Input) -> Result<Vec<Record>, charter_run::Denied> {
     }
 }
 
-/// Passes an answer or the passing of time to the automaton. It has no record if the automaton does
-/// not wait for it.
+/// Passes an answer or the passing of time to the automaton. The input has no record if the
+/// automaton does not wait for it.
 fn pass(input: Input) {
     if let Err(denied) = handle(input) {
         debug_print(denied.to_string());
@@ -120,7 +121,7 @@ pub(crate) fn send(r#type: &str, data: Json, by: charter_kernel::Principal) -> R
 /// Ends a message: updates the projection and sets the timer.
 pub(crate) fn settle() {
     let behind = with(|c| {
-        // A turn is projected when it has ended, in one transaction.
+        // A turn is projected after it has ended, in one transaction.
         if c.automaton.in_turn() {
             return Ok(false);
         }
@@ -132,14 +133,14 @@ pub(crate) fn settle() {
     arm(behind.unwrap_or(false));
 }
 
-/// Sets the timer: to now if something is left to do, else to the charter's next timer.
+/// Sets the timer: to now if work is left, otherwise to the charter's next timer.
 fn arm(at_once: bool) {
     let due = match at_once || with(|c| c.automaton.has_request()) {
         true => Some(now()),
         false => with(|c| c.automaton.next_due()),
     };
     let armed = ARMED.get();
-    // A timer that is overdue is set again.
+    // An overdue timer is set again.
     if armed.map(|(at, _)| at) == due && due.is_some_and(|at| at > now()) {
         return;
     }
@@ -154,10 +155,10 @@ fn arm(at_once: bool) {
     }));
 }
 
-/// Upper limit of a delay; the timer is then set again.
+/// Maximum delay of a timer; after it, the timer is set again.
 const MAX_DELAY: Duration = Duration::from_secs(365 * 86_400);
 
-/// The timer has fired. Another one is set first, in case anything here traps.
+/// Handles the timer. Another timer is set first, in case anything here traps.
 async fn woken() {
     let later = now().saturating_add(i64::try_from(RETRY_DELAY.as_millis()).unwrap_or(60_000));
     ARMED.set(Some((later, set_timer(RETRY_DELAY, again()))));
@@ -172,7 +173,7 @@ fn again() -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
     Box::pin(async { woken().await })
 }
 
-/// The message of the timer: fires the timers that are due.
+/// Handles the message of the timer: fires the charter's timers that are due.
 pub(crate) fn tick() {
     pass(Input::Due);
 }
@@ -181,7 +182,7 @@ pub(crate) fn tick() {
 /// here for the end of the turn.
 pub(crate) async fn drive() {
     while let Some(request) = with(|c| c.automaton.take_request()) {
-        // This message ends at the call; from here on the timers guard the turn.
+        // This message ends at the call; from here on, the timers guard the turn.
         arm(false);
         if let Some(outcome) = invoke(&request).await {
             pass(Input::answer(request.effect, outcome));
@@ -190,7 +191,7 @@ pub(crate) async fn drive() {
     settle();
 }
 
-/// Answers an invocation in a separate message. `None` if the run no longer waits for it.
+/// Answers an invocation in a separate message. Returns `None` if the run no longer waits for it.
 async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Json>> {
     let call = Call::unbounded_wait(canister_self(), "work").with_args(&(request.effect.seq, request.effect.index));
     let broke = |what: &str, why: String| {
@@ -226,7 +227,7 @@ pub(crate) fn work(seq: u64, index: u32) -> Work {
     }
 }
 
-/// Drops the projection; timers fill it again in portions.
+/// Drops the projection; timers rebuild it in portions.
 pub(crate) fn replay() -> Result<(), Error> {
     let dropped = with(|c| with_sql(|sql| c.projection.anew(sql, &mut c.automaton)));
     dropped.map_err(failed)?;

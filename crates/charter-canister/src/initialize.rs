@@ -1,9 +1,9 @@
 //! The start function of the module: runs constructors once.
 //!
-//! Without `_initialize`, the linker wraps every export in calls of the constructors, and SQLite's
-//! file system would be created again for each message. The build makes this function the start
-//! function, which runs at install and upgrade. Exporting a symbol and calling one of the linker
-//! are the only uses of `unsafe` in this crate.
+//! Without `_initialize`, the linker would wrap every export in calls of the constructors, and
+//! SQLite's file system would be created again for each message. The build makes `_initialize` the
+//! start function, which runs at install and upgrade. This crate uses `unsafe` only here, to export
+//! a symbol and to call a symbol of the linker.
 #![allow(unsafe_code)]
 
 unsafe extern "C" {

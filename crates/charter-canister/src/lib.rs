@@ -1,6 +1,6 @@
 //! The automaton charter as an Internet Computer canister: the kernel, the charter and the feature
-//! ports of `charter-automaton`, on another host. The interface for callers is described in
-//! `automaton.did` and `docs/canister.md`.
+//! ports of `charter-automaton` on another host. `automaton.did` and `docs/canister.md` describe
+//! the interface for callers.
 //!
 //! The core does not depend on the Internet Computer: time, callers and memories are arguments, so
 //! it runs anywhere.

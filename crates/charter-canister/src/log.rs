@@ -18,14 +18,14 @@ pub const SEGMENTS: usize = 4;
 /// Limits of the history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// Upper limit of records in a segment.
+    /// Maximum number of records in a segment.
     pub records: u64,
     /// Size of a segment in bytes after which the next one begins.
     pub bytes: u64,
 }
 
 impl Default for Bounds {
-    /// 32,768 records or 64 MiB in all, about 4,000 turns.
+    /// Returns limits of 32,768 records or 64 MiB in all, about 4,000 turns.
     fn default() -> Bounds {
         Bounds { records: 8_192, bytes: 16 << 20 }
     }
@@ -34,9 +34,9 @@ impl Default for Bounds {
 /// The state before the first record of a segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Anchor {
-    /// The text of the previous record.
+    /// The text of the record before the segment.
     pub record: String,
-    /// The text of the snapshot after it.
+    /// The text of the snapshot after that record.
     pub snapshot: String,
 }
 
@@ -44,7 +44,7 @@ pub struct Anchor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Plan {
     bounds: Bounds,
-    /// Segments in use, oldest first: index of the memory, first record.
+    /// Segments in use, oldest first: index of the memory, sequence number of the first record.
     used: Vec<(usize, u64)>,
 }
 
@@ -57,8 +57,8 @@ pub struct EpisodicLog<M: Memory> {
 }
 
 impl<M: Memory + Clone> EpisodicLog<M> {
-    /// Opens or creates a log; `bounds` is for a new one. It needs one memory for the layout and
-    /// two for each of [`SEGMENTS`] segments.
+    /// Opens or creates a log; `bounds` applies only to a new one. It needs one memory for the
+    /// layout and two for each of [`SEGMENTS`] segments.
     ///
     /// # Errors
     /// The memory holds something else.
@@ -78,20 +78,20 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         self.known.bounds
     }
 
-    /// The number of the first stored record.
+    /// The sequence number of the first stored record.
     #[must_use]
     pub fn first(&self) -> u64 {
         self.known.used.first().map_or(0, |(_, first)| *first)
     }
 
-    /// The number of the next record.
+    /// The sequence number of the next record.
     #[must_use]
     pub fn end(&self) -> u64 {
         let Some((place, first)) = self.known.used.last() else {
             return 0;
         };
         let count = self.segments.get(*place).map_or(0, Log::len);
-        // The anchor is an entry as well.
+        // The anchor counts as an entry as well.
         first.saturating_add(count.saturating_sub(1))
     }
 
@@ -109,11 +109,11 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         last.is_none_or(|(place, _)| self.is_full(*place))
     }
 
-    /// Appends the next record. `anchor` is the state before it, if
+    /// Appends the next record. `anchor` is the state before it, if one is
     /// [needed](EpisodicLog::needs_anchor).
     ///
     /// # Errors
-    /// It is not the next record, or the memory is full.
+    /// The record is not the next one, or the memory is full.
     pub fn append(&mut self, record: &Record, anchor: Option<Anchor>) -> Result<(), CanisterError> {
         if record.seq != self.end() {
             return Err(CanisterError::Stable(format!(
@@ -136,7 +136,7 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         })
     }
 
-    /// Begins the next segment, in place of the oldest one if all are in use.
+    /// Begins the next segment, replacing the oldest one if all are in use.
     fn begin_segment(&mut self, first: u64, anchor: Anchor) -> Result<usize, CanisterError> {
         let missing = || CanisterError::Stable("a segment of the log has no memory".into());
         let place = match self.known.used.len() < self.segments.len() {
@@ -165,7 +165,7 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         }
     }
 
-    /// The text of a record; `None` if it was never stored or has been deleted.
+    /// Returns the text of a record; `None` if it was never stored or has been deleted.
     #[must_use]
     pub fn text(&self, seq: u64) -> Option<String> {
         let used = self.known.used.iter().rev();
@@ -175,20 +175,20 @@ impl<M: Memory + Clone> EpisodicLog<M> {
         String::from_utf8(bytes).ok()
     }
 
-    /// A record.
+    /// Reads a record.
     ///
     /// # Errors
-    /// It is not stored, or damaged.
+    /// The record is not stored, or it is damaged.
     pub fn record(&self, seq: u64) -> Result<Record, CanisterError> {
         let bad = |why: String| CanisterError::Stable(format!("record {seq}: {why}"));
         let text = self.text(seq).ok_or_else(|| bad("it is missing".into()))?;
         Record::read(&text).map_err(|e| bad(e.to_string()))
     }
 
-    /// The state before [`EpisodicLog::first`]; `None` if that is record 0.
+    /// Returns the state before [`EpisodicLog::first`]; `None` if that is record 0.
     ///
     /// # Errors
-    /// It is damaged.
+    /// The anchor is damaged.
     pub fn anchor(&self) -> Result<Option<Anchor>, CanisterError> {
         let Some((place, first)) = self.known.used.first().copied().filter(|(_, f)| *f > 0) else {
             return Ok(None);

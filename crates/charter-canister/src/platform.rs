@@ -1,6 +1,6 @@
-//! Memories and SQLite of the canister. In a canister they come from `ic-rusqlite`, which owns the
-//! memory manager (a second one would overwrite it); elsewhere from this process, so that
-//! everything compiles and can be tested without a canister.
+//! Memories and SQLite of the canister. In a canister, `ic-rusqlite` provides them, because it owns
+//! the memory manager (a second one would overwrite it). Elsewhere they belong to this process, so
+//! that everything compiles and can be tested without a canister.
 
 use ic_stable_structures::DefaultMemoryImpl;
 use ic_stable_structures::memory_manager::{MemoryId, VirtualMemory};
@@ -12,11 +12,11 @@ pub(crate) type Memory = VirtualMemory<DefaultMemoryImpl>;
 mod here {
     use super::{Memory, MemoryId, rusqlite};
 
-    // A page cache of 16 MiB in the heap, and no journal file, because a failed message is rolled
-    // back as a whole.
+    // SQLite uses a page cache of 16 MiB in the heap, and no journal file, because a failed message
+    // is rolled back as a whole.
     const PRAGMAS: [(&str, &str); 3] = [("journal_mode", "MEMORY"), ("cache_size", "4096"), ("trusted_schema", "OFF")];
 
-    /// Must be called before the first use.
+    /// Configures SQLite. Must be called before the first use.
     pub(crate) fn set_up() {
         let mut config = ic_rusqlite::get_connection_config();
         for (name, value) in PRAGMAS {
@@ -25,12 +25,12 @@ mod here {
         ic_rusqlite::set_connection_config(config);
     }
 
-    /// A memory of this crate: numbers below 100.
+    /// Returns a memory of this crate; their ids are below 100.
     pub(crate) fn memory(id: u8) -> Memory {
         ic_rusqlite::MEMORY_MANAGER.with_borrow(|m| m.get(MemoryId::new(id)))
     }
 
-    /// The database with the projection.
+    /// Accesses the database with the projection.
     pub(crate) fn with_sql<R>(f: impl FnOnce(&mut rusqlite::Connection) -> R) -> R {
         ic_rusqlite::with_connection(|mut connection| f(&mut connection))
     }
@@ -51,15 +51,15 @@ mod here {
             RefCell::new(rusqlite::Connection::open_in_memory().ok());
     }
 
-    /// Must be called before the first use.
+    /// Does nothing: only a canister needs the configuration.
     pub(crate) fn set_up() {}
 
-    /// A memory of this thread.
+    /// Returns a memory of this thread.
     pub(crate) fn memory(id: u8) -> Memory {
         MEMORIES.with(|m| m.get(MemoryId::new(id)))
     }
 
-    /// The database of this thread.
+    /// Accesses the database of this thread.
     #[allow(clippy::expect_used)] // outside of a canister only; opening an in-memory database fails only without memory
     pub(crate) fn with_sql<R>(f: impl FnOnce(&mut rusqlite::Connection) -> R) -> R {
         SQL.with_borrow_mut(|sql| f(sql.as_mut().expect("SQLite in memory")))

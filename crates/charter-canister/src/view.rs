@@ -15,14 +15,14 @@ use crate::error::CanisterError;
 use crate::projection::duration;
 use crate::stable::LastTurn;
 
-/// Upper limit of the records before the last one that [`check`] reads.
+/// Maximum number of records that [`check`] reads, before the last one.
 const CHECKED: u64 = 100;
 
 fn ms(at: i64) -> u64 {
     u64::try_from(at).unwrap_or_default()
 }
 
-/// The refusal of a record, if it has one.
+/// Returns the refusal of a record, if it has one.
 pub(crate) fn refusal(record: &Fields<'_>, machine: Option<&Machine>) -> Option<Refusal> {
     let why = record.explanation(machine)?;
     Some(Refusal {
@@ -58,7 +58,7 @@ pub(crate) fn turn_end(turn: &LastTurn) -> TurnEnd {
     }
 }
 
-/// The state of the automaton.
+/// Returns the state of the automaton.
 pub(crate) fn runtime<M: Memory + Clone>(a: &Automaton<M>, now: i64, by: &Principal) -> Runtime {
     let view = a.stable.view();
     let machine = &a.charter().machine;
@@ -92,13 +92,13 @@ pub(crate) fn runtime<M: Memory + Clone>(a: &Automaton<M>, now: i64, by: &Princi
     }
 }
 
-/// The soul, from the stable map.
+/// Reads the soul from the stable map.
 pub(crate) fn soul<M: Memory + Clone>(a: &Automaton<M>) -> Soul {
     let version = a.stable.setting("soul.version").and_then(|v| v.parse().ok());
     Soul { text: a.stable.setting("soul.text").unwrap_or_default(), version: version.unwrap_or_default() }
 }
 
-/// The skills, from the stable map.
+/// Reads the skills from the stable map.
 pub(crate) fn skills<M: Memory + Clone>(a: &Automaton<M>) -> Vec<Skill> {
     let read = |(name, text): (String, String)| {
         let json: Json = serde_json::from_str(&text).unwrap_or_default();
@@ -118,7 +118,7 @@ pub(crate) fn skills<M: Memory + Clone>(a: &Automaton<M>) -> Vec<Skill> {
     a.stable.skills().into_iter().map(read).collect()
 }
 
-/// A page of the log.
+/// Returns a page of the log.
 ///
 /// # Errors
 /// A record is damaged.
@@ -152,7 +152,7 @@ pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result
     Ok(Events { events, next: (next < end).then_some(next), first, end })
 }
 
-/// A part of the exported journal.
+/// Returns a part of the exported journal.
 ///
 /// # Errors
 /// A record is damaged, or was dropped since the export began.
@@ -182,7 +182,7 @@ pub fn export<M: Memory + Clone>(a: &Automaton<M>, args: &ExportArgs) -> Result<
     Ok(ExportPart { text, next: (next < to).then_some(next), to })
 }
 
-/// Whether the stored data agrees with the run.
+/// Checks whether the stored data agrees with the run.
 pub(crate) fn check<M: Memory + Clone>(a: &Automaton<M>) -> Check {
     let log = &a.stable.log;
     let last = log.end().saturating_sub(1);

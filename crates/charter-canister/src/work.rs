@@ -10,7 +10,8 @@ use crate::charter::{BuiltInSkills, Charter};
 /// Computes the answer of an actor, without access to the run.
 ///
 /// # Errors
-/// The error as the charter sees it in `event.error`: `{code, message, retryable}`.
+/// The actor failed. The error has the form that the charter sees in `event.error`: `{code,
+/// message, retryable}`.
 pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json> {
     let Some(actor) = charter.actor(name) else {
         return Err(error_json("no-executor", &no_executor(name, "")));
@@ -37,7 +38,7 @@ pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json
     Ok(output)
 }
 
-/// An error as a charter sees it.
+/// Renders an error in the form that a charter sees.
 pub(crate) fn error_json(code: &str, message: &str) -> Json {
     json!({"code": code, "message": message, "retryable": false})
 }

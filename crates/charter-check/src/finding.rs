@@ -1,5 +1,5 @@
-//! The report: findings with code, place and (from exploration) counterexample, and how much was
-//! explored.
+//! The report: findings with their code, place and, if the exploration found them, counterexample;
+//! and how much was explored.
 
 use std::cmp::Reverse;
 
@@ -47,7 +47,7 @@ pub struct Finding {
     pub at: String,
     /// Byte range inside the expression at `at`, if the finding is about a part of it.
     pub bytes: Option<(usize, usize)>,
-    /// Path in the document, such as `states.review.on.APPROVE`; the pointer if there is no
+    /// Path in the document, such as `states.review.on.APPROVE`; the JSON pointer if there is no
     /// document.
     pub path: String,
     /// Byte range of the source text; `(0, 0)` without source text.
@@ -60,9 +60,9 @@ pub struct Finding {
     pub message: String,
     /// How to fix it.
     pub help: Option<String>,
-    /// The input of the counterexample, if the run needs one.
+    /// The input of the run in the counterexample, if the run needs an input.
     pub input: Option<Json>,
-    /// The events that lead there, in the form that `charter step` accepts.
+    /// The events of the counterexample, in the form that `charter step` accepts.
     pub witness: Vec<Json>,
 }
 
@@ -137,16 +137,16 @@ impl Serialize for Finding {
 pub struct Explored {
     /// Distinct states: snapshots that differ in something that affects behavior.
     pub states: usize,
-    /// Accepted events between them.
+    /// The accepted events that lead from one state to another.
     pub edges: usize,
-    /// Whether all states were explored, for the data that was tried.
+    /// Whether all states that the tried data can reach were explored.
     pub complete: bool,
-    /// Why the exploration was cut, if it was.
+    /// Why the exploration is not complete; empty if it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<String>,
 }
 
-/// The result of a check: findings by severity, then in the order of the text.
+/// The result of a check: findings ordered by severity, then by their position in the source.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
     /// The findings.
@@ -169,10 +169,11 @@ impl Report {
     }
 }
 
-/// Upper limit of findings per code, so that a charter of 100,000 states does not produce 100,000.
+/// Upper limit of findings per code, so that a charter with 100,000 states does not produce 100,000
+/// findings.
 const MAX_PER_CODE: usize = 100;
 
-/// Keeps the first findings of each code; the last one kept counts the omitted ones.
+/// Keeps the first findings of each code; the last finding that is kept says how many were omitted.
 fn thin(findings: &mut Vec<Finding>) {
     let mut counts: std::collections::BTreeMap<&'static str, usize> = Default::default();
     for f in findings.iter() {
@@ -196,7 +197,7 @@ fn thin(findings: &mut Vec<Finding>) {
     });
 }
 
-/// Fills in the places, removes duplicates and sorts.
+/// Adds the places of findings, removes duplicates and sorts.
 pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) -> Vec<Finding> {
     thin(&mut findings);
     for f in &mut findings {
@@ -204,7 +205,7 @@ pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) ->
             Some(document) => {
                 let span = f.bytes.map_or_else(|| document.span(&f.at), |bytes| document.span_within(&f.at, bytes));
                 let place = document.diagnostic(charter_format::Severity::Error, f.code, span, String::new(), None);
-                // The statechart may be in another file than the rest of the charter.
+                // The statechart may be in a different file than the rest of the charter.
                 if let Some(place) = document.imported_place(&f.at) {
                     f.message = format!("{place}: {}", f.message);
                 }

@@ -23,14 +23,14 @@ pub use finding::{Explored, Finding, Report, Severity};
 pub struct Options {
     /// Whether to explore the charter and check its properties.
     pub explore: bool,
-    /// Upper limit of explored states; beyond it the exploration is cut.
+    /// Upper limit of explored states; the exploration stops there.
     pub max_states: usize,
-    /// The same limit for charters in which only the configuration matters (no conditions, actors
-    /// or timers): a state of these takes only 30 bytes.
+    /// The same limit for charters whose behavior depends only on the configuration (no conditions,
+    /// actors or timers): each of their states takes only 30 bytes.
     pub max_plain_states: usize,
-    /// Upper limit of events on a path; longer paths are not followed.
+    /// Upper limit of events on a path; longer paths are not explored.
     pub max_depth: usize,
-    /// Number of values that are tried for one event, answer or input.
+    /// Upper limit of values that are tried for one event, answer or input.
     pub max_data: usize,
 }
 
@@ -49,14 +49,14 @@ pub struct Trace {
     pub events: Vec<Json>,
 }
 
-/// Checks a charter that was read from a file. `machine` is compiled from the document's
-/// definition.
+/// Checks a charter that was read from a file. `machine` must be compiled from the definition of
+/// the document.
 #[must_use]
 pub fn check(document: &Document, machine: &Machine, options: &Options) -> Report {
     report(&document.definition, machine, Some(document), options)
 }
 
-/// Checks a definition without source text: findings have pointers into the core form, but no
+/// Checks a definition that has no source text. Findings have pointers into the core form, but no
 /// lines.
 #[must_use]
 pub fn check_definition(definition: &Definition, machine: &Machine, options: &Options) -> Report {

@@ -30,7 +30,7 @@ pub(crate) fn report(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Find
     properties(model, e, findings);
 }
 
-/// Schemas for which no data could be generated.
+/// Reports schemas for which no data could be generated.
 fn samples(e: &Exploration, findings: &mut Vec<Finding>) {
     for (at, what) in &e.missing {
         let message = format!("no data could be generated for {what}; it was not explored");
@@ -39,7 +39,7 @@ fn samples(e: &Exploration, findings: &mut Vec<Finding>) {
 }
 
 fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
-    // Only the first for each state: it has a shortest trace.
+    // Report only the first explored state for each place: it has a shortest trace.
     let mut seen: FxHashSet<String> = FxHashSet::default();
     for (node, stuck) in &e.ends {
         let (at, names) = e.where_is(model, *node);
@@ -83,8 +83,8 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             )
             .help("add a guard to one of the transitions of the cycle"),
             _ => {
-                // A sender can react to a refusal; a refused answer or timer leaves the run
-                // waiting.
+                // A sender can react to a refusal, but if an answer or a timer is refused, the run
+                // keeps waiting.
                 let severity = if r.how.is_from_outside() { Severity::Info } else { Severity::Warning };
                 let message = format!("{what} in {names} can be refused as `execution`: {}", r.message);
                 Finding::new(severity, codes::EXECUTION, place, message)
@@ -95,7 +95,7 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     }
 }
 
-/// States and transitions that were never reached, unless a lint has already explained why.
+/// Reports states and transitions that were never reached, unless a lint has already explained why.
 fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let known: FxHashSet<String> = findings.iter().map(|f| f.at.clone()).collect();
     let complete = e.explored.complete;
@@ -130,7 +130,7 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     }
     for (number, (chart, taken)) in model.charts.iter().zip(&e.taken).enumerate() {
         for (t, _) in chart.transitions.iter().zip(taken).filter(|(_, found)| found.is_none()) {
-            // Already reported for a state that is never active.
+            // The state is never active, which has already been reported.
             if !e.saw(number, t.source) || known.contains(t.at) || t.def.refuse.is_some() {
                 continue;
             }

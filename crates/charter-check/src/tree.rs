@@ -2,7 +2,7 @@
 
 use charter_expr::ast::{BinaryOp, Kind, LinkKind, Literal, Node};
 
-/// All nodes, outermost first.
+/// Visits all nodes, outermost first.
 pub(crate) fn visit<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
     each(node);
     match &node.kind {
@@ -47,7 +47,7 @@ pub(crate) fn visit<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
     }
 }
 
-/// The string literals.
+/// Visits the string literals.
 pub(crate) fn strings(node: &Node, each: &mut dyn FnMut(&str)) {
     visit(node, &mut |n| {
         if let Kind::Literal(Literal::String(text)) = &n.kind {
@@ -56,7 +56,7 @@ pub(crate) fn strings(node: &Node, each: &mut dyn FnMut(&str)) {
     });
 }
 
-/// Comparisons of two operands: left, operator, right.
+/// Visits the comparisons of two operands: left, operator, right.
 pub(crate) fn comparisons<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node, BinaryOp, &'n Node)) {
     visit(node, &mut |n| {
         if let Kind::Chain { first, rest } = &n.kind

@@ -1,4 +1,4 @@
-//! The command line: the commands, and how their results become exit codes.
+//! The command line: parses the commands and maps their results to exit codes.
 
 use std::ffi::OsString;
 
@@ -124,7 +124,7 @@ where
     let flushed = io.out.flush();
     match done.and_then(|exit| flushed.map(|()| exit).map_err(Failure::from)) {
         Ok(exit) => exit,
-        // The reader has read enough (`| head`).
+        // The reader of the output has closed it (`| head`).
         Err(failure) if failure.is_broken_pipe() => Exit::Yes,
         Err(failure) => {
             let color = io.color_err;
@@ -136,14 +136,15 @@ where
 }
 
 fn completions(shell: clap_complete::Shell, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    // clap's generator panics when it cannot write, so it writes to memory.
+    // clap's generator panics if it cannot write, so let it write to memory.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "charter", &mut script);
     io.out.write_all(&script)?;
     Ok(Exit::Yes)
 }
 
-/// A tip for a journal file passed as a positional argument to a command that takes it as `--db`.
+/// Returns a tip if a journal file was passed as a positional argument to a command that takes it
+/// as `--db`.
 fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(journal)) = error.get(ContextKind::InvalidArg) else {
         return None;
@@ -168,7 +169,7 @@ fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
     Some(format!("pass a journal file with `--db`: `charter {right}`"))
 }
 
-/// Prints what clap reports: help and version are results, the rest is wrong usage.
+/// Prints what clap reports: help and version are results; anything else is a usage error.
 fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
     let text = error.render();
     if error.use_stderr() {

@@ -1,4 +1,4 @@
-//! `charter explain CODE`: the pages of `docs/codes/`, which are in the binary. For
+//! `charter explain CODE`: prints the pages of `docs/codes/`, which are embedded in the binary. For
 //! `charter explain RUN SEQ` see `journal::explain`.
 
 use charter_expr::nearest;
@@ -28,7 +28,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If the code, run or record does not exist.
+/// The code, run or record does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let Some(code) = &args.code else {
         return list(machine_output, io);
@@ -66,7 +66,7 @@ fn list(machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Yes)
 }
 
-/// The first line after the heading and the line with the kind of the code.
+/// Returns the first line after the heading and after the line with the kind of the code.
 fn summary(page: &str) -> &str {
     let texts = page.lines().filter(|line| !line.is_empty());
     let mut texts = texts.filter(|line| !line.starts_with(['#', '*']));

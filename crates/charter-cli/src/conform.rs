@@ -35,13 +35,13 @@ pub struct Args {
     summary: bool,
 }
 
-/// Items between two updates of the progress.
+/// Number of items between two updates of the progress.
 const STRIDE: u64 = 4096;
 
 /// Runs the command.
 ///
 /// # Errors
-/// If the charter or the stream cannot be read, or the charter does not map items to events.
+/// The charter or the stream cannot be read, or the charter does not map items to events.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let loaded = load(&args.charter)?;
     let clock = match (&args.clock, args.now) {
@@ -108,7 +108,7 @@ fn show(line: &Judgment, paint: Paint, out: &mut Vec<u8>) -> std::io::Result<()>
     }
 }
 
-/// Progress of a long stream, on a terminal.
+/// Shows the progress of a long stream on a terminal.
 struct ItemCounter {
     enabled: bool,
     items: u64,
@@ -143,7 +143,7 @@ impl ItemCounter {
     }
 }
 
-/// One line of JSON per run.
+/// Prints one line of JSON per run.
 fn print_summaries(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
     for (name, run) in judge.runs() {
         writeln!(io.out, "{}", json!({"summary": judge.summary(name, run)}))?;
@@ -151,7 +151,7 @@ fn print_summaries(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The state of every run at the end, and the verdict.
+/// Prints the final state of every run and the verdict.
 fn show_summaries(judge: &Judge<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
     let paint = Paint(io.color_out);
     let (mut runs, mut accepted, mut refused) = (0u64, 0u64, judge.unassigned());

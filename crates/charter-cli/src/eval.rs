@@ -28,7 +28,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If a file or an argument cannot be read.
+/// A file or an argument cannot be read.
 pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     match (&args.batch, &args.expr) {
         (Some(batch), _) => run_batch(batch, io),
@@ -42,7 +42,8 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     }
 }
 
-/// Evaluates one expression: its value on standard output, or a diagnostic on standard error.
+/// Evaluates one expression: prints its value to standard output, or a diagnostic to standard
+/// error.
 fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let Json::Object(fields) = with else {
         return Err(Failure::with_help(

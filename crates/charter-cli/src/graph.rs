@@ -50,7 +50,7 @@ enum OutputFormat {
 /// Runs the command.
 ///
 /// # Errors
-/// If the charter or the run cannot be read, or the file cannot be written.
+/// The charter or the run cannot be read, or the file cannot be written.
 pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let (machine, overlay) = match (&args.file, &args.run) {
         (file, Some(run)) => overlaid(file.as_deref(), run, &args.db)?,
@@ -80,7 +80,7 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Yes)
 }
 
-/// The machine of a run, and what to mark in its diagram.
+/// Returns the machine of a run, and what to mark in its diagram.
 fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay), Failure> {
     let store = db.read()?;
     let run = journal::find(&store, run)?;
@@ -107,11 +107,11 @@ fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay)
         next = last.seq.saturating_add(1);
         for record in &page {
             for name in &record.transitions {
-                // The transition of another actor than the one addressed begins with the id of that
-                // actor.
+                // The name of a transition taken by another actor than the one addressed starts
+                // with the id of that actor.
                 let (actor, name) = name.split_once(':').unwrap_or((&record.to, name));
-                // For an actor that has ended: its id is the name of its machine, unless another id
-                // was given.
+                // This covers an actor that has ended: its id is the name of its machine, unless it
+                // was given another id.
                 let of = machines.get(actor).copied().unwrap_or(actor);
                 marks(&mut overlay, of).taken.insert(name.to_owned());
             }

@@ -1,4 +1,4 @@
-//! Arguments that name data: JSON or `@file`, a file of lines or `-`.
+//! Parses arguments that name data: JSON or `@file`, and a file of lines or `-`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -9,19 +9,19 @@ use serde_json::Value as Json;
 use crate::io::{Failure, Io};
 use crate::load::{plain, text_of};
 
-/// JSON on the command line, or `@file`.
+/// Parses JSON from the command line, or reads it from `@file`.
 ///
 /// # Errors
-/// If the file cannot be read, or the text is not JSON.
+/// The file cannot be read, or the text is not JSON.
 pub(crate) fn json_or_file(option: &str, text: &str) -> Result<Json, Failure> {
     let example = format!("{option} '{{\"name\": \"ana\"}}'");
     json_like(option, text, &example, &format!("{option} @file.json"))
 }
 
-/// The data of an event on the command line: JSON, or `@file`.
+/// Parses the data of an event from the command line: JSON, or `@file`.
 ///
 /// # Errors
-/// If the file cannot be read, or the text is not JSON.
+/// The file cannot be read, or the text is not JSON.
 pub(crate) fn event_data(text: &str) -> Result<Json, Failure> {
     let example = "charter send RUN TYPE '{\"name\": \"ana\"}'";
     json_like("DATA", text, example, "charter send RUN TYPE @file.json")
@@ -37,7 +37,7 @@ fn json_like(name: &str, text: &str, example: &str, from_file: &str) -> Result<J
     })
 }
 
-/// Parses a whole number on the command line.
+/// Parses a whole number from the command line.
 pub(crate) fn whole<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse().map_err(|_| {
         match !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) {
@@ -51,7 +51,7 @@ pub(crate) fn whole<N: std::str::FromStr>(text: &str) -> Result<N, String> {
 /// Opens a file of lines; `-` is standard input. `of` names the lines in messages.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// The file cannot be read.
 pub(crate) fn open<'i>(name: &str, of: &str, io: &mut Io<'i>) -> Result<Box<dyn BufRead + 'i>, Failure> {
     if name == "-" {
         return Ok(std::mem::replace(&mut io.input, Box::new(std::io::empty())));

@@ -1,14 +1,14 @@
-//! The streams of a command. The commands do not look at the terminal: the caller chooses whether
-//! to use colors.
+//! The streams of a command. Commands do not inspect the terminal: the caller decides whether to
+//! use colors.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
 /// The streams of a command.
 pub struct Io<'a> {
-    /// Results.
+    /// Receives results.
     pub out: &'a mut dyn Write,
-    /// Progress and diagnostics.
+    /// Receives progress and diagnostics.
     pub err: &'a mut dyn Write,
     /// Standard input, for `-`.
     pub input: Box<dyn BufRead + 'a>,
@@ -18,7 +18,7 @@ pub struct Io<'a> {
     pub color_err: bool,
     /// Whether the session is interactive: progress is drawn on `err`, and prompts read `input`.
     pub terminal: bool,
-    /// Columns and rows of the terminal, if known: longer output is paged.
+    /// Columns and rows of the terminal, if known; output that does not fit is paged.
     pub screen: Option<(u16, u16)>,
 }
 
@@ -27,14 +27,15 @@ pub struct Io<'a> {
 pub enum Exit {
     /// Success.
     Yes,
-    /// The command worked, and its answer is no: refused, findings, not verified, not conforming.
+    /// The command worked, and the answer is negative: refused, findings, not verified, not
+    /// conforming.
     No,
-    /// The command could not run: usage, file, input or output.
+    /// The command could not run: wrong usage, or a file or stream failed.
     CouldNot,
 }
 
 impl Exit {
-    /// 0, 1 or 2.
+    /// The exit code: 0, 1 or 2.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -44,7 +45,7 @@ impl Exit {
         }
     }
 
-    /// The worse of two.
+    /// Returns the worse of two exits.
     #[must_use]
     pub fn and(self, other: Exit) -> Exit {
         if self.code() >= other.code() { self } else { other }
@@ -57,7 +58,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not work. Shown on standard error; the exit code is 2.
+/// Why a command could not run. Shown on standard error; the exit code is 2.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A message: what is wrong, where and why.
@@ -77,12 +78,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// A message without help.
+    /// Creates a message without help.
     pub fn new(message: impl Into<String>) -> Failure {
         Failure::Message { message: message.into(), help: None }
     }
 
-    /// A message with help.
+    /// Creates a message with help.
     pub fn with_help(message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure::Message { message: message.into(), help: Some(help.into()) }
     }
@@ -96,7 +97,7 @@ impl Failure {
     /// Writes the message.
     ///
     /// # Errors
-    /// If the stream fails.
+    /// The stream fails.
     pub fn show(&self, err: &mut dyn Write, color: bool) -> io::Result<()> {
         let paint = Paint(color);
         match self {
@@ -113,7 +114,7 @@ impl Failure {
     }
 }
 
-/// Colors text, or not.
+/// Colors text if enabled.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint(pub bool);
 
@@ -121,32 +122,32 @@ impl Paint {
     fn with(self, code: &str, text: &str) -> String {
         if self.0 { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
-    /// Errors and refusals.
+    /// Colors errors and refusals.
     #[must_use]
     pub fn error(self, text: &str) -> String {
         self.with("1;31", text)
     }
-    /// Warnings.
+    /// Colors warnings.
     #[must_use]
     pub fn warning(self, text: &str) -> String {
         self.with("1;33", text)
     }
-    /// Success.
+    /// Colors success.
     #[must_use]
     pub fn good(self, text: &str) -> String {
         self.with("1;32", text)
     }
-    /// Help and hints.
+    /// Colors help and hints.
     #[must_use]
     pub fn help(self, text: &str) -> String {
         self.with("1;36", text)
     }
-    /// Emphasis.
+    /// Emphasizes text.
     #[must_use]
     pub fn strong(self, text: &str) -> String {
         self.with("1", text)
     }
-    /// Secondary text.
+    /// Dims secondary text.
     #[must_use]
     pub fn faint(self, text: &str) -> String {
         self.with("2", text)

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// Counters and columns; overflow checks are on in release builds.
+// Only counters and columns are computed; overflow checks are on in release builds.
 #![allow(clippy::arithmetic_side_effects)]
 
 mod args;

@@ -1,5 +1,5 @@
-//! Loads a machine by an argument: a path, or the name of a bundled charter; a charter, an XState
-//! config or SCXML. Only this module knows these formats.
+//! Loads a machine from an argument, which is a path or the name of a bundled charter. The source
+//! is a charter, an XState config or SCXML. Only this module knows these formats.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -14,7 +14,7 @@ use charter_kernel::{Definition, Machine};
 use crate::bundled;
 use crate::io::Failure;
 
-/// Upper limit for the size of a source text, in bytes.
+/// Maximum size of a source text, in bytes.
 pub const MAX_BYTES: u64 = 16 << 20;
 
 /// A machine and the document it was read from.
@@ -22,7 +22,7 @@ pub const MAX_BYTES: u64 = 16 << 20;
 pub struct Loaded {
     /// Name of the source, for messages.
     pub name: String,
-    /// Its path; `None` for a bundled charter.
+    /// The path of the source; `None` for a bundled charter.
     pub path: Option<PathBuf>,
     /// The charter with its source positions.
     pub document: Document,
@@ -35,7 +35,7 @@ pub struct Loaded {
 pub struct Source {
     /// Name of the source, for messages; its extension determines the format.
     pub name: String,
-    /// Its path; `None` for a bundled charter.
+    /// The path of the source; `None` for a bundled charter.
     pub path: Option<PathBuf>,
     /// The text.
     pub text: String,
@@ -44,7 +44,7 @@ pub struct Source {
 /// Reads and compiles a charter.
 ///
 /// # Errors
-/// If the file cannot be read, or contains errors.
+/// The file cannot be read or contains errors.
 pub fn load(what: &str) -> Result<Loaded, Failure> {
     compile(read(find(what)?)?)
 }
@@ -52,7 +52,7 @@ pub fn load(what: &str) -> Result<Loaded, Failure> {
 /// Reads the text of a file or of a bundled charter.
 ///
 /// # Errors
-/// If there is neither such a file nor such a bundled charter, or the file is not UTF-8.
+/// Neither a file nor a bundled charter has this name, or the file is not UTF-8.
 pub fn find(what: &str) -> Result<Source, Failure> {
     let path = Path::new(what);
     if path.is_dir() {
@@ -100,10 +100,10 @@ fn from_path(path: &Path) -> Result<Source, Failure> {
     Ok(Source { name: path.display().to_string(), path: Some(path.to_owned()), text: text_of(path)? })
 }
 
-/// The text of a file of at most [`MAX_BYTES`].
+/// Reads the text of a file of at most [`MAX_BYTES`].
 ///
 /// # Errors
-/// If it cannot be read, is too large or is not UTF-8.
+/// The file cannot be read, is too large or is not UTF-8.
 pub fn text_of(path: &Path) -> Result<String, Failure> {
     let name = path.display();
     if path.is_dir() {
@@ -112,7 +112,7 @@ pub fn text_of(path: &Path) -> Result<String, Failure> {
     let cannot = |e: std::io::Error| Failure::new(format!("cannot read `{name}`: {}", plain(&e)));
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(cannot)?;
-    // One more byte than the limit shows whether the file is larger.
+    // Reading one byte more than the limit shows whether the file is larger.
     let more = MAX_BYTES.saturating_add(1);
     file.take(more).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > MAX_BYTES {
@@ -124,7 +124,7 @@ pub fn text_of(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// The message of the operating system, without the error number.
+/// Returns the message of the operating system, without the error number.
 #[must_use]
 pub fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -136,10 +136,10 @@ pub fn plain(error: &std::io::Error) -> String {
     }
 }
 
-/// Reads a source text in its format.
+/// Parses a source text in its format.
 ///
 /// # Errors
-/// All errors in the text, with their positions.
+/// The text has errors; the error lists all of them with their positions.
 pub fn read(source: Source) -> Result<(Source, Document), Failure> {
     let files = |name: &str| beside(&source, name);
     let (text, name) = (&source.text, &source.name);
@@ -157,7 +157,7 @@ pub fn read(source: Source) -> Result<(Source, Document), Failure> {
     }
 }
 
-/// The text of a file that a document names, relative to that document.
+/// Reads the text of a file that a document names, relative to that document.
 fn beside(source: &Source, name: &str) -> std::io::Result<String> {
     match source.path.as_deref().and_then(Path::parent) {
         Some(folder) => text_of(&folder.join(name)).map_err(|e| {
@@ -173,7 +173,7 @@ fn beside(source: &Source, name: &str) -> std::io::Result<String> {
 /// Compiles a document.
 ///
 /// # Errors
-/// All errors that the kernel reports, with their positions in the source.
+/// The kernel reports errors; the error lists all of them with their positions in the source.
 pub fn compile((source, document): (Source, Document)) -> Result<Loaded, Failure> {
     match Machine::compile(document.definition.clone()) {
         Ok(machine) => Ok(Loaded { name: source.name, path: source.path, document, machine }),

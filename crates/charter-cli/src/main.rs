@@ -1,4 +1,4 @@
-//! The binary `charter`: real streams and the exit code around [`charter_cli::run`].
+//! The binary `charter`: connects the real streams and the exit code to [`charter_cli::run`].
 
 use std::io::{BufReader, BufWriter, IsTerminal as _};
 use std::process::ExitCode;
@@ -8,8 +8,8 @@ use charter_cli::Io;
 
 fn main() -> ExitCode {
     let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
-    // Results are not filtered: commands write escape codes only where colors are enabled, and
-    // large outputs stay fast.
+    // Output is not filtered: commands write escape codes only if colors are enabled, and large
+    // outputs stay fast.
     let color_out = AutoStream::choice(&stdout) != ColorChoice::Never;
     let color_err = AutoStream::choice(&stderr) != ColorChoice::Never;
     let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
@@ -27,19 +27,19 @@ fn main() -> ExitCode {
     let telemetry = match charter_cli::telemetry::start() {
         Ok(guard) => guard,
         Err(failure) => {
-            // The command works without telemetry.
+            // The command also works without telemetry.
             drop(failure.show(io.err, color_err));
             None
         }
     };
     let exit = charter_cli::run(std::env::args_os(), &mut io);
-    // Sends the remaining spans.
+    // Send the remaining spans.
     #[cfg(feature = "otel")]
     drop(telemetry);
     exit.into()
 }
 
-/// The size of the terminal.
+/// Returns the size of the terminal.
 fn screen() -> Option<(u16, u16)> {
     #[cfg(unix)]
     if std::io::stderr().is_terminal() {

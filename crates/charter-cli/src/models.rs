@@ -1,6 +1,6 @@
-//! Chooses what answers for actors of kind `model`: a model named on the command line or in the
+//! Selects what answers for actors of kind `model`: a model named on the command line or in the
 //! environment, a cassette, or the offline rules of the charter. Only this module reads API keys;
-//! they go into the header of a request and nowhere else.
+//! they are only ever put into the header of a request.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use charter_models::{Listener, Model, ModelError, Models, Provider, Secret, Tran
 use crate::io::Failure;
 use crate::load::plain;
 
-/// The default model of each provider, for when only an API key is set.
+/// The default model of each provider, used if only an API key is set.
 const DEFAULTS: [(Provider, &str, &str); 3] = [
     (Provider::Anthropic, "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
     (Provider::OpenAi, "OPENAI_API_KEY", "gpt-5-mini"),
@@ -38,7 +38,7 @@ pub struct Args {
     pub replay_models: Option<PathBuf>,
 }
 
-/// What answers for models.
+/// The selected source of answers.
 #[derive(Debug)]
 pub struct ModelChoice {
     /// The executor for the kind `model`.
@@ -49,19 +49,19 @@ pub struct ModelChoice {
     pub offline: bool,
 }
 
-/// Whether the file of `--record-models` is created.
+/// What to do with the file of `--record-models`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recording {
-    /// The file is created.
+    /// Create the file.
     Create,
-    /// Only checks that the file can be created.
+    /// Only check that the file can be created.
     Check,
 }
 
-/// Chooses what answers; `variable` reads the environment.
+/// Selects the source of answers; `variable` reads the environment.
 ///
 /// # Errors
-/// If the name or address is invalid, a file cannot be used, or models are not built in.
+/// The name or address is invalid, a file cannot be used, or models are not built in.
 pub fn choose(
     args: &Args,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -103,7 +103,7 @@ pub fn choose(
     Ok(ModelChoice { models: Models::asking(model, transport).listener(listener), title, offline: false })
 }
 
-/// The model, if one is named or a key is set.
+/// Returns the model, if one is named or a key is set.
 fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>, Failure> {
     let url = args.model_url.clone().or_else(|| variable("CHARTER_MODEL_URL"));
     let own_key = variable("CHARTER_MODEL_KEY");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::plain;
 
-/// The files of a new charter. `NAME` is replaced by its name.
+/// The files of a new charter. `NAME` is replaced by the name of the charter.
 const FILES: [(&str, &str); 3] = [
     ("charter.yaml", include_str!("../templates/charter.yaml")),
     ("scenarios/review.yaml", include_str!("../templates/scenarios/review.yaml")),
@@ -22,7 +22,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If the name is invalid, the folder exists, or it cannot be written.
+/// The name is invalid, or the folder exists or cannot be written.
 pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let folder = &args.name;
     let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The summary page of a run, which the charter defines by `meta.page`, a list of `{label, value,
-//! when}`. Texts that begin with `= ` are expressions. Values are laid out by type: texts are
+//! Renders the summary page of a run, which the charter defines by `meta.page`, a list of `{label,
+//! value, when}`. Texts that begin with `= ` are expressions. Values are laid out by type: text is
 //! wrapped, maps of numbers from 0 to 1 become bars, lists have one item per line.
 
 use charter_kernel::{Machine, Snapshot, Timestamp};
@@ -10,16 +10,16 @@ use crate::journal::text::{clean, short};
 
 /// Width of a page in columns, unless the terminal is narrower.
 const MAX_COLUMNS: usize = 100;
-/// Upper limit of displayed text, in characters; `charter show --json` has all of it.
+/// Maximum length of displayed text, in characters; `charter show --json` has all of it.
 const MAX_TEXT: usize = 4_000;
-/// Upper limit for the items of a list.
+/// Maximum number of displayed items of a list.
 const MAX_ITEMS: usize = 12;
-/// Upper limit for a value inside a list or a map, in characters.
+/// Maximum length of a value inside a list or a map, in characters.
 const MAX_NESTED: usize = 300;
 /// Width of a bar in columns.
 const BAR_COLUMNS: usize = 20;
 
-/// Lines of the page; empty if the charter has no page, or the page is empty.
+/// Renders the lines of the page; empty if the charter has no page, or the page is empty.
 pub(crate) fn lines(
     machine: &Machine,
     snapshot: &Snapshot,
@@ -109,7 +109,7 @@ fn block(value: &Json, room: usize, paint: Paint) -> Vec<String> {
     }
 }
 
-/// Numbers from 0 to 1, each as a bar.
+/// Renders numbers from 0 to 1, each as a bar.
 fn bars(map: &Map<String, Json>, paint: Paint) -> Option<Vec<String>> {
     let share = |value: &Json| value.as_f64().filter(|n| (0.0..=1.0).contains(n));
     let all = map.iter().map(|(name, value)| Some((clean(name), share(value)?))).collect::<Option<Vec<_>>>()?;
@@ -123,7 +123,7 @@ fn bars(map: &Map<String, Json>, paint: Paint) -> Option<Vec<String>> {
     Some(all.into_iter().map(line).collect())
 }
 
-/// A nested value, on one line.
+/// Renders a nested value on one line.
 fn nested(value: &Json) -> String {
     let text = match value {
         Json::String(text) => text.clone(),
@@ -149,7 +149,7 @@ fn cut(text: &str, max: usize) -> String {
     }
 }
 
-/// Wraps text to lines of at most `room` columns; keeps its own line breaks.
+/// Wraps text to lines of at most `room` columns; keeps existing line breaks.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in cut(text, MAX_TEXT).lines() {
@@ -167,7 +167,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
                     line.push(' ');
                     length += 1;
                 }
-                // A word that is longer than a line is split.
+                // Split a word that is longer than a line.
                 let Some((at, _)) = word.char_indices().nth(room) else {
                     line.push_str(&word);
                     length += long;

@@ -1,9 +1,10 @@
-//! The name by which this program was called, so that suggested commands can be pasted.
+//! The name by which this program was called, used in suggested commands so that they can be
+//! pasted.
 
 use std::path::Path;
 
-/// `charter`, or the relative path by which it was started (`target/debug/charter` with `cargo
-/// run`).
+/// Returns `charter`, or the relative path by which the program was started (`target/debug/charter`
+/// with `cargo run`).
 pub(crate) fn name() -> String {
     let first = std::env::args_os().next().unwrap_or_default();
     of(Path::new(&first))

@@ -42,7 +42,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If the charter, the input or the events cannot be read.
+/// The charter, the input or the events cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let input = match &args.input {
         Some(text) => json_or_file("--input", text)?,

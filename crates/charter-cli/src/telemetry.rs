@@ -1,7 +1,7 @@
-//! Sends spans to an OpenTelemetry collector (OTLP over HTTP, JSON), if
+//! Sends spans to an OpenTelemetry collector (OTLP over HTTP, JSON) if
 //! `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set. All spans of a run
-//! form one trace, also across restarts: the trace id is derived from the run id. Spans are not an
-//! audit record; the journal is.
+//! form one trace, even across restarts, because the trace id is derived from the run id. Spans are
+//! not an audit record; the journal is.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use crate::io::Failure;
 
-/// How long the program waits for the collector when it ends.
+/// How long the program waits for the collector before it ends.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 const VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
@@ -37,7 +37,7 @@ impl Drop for TelemetryGuard {
 /// Starts sending spans if the environment names a collector.
 ///
 /// # Errors
-/// If the collector cannot be used; the command works without.
+/// The collector cannot be used. The command works without it.
 pub fn start() -> Result<Option<TelemetryGuard>, Failure> {
     let named = |name: &&str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     if !VARIABLES.iter().any(|name| named(&name)) {
@@ -66,7 +66,7 @@ pub fn start() -> Result<Option<TelemetryGuard>, Failure> {
         .with_threads(false)
         .with_tracked_inactivity(false)
         .with_target(false);
-    // Spans of Charter only: those of libraries may contain confidential parts of requests.
+    // Export only spans of Charter: spans of libraries may contain confidential parts of requests.
     let own = tracing_subscriber::filter::filter_fn(|meta| meta.is_span() && meta.target().starts_with("charter_"));
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(own));
     let set = tracing::subscriber::set_global_default(subscriber);
@@ -107,7 +107,7 @@ impl SpanProcessor for ByRun {
     }
 }
 
-/// The trace id of a run.
+/// Returns the trace id of a run.
 fn trace_of(run: &str) -> TraceId {
     let mut id = [0; 16];
     id.copy_from_slice(&Sha256::digest(run.as_bytes())[..16]);
@@ -121,7 +121,7 @@ struct UreqClient(ureq::Agent);
 #[async_trait::async_trait]
 impl HttpClient for UreqClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        // Blocking is fine: the exporter has its own thread.
+        // Blocking is fine here: the exporter has its own thread.
         let (parts, body) = request.into_parts();
         let request = ureq::http::Request::from_parts(parts, body.to_vec());
         let mut reply = self.0.run(request)?;

@@ -32,12 +32,12 @@ struct Suite {
 /// Runs the command.
 ///
 /// # Errors
-/// If a charter or a scenario file cannot be read.
+/// A charter or a scenario file cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let mut suites: Vec<Suite> = Vec::new();
     for what in &args.what {
         for suite in suites_of(what)? {
-            // Several scenario files of one charter are one suite.
+            // Several scenario files of one charter form one suite.
             match suites.iter_mut().find(|s| s.charter.name == suite.charter.name) {
                 Some(known) => known.files.extend(suite.files),
                 None => suites.push(suite),
@@ -79,7 +79,7 @@ fn suites_of(what: &str) -> Result<Vec<Suite>, Failure> {
         }
         return Ok(vec![beside(path)?]);
     }
-    // A bundled charter, or an error.
+    // The name is a bundled charter, or an error.
     let charter = find(what)?;
     let bundled = bundled::find(what).map(|b| b.scenarios).unwrap_or_default();
     let files = bundled.iter().map(|(name, text)| Source {
@@ -90,7 +90,7 @@ fn suites_of(what: &str) -> Result<Vec<Suite>, Failure> {
     Ok(vec![Suite { charter, files: files.collect() }])
 }
 
-/// A charter with the scenarios in the folder next to it.
+/// Returns a charter with the scenarios in the folder next to it.
 fn beside(charter: &Path) -> Result<Suite, Failure> {
     let folder = charter.with_file_name("scenarios");
     let mut files = Vec::new();
@@ -105,7 +105,7 @@ fn beside(charter: &Path) -> Result<Suite, Failure> {
     Ok(Suite { charter: source(charter)?, files })
 }
 
-/// A scenario file, with the charter that it names or the one next to its folder.
+/// Returns a scenario file with the charter that it names, or with the charter next to its folder.
 fn of_file(file: Source, path: &Path) -> Result<Suite, Failure> {
     let read = read_scenarios(&file.text, &file.name);
     let named = read.map_err(|e| Failure::Source(Box::new(e)))?.charter;
@@ -282,7 +282,7 @@ impl Report {
     }
 
     fn end(self, io: &mut Io<'_>) -> Result<Exit, Failure> {
-        // Without scenarios nothing was tested.
+        // Without scenarios, nothing was tested.
         let exit = match (self.failed, self.passed) {
             (0, 1..) => Exit::Yes,
             _ => Exit::No,

@@ -1,4 +1,4 @@
-//! DOT, for Graphviz.
+//! DOT output, for Graphviz.
 
 use charter_kernel::Definition;
 use charter_kernel::definition::StateKind;
@@ -27,12 +27,13 @@ struct Page<'p, 'd> {
 }
 
 impl Page<'_, '_> {
-    /// The node of a state: its own, or a point inside its cluster.
+    /// Returns the node that represents a state: its own node, or a point inside its cluster.
     fn node(&self, id: usize) -> String {
         format!("{}{id}", self.prefix)
     }
 
-    /// Recursive; states beyond the depth limit of the reader are left out.
+    /// Draws a state and, recursively, its children. States beyond the depth limit of the reader
+    /// are omitted.
     fn state(&self, out: &mut String, id: usize, depth: usize) {
         let Some(shape) = self.drawing.shape(id) else {
             return;
@@ -92,7 +93,8 @@ impl Page<'_, '_> {
         }
     }
 
-    /// Ends an arrow at the border of a compound state, unless its other end is inside.
+    /// Returns the attribute that ends an arrow at the border of a compound state, unless its other
+    /// end is inside that state.
     fn end(&self, key: &str, at: usize, other: usize) -> String {
         let is_cluster = self.drawing.shape(at).is_some_and(|shape| is_compound(shape.kind));
         if is_cluster && at != other && !self.drawing.inside(other, at) {

@@ -39,7 +39,7 @@ pub(crate) struct Drawing<'d> {
     pub(crate) arrows: Vec<Arrow>,
 }
 
-/// The root statechart, then the machines.
+/// Returns the drawing of the root statechart, then those of the machines.
 pub(crate) fn drawings<'d>(definition: &'d Definition, overlay: &Overlay) -> Vec<Drawing<'d>> {
     let none = Marks::default();
     let root = Drawing::of(&definition.id, &definition.root, &overlay.root);
@@ -117,7 +117,7 @@ impl<'d> Drawing<'d> {
     }
 }
 
-/// All states in document order, without recursion.
+/// Returns all states in document order, without recursion.
 fn flatten<'d>(name: &'d str, root: &'d State, marks: &Marks) -> Vec<Shape<'d>> {
     let mut shapes: Vec<Shape<'d>> = Vec::new();
     let mut stack: Vec<(&'d str, &'d State, Option<usize>, String)> = vec![(name, root, None, String::new())];
@@ -146,7 +146,7 @@ fn flatten<'d>(name: &'d str, root: &'d State, marks: &Marks) -> Vec<Shape<'d>> 
     shapes
 }
 
-/// The transitions of a state, each with its event as text and its name in the kernel.
+/// Returns the transitions of a state, each with its event as text and its name in the kernel.
 fn transitions<'s>(shape: &'s Shape<'_>) -> Vec<(String, String, &'s Transition)> {
     let (state, path) = (shape.state, &shape.path);
     let mut all = Vec::new();
@@ -196,7 +196,8 @@ fn transitions<'s>(shape: &'s Shape<'_>) -> Vec<(String, String, &'s Transition)
             .enumerate()
             .map(|(n, transition)| ("always".to_owned(), format!("{path}/always/{n}"), transition)),
     );
-    // Leave out transitions that refuse events: they change nothing and clutter the diagram.
+    // Omit transitions that refuse events: they do not change the state and would clutter the
+    // diagram.
     all.retain(|(_, _, transition)| transition.refuse.is_none());
     all
 }
@@ -237,13 +238,14 @@ impl<'d> Names<'d> {
     /// Resolves a path `a.b.c`. A key may contain dots, so the longest prefix is tried first.
     fn descend(&self, from: usize, path: &str) -> Option<usize> {
         let mut stack = vec![(from, path)];
-        // Bounded, because a path with many dots would need an exponential search.
+        // Limit the number of attempts, because a path with many dots could require an exponential
+        // search.
         for _ in 0..10_000 {
             let (from, path) = stack.pop()?;
             if let Some(child) = self.children.get(&(from, path)) {
                 return Some(*child);
             }
-            // Push the longest prefix last, so that it is tried first.
+            // Push the longest prefix last: it is popped and tried first.
             for (end, _) in path.match_indices('.') {
                 if let (Some(head), Some(tail)) = (path.get(..end), path.get(end.saturating_add(1)..))
                     && let Some(child) = self.children.get(&(from, head))

@@ -22,7 +22,7 @@ impl Rect {
         Rect { x: centre.x - width / 2.0, y: centre.y - height / 2.0, width, height }
     }
 
-    /// The smallest rectangle around both.
+    /// Returns the smallest rectangle that contains both.
     pub(crate) fn and(self, other: Rect) -> Rect {
         let (x, y) = (self.x.min(other.x), self.y.min(other.y));
         let (right, bottom) =
@@ -50,7 +50,7 @@ pub(crate) struct Route {
 }
 
 impl Route {
-    /// The bounding box with the label.
+    /// The rectangles that a route occupies, including its label.
     pub(crate) fn extent(&self) -> impl Iterator<Item = Rect> {
         let label = Some(self.label).filter(|label| label.width > 0.0);
         self.points.iter().map(|point| Rect { x: point.x, y: point.y, width: 0.0, height: 0.0 }).chain(label)
@@ -66,7 +66,7 @@ impl Route {
 pub(crate) struct Layout {
     /// The boxes by state; the first is the whole drawing.
     pub(crate) boxes: Vec<Rect>,
-    /// The dots of compound states.
+    /// The dots in compound states that mark the start of their initial transition.
     pub(crate) dots: Vec<Option<Point>>,
     /// From the dot of a compound state, or from a history state, to the initial state.
     pub(crate) starts: Vec<Option<Route>>,
@@ -98,7 +98,7 @@ pub(crate) fn cut_start(points: &mut Vec<Point>, rect: Rect) {
     }
 }
 
-/// Moves a label to the middle of the route if its part of the route was cut off.
+/// Moves the label to the middle of the route if it was on the part of the route that was cut off.
 pub(crate) fn keep_label_on(route: &mut Route) {
     let centre = Point { x: route.label.x + route.label.width / 2.0, y: route.label.y + route.label.height / 2.0 };
     if route.label.width <= 0.0
@@ -121,7 +121,8 @@ pub(crate) fn keep_label_on(route: &mut Route) {
     route.label = Rect::around(middle, route.label.width, route.label.height);
 }
 
-/// The point where the line from inside a rectangle to outside crosses its border.
+/// Returns the point where the line from a point inside a rectangle to a point outside crosses its
+/// border.
 fn crossing(inside: Point, outside: Point, rect: Rect) -> Point {
     let (dx, dy) = (outside.x - inside.x, outside.y - inside.y);
     let along = |from: f64, by: f64, low: f64, high: f64| {

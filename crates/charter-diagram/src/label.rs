@@ -2,10 +2,10 @@
 
 use charter_kernel::definition::{Guard, Transition};
 
-/// Upper limit of characters of an expression in a label.
+/// Upper limit of the length of an expression in a label, in characters.
 const MAX_EXPRESSION: usize = 36;
 
-/// `EVENT [guard] / by role`.
+/// Formats a label: `EVENT [guard] / by role`.
 pub(crate) fn label(event: &str, transition: &Transition) -> String {
     let mut text = event.to_owned();
     if let Some(condition) = condition(transition) {
@@ -43,8 +43,8 @@ fn condition(transition: &Transition) -> Option<String> {
 }
 
 fn guard_text(guard: &Guard, depth: usize) -> String {
-    // A bound for readability and against stack overflow: a definition built in Rust has no depth
-    // limit.
+    // The limit keeps labels readable and prevents a stack overflow: a definition built in Rust has
+    // no depth limit.
     if depth > 8 {
         return "...".to_owned();
     }

@@ -1,9 +1,10 @@
-//! The positions of boxes and arrows: layered layout by `dagre`, with nested states as clusters.
+//! Computes the positions of boxes and arrows: a layered layout by `dagre`, with nested states as
+//! clusters.
 //!
-//! `dagre` does not support arrows to or from a cluster. So every compound state has a head, a node
-//! inside its cluster with the dot of its initial state: arrows are laid out to the head and then
-//! cut off at the border of the cluster. Arrows that leave a compound state downwards start at one
-//! of its last states instead, so that they do not cross the whole cluster.
+//! `dagre` does not support arrows to or from a cluster. Therefore every compound state has a head,
+//! a node inside its cluster that contains the dot of its initial state: arrows are laid out to the
+//! head and then cut off at the border of the cluster. Arrows that leave a compound state downwards
+//! start at one of its last states instead, so that they do not cross the whole cluster.
 
 use dagre::graph::{Graph, GraphOptions};
 use dagre::layout::types::LabelPos;
@@ -21,8 +22,8 @@ pub(crate) const TITLE: f64 = 20.0;
 /// The margin of the drawing.
 const MARGIN: f64 = 16.0;
 
-/// Estimates the width of a string at the font sizes of the style sheet, generously and without the
-/// font.
+/// Estimates the width of a string at the font sizes of the style sheet. The font is not available
+/// here, so the estimate is generous.
 pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     let units: f64 = text
         .chars()
@@ -41,27 +42,27 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
     units * size
 }
 
-/// The size of the box of a state, or of the head of a compound one.
+/// Returns the size of the box of a state, or of the head of a compound state.
 fn size(shape: &Shape<'_>) -> (f64, f64) {
     if is_history(shape.kind) {
         return (26.0, 26.0);
     }
     let widest = shape.lines.iter().map(|line| text_width(line, 11.0)).fold(text_width(shape.key, 14.5), f64::max);
     if is_compound(shape.kind) {
-        // As wide as the title, so that the cluster is too.
+        // The head is as wide as the title, so that the cluster is wide enough for it.
         return if shape.parent.is_none() { (DOT, DOT) } else { (widest + 8.0, DOT) };
     }
     ((widest + 24.0).max(64.0), rows(shape.lines.len()) + 34.0)
 }
 
-/// The height of some lines of text.
+/// Returns the height of a number of lines of text.
 fn rows(lines: usize) -> f64 {
     #[allow(clippy::cast_precision_loss)] // a handful of lines
     let lines = lines as f64;
     lines * LINE
 }
 
-/// Lays out a drawing, deterministically.
+/// Lays out a drawing. The result is deterministic.
 pub(crate) fn layout(drawing: &Drawing<'_>) -> Layout {
     let mut graph: Graph<NodeLabel, EdgeLabel> =
         Graph::with_options(GraphOptions { directed: true, multigraph: true, compound: true });
@@ -76,7 +77,7 @@ pub(crate) fn layout(drawing: &Drawing<'_>) -> Layout {
             let own = if is_compound(shape.kind) { cluster(id) } else { head(id) };
             graph.set_parent(&own, Some(&cluster(parent)));
         }
-        // Regions are side by side, below the head of their state.
+        // Regions are placed side by side, below the head of their parallel state.
         if let Some(parent) = shape
             .parent
             .filter(|parent| drawing.shape(*parent).is_some_and(|parent| parent.kind == StateKind::Parallel))
@@ -109,7 +110,7 @@ pub(crate) fn layout(drawing: &Drawing<'_>) -> Layout {
     collect(drawing, &graph)
 }
 
-/// The node that an arrow is laid out from.
+/// Returns the node at which an arrow starts in the layout.
 fn source(drawing: &Drawing<'_>, arrow: &Arrow) -> usize {
     let is_cluster = arrow.from != 0 && drawing.shape(arrow.from).is_some_and(|shape| is_compound(shape.kind));
     if !is_cluster || arrow.to < arrow.from || drawing.inside(arrow.to, arrow.from) {
@@ -124,7 +125,8 @@ fn source(drawing: &Drawing<'_>, arrow: &Arrow) -> usize {
                 .copied()
                 .filter(|child| drawing.shape(*child).is_some_and(|child| !is_history(child.kind)))
         };
-        // The completion of a state is its exit; of regions, the longest one.
+        // An arrow for the completion of a state starts at its last final state; for a parallel
+        // state, in the region with the most states.
         let finals =
             || real().filter(|child| drawing.shape(*child).is_some_and(|child| child.kind == StateKind::Final));
         let longest = || real().max_by_key(|child| drawing.inside_count(*child));
@@ -141,7 +143,8 @@ fn source(drawing: &Drawing<'_>, arrow: &Arrow) -> usize {
     at
 }
 
-/// The name of an arrow, because several may start at one node.
+/// Names an arrow after its source state, because arrows from several states may start at the same
+/// node.
 fn arrow_name(arrow: &Arrow) -> String {
     format!("arrow{}", arrow.from)
 }
@@ -160,7 +163,7 @@ pub(crate) fn label_size(labels: &[String]) -> (f64, f64) {
     if widest > 0.0 { (widest + 10.0, rows(lines.len()) + 4.0) } else { (0.0, 0.0) }
 }
 
-/// The lines of a label: a long one is broken before the guard and before the roles.
+/// Splits a label into lines: a long label is broken before the guard and before the roles.
 pub(crate) fn label_lines(labels: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for label in labels.iter().filter(|label| !label.is_empty()) {
@@ -228,13 +231,14 @@ fn collect(drawing: &Drawing<'_>, graph: &Graph<NodeLabel, EdgeLabel>) -> Layout
         .chain(routes.flat_map(Route::extent))
         .fold(None, |all: Option<Rect>, own| Some(all.map_or(own, |all| all.and(own))));
     let all = all.unwrap_or_default();
-    // Clusters extend beyond the layout of `dagre`: shift everything inside the margin.
+    // Clusters extend beyond the layout of `dagre`: shift the drawing so that everything is inside
+    // the margin.
     layout.shift(MARGIN - all.x, MARGIN - all.y);
     (layout.width, layout.height) = (all.width + 2.0 * MARGIN, all.height + 2.0 * MARGIN);
     layout
 }
 
-/// The content of a cluster: its states and the arrows between them.
+/// Returns the bounding box of the contents of a cluster: its states and the arrows between them.
 fn contents(drawing: &Drawing<'_>, layout: &Layout, id: usize) -> Option<Rect> {
     let inside = |end: usize| drawing.inside(end, id);
     let pairs = drawing.arrows.iter().zip(&layout.arrows);
@@ -245,13 +249,13 @@ fn contents(drawing: &Drawing<'_>, layout: &Layout, id: usize) -> Option<Rect> {
     boxes.map(|(_, place)| *place).chain(arrows.chain(starts).flat_map(Route::extent)).reduce(Rect::and)
 }
 
-/// The height of the title of a cluster.
+/// Returns the height of the title of a cluster.
 fn title_height(shape: &Shape<'_>) -> f64 {
     TITLE + rows(shape.lines.len()) + PADDING / 2.0
 }
 
-/// Makes room for titles, which `dagre` ignores: moves everything from the content of a cluster
-/// downwards.
+/// Makes room for titles, which `dagre` ignores: moves the content of a cluster and everything
+/// below it downwards.
 fn make_room(drawing: &Drawing<'_>, layout: &mut Layout) {
     let clusters = drawing.shapes.iter().enumerate().skip(1).filter(|(_, shape)| is_compound(shape.kind));
     let strips: Vec<(f64, f64)> =
@@ -268,7 +272,7 @@ fn make_room(drawing: &Drawing<'_>, layout: &mut Layout) {
     }
 }
 
-/// Fits clusters around their content and title, inner ones first.
+/// Resizes clusters to fit their content and title, starting with the inner ones.
 fn fit(drawing: &Drawing<'_>, layout: &mut Layout) {
     for (id, shape) in drawing.shapes.iter().enumerate().skip(1).rev() {
         if !is_compound(shape.kind) {
@@ -289,7 +293,8 @@ fn fit(drawing: &Drawing<'_>, layout: &mut Layout) {
     }
 }
 
-/// Cuts off an arrow at the border of a compound state, unless its other end is inside.
+/// Cuts off an arrow at the border of a compound state, unless the other end of the arrow is inside
+/// that state.
 fn clip(drawing: &Drawing<'_>, boxes: &[Rect], route: &mut Route, from: usize, to: usize) {
     let border = |end: usize, other: usize| {
         let is_cluster = end != 0 && drawing.shape(end).is_some_and(|shape| is_compound(shape.kind));

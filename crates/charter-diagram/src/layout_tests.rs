@@ -10,8 +10,8 @@ use super::layout::layout;
 use crate::Overlay;
 use crate::drawing::{Drawing, drawings};
 
-/// A statechart from numbers: each state is a child of an earlier one or of the root; arrows are
-/// arbitrary.
+/// Builds a statechart from numbers: each state is a child of an earlier state or of the root;
+/// arrows are arbitrary.
 fn definition(parents: &[(usize, u8)], arrows: &[(usize, usize, u8)]) -> Definition {
     let mut states: Vec<State> = parents.iter().map(|_| State::default()).collect();
     for (from, to, event) in arrows {
@@ -43,7 +43,7 @@ fn definition(parents: &[(usize, u8)], arrows: &[(usize, usize, u8)]) -> Definit
     definition
 }
 
-/// Children are inside their parents, and siblings do not overlap.
+/// Asserts that children are inside their parents and that siblings do not overlap.
 fn assert_apart(drawing: &Drawing<'_>, layout: &Layout) {
     for (id, shape) in drawing.shapes.iter().enumerate() {
         for (number, child) in shape.children.iter().enumerate() {

@@ -22,7 +22,7 @@ pub use svg::{MAX_STATES, svg};
 /// The states and transitions of a statechart to highlight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// The paths of the active states, such as `work.draft`; their ancestors are active too.
+    /// The paths of the active states, such as `work.draft`. Their ancestors count as active, too.
     pub active: BTreeSet<String>,
     /// The transitions taken, by their names in records: `human_review/on/HUMAN_APPROVED/0`.
     pub taken: BTreeSet<String>,
@@ -31,8 +31,8 @@ pub struct Marks {
 /// A run to highlight in a diagram. `Overlay::default()` highlights nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overlay {
-    /// The root statechart.
+    /// The marks of the root statechart.
     pub root: Marks,
-    /// The machines by name.
+    /// The marks of each machine, by name.
     pub machines: BTreeMap<String, Marks>,
 }

@@ -1,4 +1,4 @@
-//! Mermaid `stateDiagram-v2`, which GitHub and most note-taking tools render.
+//! Mermaid output (`stateDiagram-v2`), which GitHub and most note-taking tools render.
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{Require, StateKind};
@@ -41,12 +41,13 @@ struct Page<'p, 'd> {
 }
 
 impl Page<'_, '_> {
-    /// The id of a state in the diagram: its number, because names can be arbitrary text.
+    /// The id of a state in the diagram: its index, because names can be arbitrary text.
     fn id(&self, shape: usize) -> String {
         format!("{}{shape}", self.prefix)
     }
 
-    /// Recursive; states beyond the depth limit of the reader are left out.
+    /// Draws a state and, recursively, its children. States beyond the depth limit of the reader
+    /// are omitted.
     fn state(&self, out: &mut String, id: usize, depth: usize) {
         let Some(shape) = self.drawing.shape(id) else {
             return;
@@ -108,7 +109,7 @@ impl Page<'_, '_> {
         }
     }
 
-    /// Notes with the requirements of transitions that are too long for labels.
+    /// Writes notes for requirements of transitions that are too long for labels.
     fn notes(&self, out: &mut String) {
         for (id, shape) in self.drawing.shapes.iter().enumerate().skip(1) {
             let lines = conditions(shape);

@@ -1,4 +1,5 @@
-//! Separates overlapping states: `dagre` guarantees that nodes do not overlap, but not clusters.
+//! Separates overlapping states: `dagre` guarantees that nodes do not overlap, but makes no such
+//! guarantee for clusters.
 
 use super::drawing::Drawing;
 use super::geometry::{Layout, PADDING, Rect};
@@ -6,10 +7,11 @@ use super::geometry::{Layout, PADDING, Rect};
 /// The distance between two states that were separated.
 const GAP: f64 = 36.0;
 
-/// Moves the right one of two overlapping siblings to the right until none overlap. Ancestors grow
-/// with it.
+/// Moves the right state of two overlapping siblings to the right until no siblings overlap. The
+/// ancestors of a moved state grow to contain it.
 pub(super) fn separate(drawing: &Drawing<'_>, layout: &mut Layout) {
-    // Terminates because states only move to the right; the bound is a safeguard against NaN.
+    // The loop terminates because states only move to the right; the limit is a safeguard against
+    // NaN.
     let most = drawing.shapes.len().saturating_mul(drawing.shapes.len());
     for _ in 0..most {
         let Some((id, by)) = overlap(drawing, layout) else {
@@ -19,7 +21,7 @@ pub(super) fn separate(drawing: &Drawing<'_>, layout: &mut Layout) {
     }
 }
 
-/// The first overlapping siblings, innermost first: which to move, and how far.
+/// Finds the first overlapping siblings, innermost first. Returns which state to move, and how far.
 fn overlap(drawing: &Drawing<'_>, layout: &Layout) -> Option<(usize, f64)> {
     drawing.shapes.iter().rev().find_map(|shape| {
         let mut children: Vec<(usize, Rect)> =
@@ -36,7 +38,7 @@ fn overlap(drawing: &Drawing<'_>, layout: &Layout) -> Option<(usize, f64)> {
     })
 }
 
-/// Moves a state with its descendants and the ends of their arrows.
+/// Moves a state to the right, with its descendants and the ends of their arrows.
 fn push(drawing: &Drawing<'_>, layout: &mut Layout, id: usize, by: f64) {
     let moves = |other: usize| other == id || drawing.inside(other, id);
     for (other, place) in layout.boxes.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! SVG output: deterministic, with all data escaped.
+//! SVG output. It is deterministic, and all data is escaped.
 
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ const NAME_HEIGHT: f64 = 34.0;
 /// Draws a charter as SVG: the root statechart, and below it each machine.
 ///
 /// A statechart with more than [`MAX_STATES`] states or twice as many arrows would be unreadable
-/// and take minutes to lay out: the drawing has a message instead.
+/// and would take minutes to lay out; the drawing contains a message instead.
 #[must_use]
 pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
     let mut body = String::new();
@@ -62,7 +62,7 @@ fn place(drawing: &Drawing<'_>) -> Result<Layout, DrawError> {
     if states > MAX_STATES || arrows > MAX_STATES.saturating_mul(2) {
         return Err(DrawError::TooLarge { states, arrows });
     }
-    // The layout crate asserts its invariants. No failure is known, but a diagram is not worth a
-    // crash.
+    // The layout crate asserts its invariants. No failure is known, but a diagram must not crash
+    // the program.
     catch_unwind(AssertUnwindSafe(|| layout(drawing))).map_err(|_| DrawError::Layout)
 }

@@ -1,4 +1,4 @@
-//! The parts of an SVG drawing: boxes, arrows, labels.
+//! Draws the parts of an SVG drawing: boxes, arrows, labels.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ text { font-family: Helvetica, Arial, sans-serif; fill: #1f2328; }
 .taken { stroke: #1a7f37; stroke-width: 2.5; marker-end: url(#head-taken); }
 </style>"##;
 
-/// Draws a chart: groups, arrows, states, then labels, so that nothing covers text.
+/// Draws a chart: groups, then arrows, then states, then labels, so that nothing covers text.
 pub(crate) fn chart(out: &mut String, drawing: &Drawing<'_>, layout: &Layout) {
     let placed = || drawing.shapes.iter().zip(&layout.boxes).enumerate();
     for (_, (shape, place)) in placed().skip(1).filter(|(_, (shape, _))| is_compound(shape.kind)) {
@@ -137,7 +137,7 @@ fn text(out: &mut String, class: &str, anchor: &str, x: f64, y: f64, text: &str)
     );
 }
 
-/// A line through points, with rounded corners.
+/// Draws a line through points, with rounded corners.
 fn path(out: &mut String, route: &Route, class: &str) {
     const RADIUS: f64 = 16.0;
     let Some((first, rest)) = route.points.split_first() else {

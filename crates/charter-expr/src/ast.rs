@@ -1,12 +1,12 @@
-//! The syntax tree. Chains are flat, so that its height follows the nesting of the text and not its
-//! length.
+//! The syntax tree. Chains of operators are flat, so the depth of the tree depends on how deeply
+//! the source is nested, not on how long it is.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::Span;
 
-/// A parsed expression with its text.
+/// A parsed expression with its source text.
 #[derive(Clone, Debug)]
 pub struct Ast {
     source: String,
@@ -16,7 +16,7 @@ pub struct Ast {
 /// A node and its position in the source. Nodes are compared without their positions.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Where in the source.
+    /// The position in the source.
     pub span: Span,
     /// The kind of the node.
     pub kind: Kind,
@@ -46,11 +46,11 @@ pub enum Literal {
 pub enum Kind {
     /// A literal, with the sign of a number.
     Literal(Literal),
-    /// A name; `absolute` if it is written with a leading dot, which skips the variables of macros.
+    /// A name. With a leading dot (`absolute`), it does not refer to variables of macros.
     Ident {
         /// The name, without a dot.
         name: Arc<str>,
-        /// Whether it is written `.name`.
+        /// Whether the name is written with a leading dot: `.name`.
         absolute: bool,
     },
     /// `[a, b]`
@@ -84,15 +84,14 @@ pub enum Kind {
     },
     /// `!!a`, `--a`
     Unary {
-        /// Which operator.
+        /// The operator.
         op: UnaryOp,
-        /// How many times it is written.
+        /// How many times the operator is repeated.
         count: usize,
         /// The operand.
         operand: Box<Node>,
     },
-    /// Operators of one precedence, evaluated from the left: `a + b - c`, `a * b / c`, `a < b ==
-    /// c`.
+    /// Operators of one precedence, left to right: `a + b - c`, `a * b / c`, `a < b == c`.
     Chain {
         /// The leftmost operand.
         first: Box<Node>,
@@ -137,7 +136,7 @@ pub enum LinkKind {
     },
     /// `.all(x, ...)` and the other macros
     Macro {
-        /// Which macro.
+        /// The macro.
         name: MacroName,
         /// The variables: one or two.
         vars: Vec<Arc<str>>,
@@ -170,7 +169,7 @@ pub enum MacroName {
 }
 
 impl MacroName {
-    /// The name as written.
+    /// The name in source text.
     pub const fn name(self, vars: usize) -> &'static str {
         match self {
             MacroName::All => "all",
@@ -214,7 +213,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// The name as written.
+    /// The name in source text.
     pub const fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Eq => "==",
@@ -232,7 +231,7 @@ impl BinaryOp {
         }
     }
 
-    /// Binds tighter the higher: 1 relations, 2 sums, 3 products.
+    /// The precedence; a higher one binds tighter: 1 relations, 2 sums, 3 products.
     pub(crate) const fn level(self) -> u8 {
         match self {
             BinaryOp::Add | BinaryOp::Sub => 2,
@@ -247,7 +246,7 @@ impl Ast {
         Ast { source, root }
     }
 
-    /// The text it was parsed from; spans count its bytes.
+    /// The text from which the expression was parsed; spans are byte offsets into it.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -259,7 +258,7 @@ impl Ast {
 }
 
 impl PartialEq for Ast {
-    /// Equal if the trees are equal, regardless of how they are written.
+    /// Compares the trees; the source text does not matter.
     fn eq(&self, other: &Ast) -> bool {
         self.root == other.root
     }
@@ -278,7 +277,7 @@ impl PartialEq for Link {
 }
 
 impl PartialEq for Literal {
-    /// Doubles are compared by their bits: a tree equals itself.
+    /// Compares doubles by their bits, so that a tree with NaN equals itself.
     fn eq(&self, other: &Literal) -> bool {
         match (self, other) {
             (Literal::Null, Literal::Null) => true,
@@ -307,8 +306,8 @@ impl fmt::Debug for Literal {
     }
 }
 
-/// What a node contains, in order of evaluation, with the variables the child sees besides its
-/// parent's.
+/// Passes the children of a node to `each` in order of evaluation, each with the variables that are
+/// in scope for it in addition to those of its parent.
 pub(crate) fn children<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node, &'n [Arc<str>])) {
     match &node.kind {
         Kind::Literal(_) | Kind::Ident { .. } => {}

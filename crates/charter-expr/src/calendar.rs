@@ -1,5 +1,5 @@
-//! The proleptic Gregorian calendar in UTC, on `jiff`: the only place that converts between seconds
-//! and dates.
+//! The proleptic Gregorian calendar in UTC, based on `jiff`. Only this module converts between
+//! seconds and dates.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -16,13 +16,13 @@ const LAST_YEAR: i64 = 253_370_764_800;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil {
     at: DateTime,
-    /// Whether `at` is one cycle too early.
+    /// Whether `at` is shifted by one cycle to an earlier date.
     shifted: bool,
 }
 
 impl Civil {
-    /// The date and time of day, seconds after 1970-01-01T00:00:00, for the years -9999 to 10398;
-    /// others are clamped.
+    /// Returns the date and time of day a number of seconds after 1970-01-01T00:00:00, clamped to
+    /// the years -9999 to 10398.
     #[must_use]
     pub fn from_seconds(seconds: i64) -> Civil {
         let shifted = seconds >= LAST_YEAR;
@@ -38,7 +38,7 @@ impl Civil {
         i64::from(self.at.year()).saturating_add(if self.shifted { CYCLE_YEARS } else { 0 })
     }
 
-    /// 1 to 12.
+    /// The month, 1 to 12.
     #[must_use]
     pub fn month(self) -> i64 {
         self.at.month().into()
@@ -50,7 +50,7 @@ impl Civil {
         self.at.day().into()
     }
 
-    /// 0 to 23.
+    /// The hour, 0 to 23.
     #[must_use]
     pub fn hour(self) -> i64 {
         self.at.hour().into()
@@ -68,21 +68,21 @@ impl Civil {
         self.at.second().into()
     }
 
-    /// 0 (Sunday) to 6.
+    /// The day of the week, 0 (Sunday) to 6.
     #[must_use]
     pub fn weekday(self) -> i64 {
         self.at.weekday().to_sunday_zero_offset().into()
     }
 
-    /// 1 to 366.
+    /// The day of the year, 1 to 366.
     #[must_use]
     pub fn day_of_year(self) -> i64 {
         self.at.day_of_year().into()
     }
 }
 
-/// Seconds from 1970-01-01T00:00:00Z to a date and time of day of the years 0 to 9999; `None` if
-/// there is no such date or time. Leap seconds do not exist.
+/// Returns the seconds from 1970-01-01T00:00:00Z to a date and time of day in the years 0 to 9999,
+/// or `None` if there is no such date or time. Leap seconds do not exist.
 #[must_use]
 pub fn seconds(date: (i64, i64, i64), time: (i64, i64, i64)) -> Option<i64> {
     let (year, month, day) = date;

@@ -1,4 +1,5 @@
-//! From the syntax tree to a program: names become slots, constants are folded where that is cheap.
+//! Compiles the syntax tree to a program: resolves names to slots, and folds constants where that
+//! is cheap.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ struct Compiler<'e> {
     reads: Vec<Path>,
 }
 
-/// Boxed because results are on the stack once for every level of nesting.
+/// Boxed, because every level of nesting has a result on the stack.
 type Fail = Box<CompileError>;
 type Compiled = Result<Op, Fail>;
 
@@ -46,7 +47,8 @@ fn literal(literal: &Literal) -> Constant {
 }
 
 impl Compiler<'_> {
-    /// Kept small so that deep nesting needs little stack; the functions it calls do the work.
+    /// Compiles a node. The function is kept small, so that deep nesting needs little stack; the
+    /// functions it calls do the work.
     fn node(&mut self, node: &Node) -> Compiled {
         match &node.kind {
             Kind::Ident { name, absolute } => self.chain_of_names(node, name, *absolute, &[]),
@@ -137,8 +139,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// A call of a library function, evaluated now if the result is a constant that is costly to
-    /// compute again.
+    /// Compiles a call of a library function; evaluates it now if the result is a constant that is
+    /// expensive to compute again.
     fn library(&mut self, function: Function, args: &[Node]) -> Result<Code, Fail> {
         if let [Node { kind: Kind::Literal(Literal::String(text)), .. }] = args {
             let constant = match function {
@@ -284,7 +286,7 @@ impl Compiler<'_> {
     }
 }
 
-/// A chain of operators; `x in [constants]` needs no list at run time.
+/// Compiles a chain of operators; `x in [constants]` needs no list at run time.
 fn in_constants(first: Box<Op>, rest: Vec<(BinaryOp, Op)>) -> Code {
     if let [(BinaryOp::In, Op { code: Code::List(items), .. })] = rest.as_slice() {
         let constant = |o: &Op| match &o.code {
@@ -298,7 +300,7 @@ fn in_constants(first: Box<Op>, rest: Vec<(BinaryOp, Op)>) -> Code {
     Code::Chain(first, rest.into())
 }
 
-/// `root.a.b` without further links.
+/// Compiles `root.a.b`, if there are no other links.
 fn fields(root: crate::RootId, name: &Arc<str>, links: &[Link]) -> Option<Code> {
     if links.is_empty() {
         return None;

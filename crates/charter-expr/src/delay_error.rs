@@ -1,4 +1,4 @@
-//! Why a text or a value is not a delay, and the words for it.
+//! The reasons why a text or a value is not a delay, with their messages.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::types::shorten;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum DelayError {
-    /// It is not a length of time.
+    /// It is not a duration.
     Malformed,
     /// It is negative.
     Negative,

@@ -14,9 +14,9 @@ pub(crate) use crate::types::shorten;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EvalDetail {
-    /// A text does not have the form of what was expected.
+    /// A text does not have the expected form.
     NotA {
-        /// What was expected.
+        /// The expected form.
         expected: Expected,
         /// The text.
         value: String,
@@ -25,7 +25,7 @@ pub enum EvalDetail {
     NotADelay {
         /// The value.
         value: String,
-        /// Why.
+        /// The reason.
         error: DelayError,
     },
     /// A value is not a time: a timestamp, an RFC 3339 text, milliseconds or a duration.
@@ -62,11 +62,11 @@ pub enum EvalDetail {
         /// The types of the operands.
         types: Vec<String>,
     },
-    /// A value has the wrong type for its place.
+    /// A value has the wrong type for the operator or function.
     Needs {
-        /// What needs another type, e.g. `&&`.
+        /// The operator or function that requires another type, e.g. `&&`.
         by: String,
-        /// What it needs.
+        /// The required type.
         expected: String,
         /// The type of the value.
         found: String,
@@ -141,22 +141,22 @@ pub enum EvalDetail {
     FormatEnds,
     /// A format has more clauses than values.
     FormatValues {
-        /// The index of the value that it needs.
+        /// The index of the missing value.
         index: usize,
         /// The number of values.
         length: usize,
     },
-    /// The precision in a format is not a number up to this.
+    /// The precision in a format is not a number up to the limit.
     FormatPrecision {
         /// The limit.
         limit: usize,
     },
-    /// No clause of a format.
+    /// A format contains an unknown clause.
     FormatClause {
         /// The clause, without `%`.
         clause: String,
     },
-    /// A clause of a format cannot show a value of this type.
+    /// A clause of a format cannot format a value of this type.
     FormatType {
         /// The clause, without `%`.
         clause: String,
@@ -168,7 +168,7 @@ pub enum EvalDetail {
         /// The number.
         bits: i64,
     },
-    /// The greatest or least of no numbers.
+    /// `math.greatest` or `math.least` was called without numbers.
     NoNumbers,
     /// Bytes that are not UTF-8.
     NotUtf8,
@@ -179,7 +179,7 @@ pub enum EvalDetail {
         /// The value.
         value: String,
     },
-    /// The JSON of a value is larger than this.
+    /// The JSON of a value is larger than the limit.
     LargeJson {
         /// The limit, in bytes.
         limit: usize,
@@ -201,7 +201,7 @@ pub enum EvalDetail {
     },
 }
 
-/// What a text should have been, or the type of a result.
+/// The expected form of a text, or the type of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -227,12 +227,12 @@ pub enum Expected {
 }
 
 impl EvalDetail {
-    /// A text that does not have the form of what was expected.
+    /// Describes a text that does not have the expected form.
     pub(crate) fn not_a(expected: Expected, text: &str) -> EvalDetail {
         EvalDetail::NotA { expected, value: shorten(text) }
     }
 
-    /// A value of the type `found` that has the wrong type for its place.
+    /// Describes a value of the type `found` where another type is required.
     pub fn needs(by: impl Into<String>, expected: impl Into<String>, found: &str) -> EvalDetail {
         EvalDetail::Needs { by: by.into(), expected: expected.into(), found: found.to_owned() }
     }
@@ -340,7 +340,7 @@ fn is_integer(name: &str) -> bool {
     matches!(name, "int" | "uint")
 }
 
-/// How to make operands of different types fit.
+/// Suggests how to convert operands of different types.
 fn conversion(operator: &str, types: &[String]) -> Option<&'static str> {
     let [left, right] = types else { return None };
     let number = |name: &str| is_integer(name) || name == "double";

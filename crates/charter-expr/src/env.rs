@@ -34,7 +34,7 @@ pub struct Env {
 }
 
 impl Env {
-    /// The standard library and the extensions, without roots.
+    /// Creates an environment with the standard library and the extensions, but without roots.
     pub fn new() -> Env {
         Env::default()
     }
@@ -75,8 +75,8 @@ impl Env {
         }
     }
 
-    /// Assumes facts that a condition has established before the expression is evaluated, so that
-    /// nothing that depends on them is reported.
+    /// Assumes facts that a condition has established before the expression is evaluated. The
+    /// checker reports nothing that these facts rule out.
     pub fn assume(&mut self, facts: Facts) {
         self.facts.add(facts);
     }

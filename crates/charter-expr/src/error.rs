@@ -8,7 +8,7 @@ use crate::{EvalDetail, Span};
 /// A syntax error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Where.
+    /// The position in the source.
     pub span: Span,
     /// What is wrong.
     pub message: String,
@@ -16,10 +16,10 @@ pub struct ParseError {
     pub help: Option<String>,
 }
 
-/// An expression does not compile: a syntax error or an unknown name.
+/// Why an expression does not compile: a syntax error or an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompileError {
-    /// Where.
+    /// The position in the source.
     pub span: Span,
     /// What is wrong.
     pub message: String,
@@ -67,7 +67,8 @@ impl fmt::Display for CompileError {
 impl std::error::Error for ParseError {}
 impl std::error::Error for CompileError {}
 
-/// The kind of a run-time error. Stable: records and refusals keep [`ErrorKind::code`].
+/// The kind of a run-time error. Its [`code`](ErrorKind::code) is stable, because records and
+/// refusals contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -83,7 +84,7 @@ pub enum ErrorKind {
     DivideByZero,
     /// An index beyond the end of a list or a string.
     IndexOutOfRange,
-    /// The fuel is exhausted. The only error that `||`, `&&` and macros never absorb.
+    /// The fuel is exhausted. This is the only error that `||`, `&&` and macros never absorb.
     OutOfFuel,
     /// An argument of the right type with an invalid value.
     InvalidArgument,
@@ -123,11 +124,11 @@ impl ErrorKind {
     }
 }
 
-/// A failed evaluation. One pointer in size because it is part of the result of every step.
+/// A failed evaluation. Its size is one pointer, because it is part of the result of every step.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EvalError(Box<Inner>);
 
-/// What an error tells: data of which the words are made, or words.
+/// The content of an error: data from which the message is rendered, or the message itself.
 #[derive(Clone, PartialEq, Eq)]
 enum About {
     Detail(EvalDetail),
@@ -143,12 +144,12 @@ struct Inner {
 }
 
 impl EvalError {
-    /// An error without a position; the evaluator adds that of the call.
+    /// Creates an error without a position; the evaluator adds the position of the call.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> EvalError {
         EvalError::about(kind, About::Message(message.into(), None))
     }
 
-    /// An error of another kind than the usual one for what it is about.
+    /// Creates an error whose kind is not the usual one for `detail`.
     pub fn with_detail(kind: ErrorKind, detail: EvalDetail) -> EvalError {
         EvalError::about(kind, About::Detail(detail))
     }
@@ -157,14 +158,14 @@ impl EvalError {
         EvalError(Box::new(Inner { kind, about, span: None, expression: None }))
     }
 
-    /// Sets the position, unless a more exact one is known.
+    /// Sets the position, unless a more precise one is known.
     #[must_use]
     pub fn at(mut self, span: Span) -> EvalError {
         self.0.span.get_or_insert(span);
         self
     }
 
-    /// What kind of error.
+    /// The kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
@@ -185,7 +186,8 @@ impl EvalError {
         }
     }
 
-    /// What it is about, as data; `None` if the kind tells all, or a function of the host failed.
+    /// The details, as data; `None` if the kind says everything, or if a function of the host
+    /// failed.
     pub fn detail(&self) -> Option<&EvalDetail> {
         match &self.0.about {
             About::Detail(detail) => Some(detail),
@@ -193,22 +195,22 @@ impl EvalError {
         }
     }
 
-    /// Where in the source.
+    /// The position in the source.
     pub fn span(&self) -> Option<Span> {
         self.0.span
     }
 
-    /// Names the expression that failed, unless it is named already.
+    /// Sets the expression that failed, unless it is already set.
     pub fn in_expression(&mut self, source: &str) {
         self.0.expression.get_or_insert_with(|| source.into());
     }
 
-    /// The expression that failed, if it was named with [`EvalError::in_expression`].
+    /// The expression that failed, if it was set with [`EvalError::in_expression`].
     pub fn expression(&self) -> Option<&str> {
         self.0.expression.as_deref()
     }
 
-    /// The part of the expression that failed, where it is known.
+    /// The part of the expression that failed, if known.
     pub fn part(&self) -> Option<&str> {
         let span = self.0.span?;
         self.expression()?.get(span.start..span.end)
@@ -257,7 +259,7 @@ impl From<EvalDetail> for EvalError {
     }
 }
 
-/// The kind of an error that is about this.
+/// The usual kind of an error with these details.
 fn kind_of(detail: &EvalDetail) -> ErrorKind {
     match detail {
         EvalDetail::OutOfRange { .. } | EvalDetail::Overflow { .. } => ErrorKind::Overflow,

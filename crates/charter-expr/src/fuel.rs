@@ -1,9 +1,9 @@
-//! The budget of one evaluation: it bounds time and memory on hostile input.
+//! The budget of an evaluation, which limits time and memory for hostile input.
 
 use crate::EvalError;
 
-/// The number of steps an evaluation may still take. Each evaluated node and each iteration of a
-/// macro costs one, and so do every 16 bytes and every element that are copied, produced or
+/// The number of steps that an evaluation may still take. Each evaluated node and each iteration of
+/// a macro costs one step, as do every element and every 16 bytes that are copied, produced or
 /// compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fuel {
@@ -19,7 +19,7 @@ impl Fuel {
         Fuel { left: steps }
     }
 
-    /// Spends `n` steps; if fewer are left, none remain and the error is `OutOfFuel`.
+    /// Spends `n` steps. If fewer are left, spends all of them and returns the error `OutOfFuel`.
     #[inline]
     pub fn spend(&mut self, n: u64) -> Result<(), EvalError> {
         match self.left.checked_sub(n) {
@@ -46,7 +46,7 @@ impl Fuel {
         self.spend(n as u64)
     }
 
-    /// Steps left.
+    /// The number of steps left.
     pub const fn left(&self) -> u64 {
         self.left
     }

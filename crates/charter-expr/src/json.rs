@@ -1,9 +1,10 @@
-//! The number law: the value of a number decides whether it is an int or a double, so a round trip
-//! through JSON changes nothing.
+//! Normalization of JSON numbers: the value of a number, not its notation, decides whether it is an
+//! int or a double, so a round trip through JSON changes nothing.
 //!
-//! Whole numbers with |x| <= 2^53-1 are ints however they are written: `2.0` is 2 and `-0.0` is 0.
-//! All others are doubles. [`Value::from_json`](crate::Value::from_json) reads JSON under this law
-//! without changing it; the functions here rewrite the JSON so that its text is canonical as well.
+//! Whole numbers with |x| <= 2^53-1 are ints, regardless of their notation: `2.0` is 2 and `-0.0`
+//! is 0. All others are doubles. [`Value::from_json`](crate::Value::from_json) applies this rule
+//! without changing the JSON; the functions here rewrite the JSON, so that its text is canonical as
+//! well.
 
 use std::fmt;
 
@@ -12,10 +13,10 @@ use serde_json::Value;
 use crate::value::number;
 use crate::{MAX_DATA_DEPTH, pointer};
 
-/// External data that is not accepted.
+/// Why external data is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberError {
-    /// Where, as a JSON pointer (RFC 6901); empty for the whole value.
+    /// The position, as a JSON pointer (RFC 6901); empty for the whole value.
     pub pointer: String,
     /// What is wrong.
     pub message: String,
@@ -33,11 +34,11 @@ impl fmt::Display for NumberError {
 
 impl std::error::Error for NumberError {}
 
-/// Makes the numbers of data *from outside* canonical.
+/// Makes the numbers in external data canonical.
 ///
-/// Refuses an integer literal beyond ±(2^53-1), which could not be kept exactly and belongs in a
-/// string. (`serde_json` reads one beyond 64 bits as a double, and it stays one.) Refuses data
-/// nested deeper than [`MAX_DATA_DEPTH`].
+/// Refuses an integer literal beyond ±(2^53-1), which cannot be represented exactly and belongs in
+/// a string. (`serde_json` parses a literal beyond 64 bits as a double, and it stays a double.)
+/// Refuses data nested deeper than [`MAX_DATA_DEPTH`].
 pub fn canonical(v: &mut Value) -> Result<(), NumberError> {
     walk(v, 0).map_err(|(mut path, message)| {
         path.reverse();
@@ -85,7 +86,7 @@ fn within(segment: impl fmt::Display, (mut path, message): Refused) -> Refused {
     (path, message)
 }
 
-/// Makes the numbers of *our own* stored data canonical: an integer beyond ±(2^53-1) becomes the
+/// Makes the numbers in data that Charter stored canonical: an integer beyond ±(2^53-1) becomes the
 /// nearest double. Never fails, and does not recurse.
 pub fn normalize(v: &mut Value) {
     let mut todo = vec![v];

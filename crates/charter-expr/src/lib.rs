@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
 //! [`parse`] returns an [`Ast`]; [`check`] type-checks it; [`Program::compile`] resolves names to
-//! slots; [`Program::eval`] runs it against a [`Scope`].
+//! slots; [`Program::eval`] evaluates the program with the values of a [`Scope`].
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 pub mod ast;
@@ -51,12 +51,13 @@ pub use value::{
     delay_ms, delay_of, parse_delay, resembles_delay,
 };
 
-/// Upper limit of the length of an expression, in bytes of its text.
+/// Maximum length of the source text of an expression, in bytes.
 pub const MAX_SOURCE_LENGTH: usize = 4096;
-/// How deep parentheses, brackets, braces and arguments may nest. Chains of operators do not nest.
+/// Maximum nesting of parentheses, brackets, braces and arguments. Chains of operators do not count
+/// as nesting.
 pub const MAX_DEPTH: usize = 64;
-/// How deep data may nest where it is converted or compared. What `serde_json` reads is never
-/// deeper.
+/// Maximum nesting of data that is converted or compared. Data parsed by `serde_json` is never
+/// nested deeper.
 pub const MAX_DATA_DEPTH: usize = 128;
-/// Approximate upper limit of the JSON of a value, in bytes: 16 MiB, the limit of a definition.
+/// Approximate maximum size of the JSON of a value, in bytes: 16 MiB, the limit of a definition.
 pub const MAX_JSON_SIZE: usize = 16 << 20;

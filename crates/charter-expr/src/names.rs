@@ -1,4 +1,4 @@
-//! Name resolution, shared by the compiler, the checker and the readers of a tree.
+//! Name resolution, used by the compiler, the checker and the analysis of trees.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::functions::{self, Entry, Style};
 use crate::path::{Path, Segment};
 use crate::{Env, FunctionId, Key, RootId, Span, TypeName, suggest};
 
-/// What the start of a chain of names resolves to, and how many links that consumes.
+/// The meaning of the name at the start of a chain, and how many links belong to it.
 #[derive(Debug)]
 pub(crate) enum Meaning {
     /// A variable of a macro.
@@ -17,7 +17,7 @@ pub(crate) enum Meaning {
     Root { id: RootId, used: usize },
     /// A type; `used` links are part of its qualified name.
     Type { name: TypeName, used: usize },
-    /// A function of a namespace: `used` links, the last of them the call.
+    /// A function in a namespace. `used` links belong to it; the last one is the call.
     Library { entry: &'static Entry, used: usize },
     /// A host function with a qualified name.
     Host { id: FunctionId, used: usize },
@@ -66,7 +66,7 @@ pub(crate) fn resolve(env: &Env, locals: &[Arc<str>], name: &str, absolute: bool
     Meaning::Unknown
 }
 
-/// The key of a constant index.
+/// Returns the key of an index, if it is constant.
 pub(crate) fn constant_key(node: &Node) -> Option<Key<'static>> {
     match &node.kind {
         Kind::Literal(Literal::Int(i)) => Some(Key::Int(*i)),
@@ -77,7 +77,7 @@ pub(crate) fn constant_key(node: &Node) -> Option<Key<'static>> {
     }
 }
 
-/// The path of a root and the static links after it.
+/// Returns the path of a root and the static links after it.
 pub(crate) fn path(root: Arc<str>, id: Option<RootId>, start: Span, links: &[Link]) -> Path {
     let mut segments = Vec::new();
     let mut span = start;
@@ -96,7 +96,7 @@ pub(crate) fn path(root: Arc<str>, id: Option<RootId>, start: Span, links: &[Lin
     Path::new(root, id, segments, span)
 }
 
-/// All known names, if none is near.
+/// Lists all known names as help, for when none of them is similar.
 pub(crate) fn listed(known: &[&str]) -> Option<String> {
     if known.is_empty() || known.len() > 12 {
         return None;

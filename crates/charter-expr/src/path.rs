@@ -7,7 +7,7 @@ use crate::error::EvalError;
 use crate::parse::is_identifier;
 use crate::{Fuel, Key, RootId, Scope, Span, Value};
 
-/// What an expression reads: a root and the fields and constant indexes that follow it, as far as
+/// A path that an expression reads: a root and the fields and constant indexes after it, as far as
 /// they are static.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
@@ -43,7 +43,7 @@ impl Path {
         Path { root, id, segments, span, text }
     }
 
-    /// The path as written.
+    /// The path as text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -53,7 +53,7 @@ impl Path {
         &self.root
     }
 
-    /// The root's id in its environment; `None` in the paths of a tree that was not compiled.
+    /// The id of the root in its environment; `None` if the tree was not compiled.
     pub fn root_id(&self) -> Option<RootId> {
         self.id
     }
@@ -63,7 +63,7 @@ impl Path {
         &self.segments
     }
 
-    /// Where in the source.
+    /// The position in the source.
     pub fn span(&self) -> Span {
         self.span
     }
@@ -79,7 +79,7 @@ impl Path {
             .collect()
     }
 
-    /// Reads the value that the expression reads there.
+    /// Reads the value at the path.
     pub fn eval<'a>(&self, scope: &dyn Scope<'a>) -> Result<Value<'a>, EvalError> {
         let root = self.id.and_then(|id| scope.root(id));
         let mut value =

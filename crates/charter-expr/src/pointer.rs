@@ -1,26 +1,26 @@
-//! JSON pointers (RFC 6901): the one place where their tokens are escaped.
+//! JSON pointers (RFC 6901). Only this module escapes and unescapes their tokens.
 
 use std::borrow::Cow;
 
-/// A key as a token of a pointer: `~` becomes `~0`, `/` becomes `~1`.
+/// Escapes a key as a token of a pointer: `~` becomes `~0`, `/` becomes `~1`.
 #[must_use]
 pub fn escape(key: &str) -> Cow<'_, str> {
     if key.contains(['~', '/']) { key.replace('~', "~0").replace('/', "~1").into() } else { key.into() }
 }
 
-/// The key that a token of a pointer stands for; the inverse of [`escape`].
+/// Returns the key for a token of a pointer; the inverse of [`escape`].
 #[must_use]
 pub fn unescape(token: &str) -> Cow<'_, str> {
     if token.contains('~') { token.replace("~1", "/").replace("~0", "~").into() } else { token.into() }
 }
 
-/// The pointer to a key of the object at `pointer`.
+/// Returns the pointer to a key of the object at `pointer`.
 #[must_use]
 pub fn join(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", escape(key))
 }
 
-/// The keys of a pointer, from the outside in.
+/// Returns the keys of a pointer, outermost first.
 pub fn keys(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     pointer.split('/').skip(1).map(unescape)
 }

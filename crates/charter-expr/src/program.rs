@@ -1,4 +1,4 @@
-//! A compiled expression: names are slots, constants are values.
+//! A compiled expression, in which names are resolved to slots and constants to values.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(crate) enum Code {
     Root(RootId, Arc<str>),
     /// A macro variable, counted from the outermost.
     Local(usize, Arc<str>),
-    /// A root with fields only: the most common read.
+    /// A root followed only by fields, the most common way to read data.
     Fields(Box<Fields>),
     /// An unknown name (lenient programs only).
     Unbound(Arc<str>),
@@ -62,7 +62,7 @@ pub(crate) enum Code {
 #[derive(Clone, Debug)]
 pub(crate) struct Fields {
     pub(crate) root: RootId,
-    /// The root's name, for messages.
+    /// The name of the root, for messages.
     pub(crate) name: Arc<str>,
     pub(crate) steps: Box<[FieldStep]>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct Step {
 pub(crate) enum StepKind {
     Field(Arc<str>),
     Index(Op),
-    /// A library function with further arguments.
+    /// A library function with the arguments after the receiver.
     Method(Function, Box<[Op]>),
     /// `.matches('constant')`
     Matches(Box<Pattern>),
@@ -136,7 +136,7 @@ impl Constant {
 
 /// What a program can be compiled from: text or a parsed tree.
 pub trait Source {
-    /// The tree.
+    /// Returns the syntax tree.
     fn ast(self) -> Result<Ast, CompileError>;
 }
 
@@ -172,8 +172,8 @@ impl Program {
     }
 
     /// Compiles an expression in which a name that `env` does not declare is an error only when it
-    /// is evaluated, so that `unknown || true` is true: cel-spec's "disable check", needed by SCXML
-    /// imports.
+    /// is evaluated, so that `unknown || true` is true. This is cel-spec's "disable check"; imports
+    /// of SCXML need it.
     pub fn compile_lenient(source: impl Source, env: &Env) -> Result<Program, CompileError> {
         let ast = source.ast()?;
         compile::program(&ast, env, true)
@@ -183,20 +183,20 @@ impl Program {
         Program { source, root, reads }
     }
 
-    /// Evaluates. The result may borrow from the data and from the program.
+    /// Evaluates the program. The result may borrow from the data and from the program.
     ///
-    /// Every error is a value ([`EvalError`]). The fuel that was used is deducted from `fuel` in
-    /// any case.
+    /// Errors are returned as [`EvalError`]. The fuel that was used is deducted from `fuel` in any
+    /// case.
     pub fn eval<'a>(&'a self, scope: &dyn Scope<'a>, fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
         Evaluation::new(scope, fuel).eval(&self.root)
     }
 
-    /// The text.
+    /// The source text.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// What it reads: the longest static paths from its roots, in source order.
+    /// The paths that the program reads: the longest static paths from its roots, in source order.
     pub fn reads(&self) -> &[Path] {
         &self.reads
     }

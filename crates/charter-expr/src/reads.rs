@@ -1,4 +1,5 @@
-//! The paths a tree reads, the functions it calls, and the renaming of its roots.
+//! Analysis of a syntax tree: the paths it reads and the functions it calls. Also renames its
+//! roots.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::{Env, Span};
 pub struct Call<'n> {
     /// The name as written, with its namespace: `size`, `math.abs`.
     pub name: String,
-    /// Whether it is called on a value: `x.size()`.
+    /// Whether the function is called on a value: `x.size()`.
     pub method: bool,
     /// The whole call.
     pub span: Span,
@@ -36,7 +37,8 @@ impl Ast {
         found.into_iter()
     }
 
-    /// The longest static paths from the roots, in source order: `context.decision.confidence`.
+    /// Returns the longest static paths from the roots, such as `context.decision.confidence`, in
+    /// source order.
     pub fn reads(&self) -> Vec<Path> {
         let mut found = Vec::new();
         visit(self.root(), &mut Vec::new(), &mut |node, locals| {
@@ -48,7 +50,7 @@ impl Ast {
         found
     }
 
-    /// All function calls except macros, in source order.
+    /// Returns all function calls except macros, in source order.
     pub fn calls(&self) -> Vec<Call<'_>> {
         let mut found = Vec::new();
         visit(self.root(), &mut Vec::new(), &mut |node, locals| calls(node, locals, &mut found));
@@ -56,9 +58,9 @@ impl Ast {
         found
     }
 
-    /// The tree with renamed roots: `rename` returns, for a root's name, the fields to read it
-    /// from, e.g. `["context", "x"]` for `x`, or `None` to keep it. The result's text and positions
-    /// are those of its [`Ast::unparse`].
+    /// Renames roots. For the name of a root, `rename` returns the path that replaces it, e.g.
+    /// `["context", "x"]` for `x`, or `None` to keep it. The text and the positions of the result
+    /// are taken from its [`Ast::unparse`].
     ///
     /// Errors: the result is too long or nested too deeply.
     pub fn rename_roots(&self, rename: impl FnMut(&str) -> Option<Vec<String>>) -> Result<Ast, ParseError> {
@@ -79,8 +81,8 @@ impl Ast {
     }
 }
 
-/// Visits all nodes with the variables in scope. A name followed by links is visited once, as a
-/// whole.
+/// Visits all nodes with the variables in scope. A name and the links after it are visited once,
+/// together.
 fn visit<'n>(node: &'n Node, locals: &mut Vec<Arc<str>>, each: &mut dyn FnMut(&'n Node, &[Arc<str>])) {
     each(node, locals);
     let skip_base = match &node.kind {
@@ -98,7 +100,7 @@ fn visit<'n>(node: &'n Node, locals: &mut Vec<Arc<str>>, each: &mut dyn FnMut(&'
     });
 }
 
-/// The free name that a node starts with, its position, and the links that follow.
+/// Returns the free name at the start of a node, its position, and the links after it.
 fn free_name<'n>(node: &'n Node, locals: &[Arc<str>], env: &Env) -> Option<(&'n str, Span, &'n [Link])> {
     let (name, absolute, span, links): (_, _, _, &[Link]) = match &node.kind {
         Kind::Ident { name, absolute } => (name, *absolute, node.span, &[]),
@@ -143,7 +145,7 @@ fn calls<'n>(node: &'n Node, locals: &[Arc<str>], found: &mut Vec<Call<'n>>) {
     }
 }
 
-/// New names for roots.
+/// The state while roots are renamed.
 struct Renaming<'r> {
     env: &'r Env,
     rename: &'r mut dyn FnMut(&str) -> Option<Vec<String>>,
@@ -176,7 +178,7 @@ fn renamed(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_
     descend(node, locals, rename);
 }
 
-/// The parts of a node that can contain further roots.
+/// Renames roots in the children of a node.
 fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_>) {
     match &mut node.kind {
         Kind::Literal(_) | Kind::Ident { .. } => {}
@@ -208,7 +210,7 @@ fn descend(node: &mut Node, locals: &mut Vec<Arc<str>>, rename: &mut Renaming<'_
             rest.iter_mut().for_each(|(_, n)| renamed(n, locals, rename));
         }
         Kind::Postfix { base, links } => {
-            // A name at the start was renamed with its chain.
+            // A name at the start of the chain has already been renamed.
             if !matches!(base.kind, Kind::Ident { .. }) {
                 renamed(base, locals, rename);
             }

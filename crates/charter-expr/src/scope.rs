@@ -1,13 +1,14 @@
-//! What an evaluation needs from its host.
+//! The interface between an evaluation and its host.
 
 use crate::error::{ErrorKind, EvalError};
 use crate::{Fuel, FunctionId, RootId, Value};
 
 /// The values of the roots and the functions of the host, for one evaluation.
 ///
-/// Results must depend on the data of the evaluation only, or replay is not deterministic.
+/// Results must depend only on the data of the evaluation; otherwise, replay is not deterministic.
 pub trait Scope<'a> {
-    /// The value of a root; `None` if it has none, which is the error `Unbound` when it is read.
+    /// Returns the value of a root, or `None` if it has none; reading it is then the error
+    /// `Unbound`.
     fn root(&self, id: RootId) -> Option<Value<'a>>;
 
     /// Calls a function declared with [`crate::Env::function`], which spends fuel for its work.

@@ -20,7 +20,7 @@ impl Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// The text it covers; empty if the span is not one of `source`.
+    /// The text in this range; empty if the range is not valid in `source`.
     pub fn of(self, source: &str) -> &str {
         source.get(self.start..self.end).unwrap_or("")
     }

@@ -1,24 +1,24 @@
 //! "Did you mean": the nearest known name.
 
-/// Upper limit of the candidates compared for one name, so that many unknown names among many known
-/// ones do not cost their product.
+/// Maximum number of candidates compared with one name; it limits the cost of many unknown names
+/// among many known ones.
 const MAX_CANDIDATES: usize = 1_000;
 
-/// Upper limit of the length of a name in bytes: comparing is quadratic, and a longer name is not a
-/// typo.
+/// Maximum length of a name in bytes: the comparison takes quadratic time, and a longer name is not
+/// a typo.
 const MAX_LENGTH: usize = 64;
 
-/// Upper limit of the edits between a name and a suggestion.
+/// Maximum number of edits between a name and a suggestion.
 const MAX_EDITS: usize = 3;
 
-/// The candidate nearest to a name, if it is near enough for the name to be a typo of it. Case, `-`
-/// and `_` do not count. Only the first thousand candidates are compared.
+/// Returns the candidate most similar to a name, if the name could be a typo of it. Case, `-` and
+/// `_` are ignored. Only the first thousand candidates are compared.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     nearest_within(MAX_EDITS, name, candidates)
 }
 
-/// Like [`nearest`], but with at most `edits` letters that are inserted, removed, replaced or
-/// swapped with the next one.
+/// Like [`nearest`], but with at most `edits` edits, each of which inserts, removes or replaces a
+/// letter or swaps two adjacent ones.
 pub fn nearest_within<'c>(edits: usize, name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     if name.len() > MAX_LENGTH {
         return None;
@@ -37,7 +37,7 @@ pub fn nearest_within<'c>(edits: usize, name: &str, candidates: impl IntoIterato
         .map(|(_, c)| c)
 }
 
-/// A help text, if a near name is known: ``did you mean `NAME`?``.
+/// Returns a help text, if a similar name is known: ``did you mean `NAME`?``.
 pub fn did_you_mean<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<String> {
     nearest(name, candidates).map(|c| format!("did you mean `{c}`?"))
 }
@@ -46,7 +46,7 @@ fn fold(name: &str) -> String {
     name.to_lowercase().replace(['-', '_'], "")
 }
 
-/// The set of letters of a name, as bits; different letters may share one.
+/// Returns the set of letters in a name as bits; several letters may share a bit.
 fn letters(name: &str) -> u64 {
     let bit = |b: u8| 1_u64.wrapping_shl(u32::from(b.to_ascii_lowercase()));
     name.bytes().filter(|b| !matches!(b, b'-' | b'_')).map(bit).fold(0, |set, bit| set | bit)

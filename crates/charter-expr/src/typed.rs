@@ -1,10 +1,10 @@
-//! Values as typed JSON, `{"t": "uint", "v": "1"}`, and one conformance case from text to result.
+//! Values as typed JSON, `{"t": "uint", "v": "1"}`, and the evaluation of a conformance case.
 //!
-//! Plain JSON cannot tell an int from a uint or a double; this form can. The conformance cases use
-//! it: `v` is missing for `null`, a boolean for `bool`, text for `int`, `uint`, `double` (`"inf"`,
-//! `"-inf"`, `"nan"`), `string` and `type`, base64 for `bytes`, an array for `list`, and an array
-//! of pairs for `map`. A `dur` and a `ts` have whole seconds `s` and nanoseconds `n`; `duration`
-//! and `timestamp` with their text in `v` are also accepted.
+//! Plain JSON cannot distinguish an int from a uint or a double; this form can. The conformance
+//! cases use it. `v` is missing for `null`, a boolean for `bool`, text for `int`, `uint`, `double`
+//! (`"inf"`, `"-inf"`, `"nan"`), `string` and `type`, base64 for `bytes`, an array for `list`, and
+//! an array of pairs for `map`. A `dur` and a `ts` have whole seconds `s` and nanoseconds `n`;
+//! `duration` and `timestamp` with their text in `v` are also accepted.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::{
     ParseError, Program, RootId, Scope, Type, TypeName, Value,
 };
 
-/// Why JSON is not the typed form of a value.
+/// Why a JSON value is not the typed form of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -74,7 +74,7 @@ impl fmt::Display for CaseError {
 
 impl std::error::Error for CaseError {}
 
-/// The typed form of a value.
+/// Converts a value to its typed form.
 ///
 /// Errors: `TooDeep` for data nested deeper than [`MAX_DATA_DEPTH`], `TooLarge` for more than
 /// 262,144 values.
@@ -117,7 +117,7 @@ fn encode_at(value: &Value<'_>, depth: usize, left: &mut Fuel) -> Result<Json, E
     })
 }
 
-/// Moves the parts; the macro `json!` would copy them on every level.
+/// Moves its argument; the macro `json!` would copy it on every level.
 fn tagged(t: &str, v: Json) -> Json {
     let mut object = serde_json::Map::new();
     object.insert("t".to_owned(), Json::String(t.to_owned()));
@@ -135,9 +135,9 @@ fn double(d: f64) -> String {
     }
 }
 
-/// The value of a typed form.
+/// Converts a typed form to its value.
 ///
-/// Errors: it is not one, or is nested deeper than [`MAX_DATA_DEPTH`].
+/// Errors: the JSON is not a typed form, or is nested deeper than [`MAX_DATA_DEPTH`].
 pub fn decode(typed: &Json) -> Result<Value<'static>, DecodeError> {
     decode_at(typed, 0)
 }
@@ -193,13 +193,13 @@ fn decode_at(typed: &Json, depth: usize) -> Result<Value<'static>, DecodeError> 
     })
 }
 
-/// Seconds and nanoseconds.
+/// Returns the seconds and nanoseconds.
 fn parts(typed: &Json) -> Option<(i64, i64)> {
     let number = |name: &str| typed.get(name).map(|v| v.as_i64().or_else(|| v.as_str()?.parse().ok()));
     Some((number("s")??, number("n").unwrap_or(Some(0))?))
 }
 
-/// Values by root, in order of declaration.
+/// The values of the roots, in order of declaration.
 struct Bindings(Vec<Value<'static>>);
 
 impl<'a> Scope<'a> for Bindings {
@@ -286,7 +286,7 @@ fn type_of(value: &Value<'_>) -> Type {
     }
 }
 
-/// The container of a case. The cases do not name it but imply it: they bind `x.y` and read `y`.
+/// Guesses the container of a case. The cases do not name it, but they bind `x.y` and read `y`.
 fn container(ast: &crate::Ast, names: &[&str]) -> Option<String> {
     let roots: Vec<&str> = ast.roots().map(|(name, _)| name).collect();
     names.iter().find_map(|bound| {

@@ -1,4 +1,4 @@
-//! Types: what the checker knows about a value before evaluation.
+//! Static types: what the checker knows about a value before evaluation.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,13 +29,14 @@ pub enum Type {
     Timestamp,
     /// `duration`
     Duration,
-    /// `list` of items of a type
+    /// `list` with the type of its items
     List(Box<Type>),
-    /// `map` from keys of a type to values of a type
+    /// `map` with the types of its keys and values
     Map(Box<Type>, Box<Type>),
     /// A map with known string keys.
     Object {
-        /// The known fields; shared, since the type of a context is part of many environments.
+        /// The known fields. They are shared, because the type of a context is part of many
+        /// environments.
         fields: Arc<BTreeMap<String, Field>>,
         /// Whether there may be other fields.
         open: bool,
@@ -68,12 +69,12 @@ impl Field {
 }
 
 impl Type {
-    /// A list of items of a type.
+    /// A list with the type of its items.
     pub fn list(item: Type) -> Type {
         Type::List(Box::new(item))
     }
 
-    /// A map from keys to values.
+    /// A map with the types of its keys and values.
     pub fn map(key: Type, value: Type) -> Type {
         Type::Map(Box::new(key), Box::new(value))
     }
@@ -83,7 +84,8 @@ impl Type {
         Type::Object { fields: Arc::new(fields.into_iter().map(|(n, f)| (n.into(), f)).collect()), open: false }
     }
 
-    /// One of several types: flattened, deduplicated, and [`Type::Dyn`] if any of them is.
+    /// Returns the union of several types: flattened, without duplicates, and [`Type::Dyn`] if one
+    /// of them is.
     pub fn union(types: impl IntoIterator<Item = Type>) -> Type {
         let mut out: Vec<Type> = Vec::new();
         for ty in types {
@@ -109,7 +111,7 @@ impl Type {
     }
 }
 
-/// A type's name with its article: `a string`, `an int`.
+/// The name of a type with its article: `a string`, `an int`.
 pub(crate) fn a(name: impl fmt::Display) -> String {
     let name = name.to_string();
     match name.as_str() {

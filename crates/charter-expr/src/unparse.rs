@@ -1,5 +1,5 @@
-//! From the syntax tree back to text: each expression has one canonical form, with as few
-//! parentheses as possible.
+//! Renders the syntax tree as text. Each expression has one canonical form, with as few parentheses
+//! as possible.
 
 use crate::ast::{Ast, Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use crate::functions::quote;
@@ -12,7 +12,7 @@ impl Ast {
     }
 }
 
-/// The precedence of a node; an operand with a lower precedence than its position requires gets
+/// The precedences of nodes. An operand with a lower precedence than its position requires gets
 /// parentheses.
 const CONDITIONAL: u8 = 0;
 const OR: u8 = 1;
@@ -111,7 +111,7 @@ fn write(n: &Node, out: &mut String) {
             out.push(')');
         }
         Kind::Postfix { base, links } => {
-            // `(a.b).c` is not `a.b.c`: its `a.b.c` is never a qualified name.
+            // `(a.b).c` is not the same as `a.b.c`, which can be a qualified name.
             let least = if matches!(base.kind, Kind::Postfix { .. }) { MEMBER.saturating_add(1) } else { MEMBER };
             operand(base, least, out);
             links.iter().for_each(|l| link(l, out));
@@ -209,7 +209,7 @@ fn literal(l: &Literal, out: &mut String) {
             out.push_str(&u.to_string());
             out.push('u');
         }
-        // Always with a point or an exponent.
+        // `{:?}` always writes a decimal point or an exponent.
         Literal::Double(d) => out.push_str(&format!("{d:?}")),
         Literal::String(s) => out.push_str(&quote(s)),
         Literal::Bytes(b) => {

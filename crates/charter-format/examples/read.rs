@@ -1,4 +1,4 @@
-//! Reads a charter and prints what is wrong with it.
+//! Reads a charter and prints its diagnostics.
 fn main() {
     for file in std::env::args().skip(1) {
         let started = std::time::Instant::now();

@@ -9,7 +9,8 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::source::{Node, Span};
 
-/// The stable codes of the reader's diagnostics. Problems that the kernel finds have their own.
+/// The stable codes of the reader's diagnostics. Problems that the kernel finds have their own
+/// codes.
 pub mod codes {
     /// The text is neither YAML nor JSON.
     pub const SYNTAX: &str = "syntax";
@@ -31,7 +32,7 @@ pub mod codes {
     pub const MERGE_KEY: &str = "merge-key";
     /// More than one YAML document in a file.
     pub const SEVERAL_DOCUMENTS: &str = "several-documents";
-    /// A number that JSON does not have, or that JSON readers disagree about.
+    /// A number that JSON cannot represent, or that JSON parsers read differently.
     pub const NUMBER: &str = "bad-number";
     /// An unknown key.
     pub const UNKNOWN_KEY: &str = "unknown-key";
@@ -43,7 +44,7 @@ pub mod codes {
     pub const VALUE: &str = "bad-value";
     /// A malformed, negative or too long duration.
     pub const BAD_DELAY: &str = "bad-delay";
-    /// Mutually exclusive keys, or none of several keys of which one is required.
+    /// Mutually exclusive keys are used together, or all of several alternative keys are missing.
     pub const CONFLICT: &str = "conflicting-keys";
     /// An unsupported version of the language.
     pub const LANGUAGE_VERSION: &str = "language-version";
@@ -78,17 +79,17 @@ impl Severity {
     }
 }
 
-/// A related place of a diagnostic.
+/// Another place that a diagnostic refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The place.
     pub span: Span,
-    /// What is there.
+    /// What the diagnostic says about that place.
     pub message: String,
 }
 
 impl Note {
-    /// A note about a place.
+    /// Creates a note about a place.
     #[must_use]
     pub fn new(span: Span, message: impl Into<String>) -> Note {
         Note { span, message: message.into() }
@@ -121,8 +122,8 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic about a span. Long messages are cut; line, column and path are filled in when
-    /// the document is finished.
+    /// Creates a diagnostic about a span. Long messages are cut; line, column and path are filled
+    /// in when the document is finished.
     #[must_use]
     pub fn new(severity: Severity, code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
@@ -138,19 +139,19 @@ impl Diagnostic {
         }
     }
 
-    /// An error; see [`Diagnostic::new`].
+    /// Creates an error; see [`Diagnostic::new`].
     #[must_use]
     pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Severity::Error, code, span, message)
     }
 
-    /// A warning; see [`Diagnostic::new`].
+    /// Creates a warning; see [`Diagnostic::new`].
     #[must_use]
     pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(Severity::Warning, code, span, message)
     }
 
-    /// Adds how to fix it.
+    /// Adds advice on how to fix the problem.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(shorten(&help.into(), 2_000));
@@ -181,7 +182,8 @@ impl Diagnostic {
         }
     }
 
-    /// The diagnostic in the style of rustc, with the lines it refers to. `source` is the text and
+    /// Formats the diagnostic in the style of rustc, with its source lines. `source` is the text
+    /// and
     /// `name` the file name. The caller decides whether to use color: this library does not know
     /// the terminal.
     #[must_use]
@@ -234,7 +236,7 @@ impl Serialize for Diagnostic {
     }
 }
 
-/// The errors and warnings of one source text, in source order; at least one is an error.
+/// The errors and warnings for one source text, in source order. At least one of them is an error.
 #[derive(Debug, Clone)]
 pub struct Diagnostics {
     /// The name of the source, usually a path.
@@ -243,7 +245,7 @@ pub struct Diagnostics {
     pub source: Arc<str>,
     /// The diagnostics; at most [`Diagnostics::MAX`].
     pub list: Vec<Diagnostic>,
-    /// How many more there are.
+    /// The number of diagnostics beyond [`Diagnostics::MAX`], which are not in `list`.
     pub omitted: usize,
 }
 
@@ -251,7 +253,7 @@ impl Diagnostics {
     /// Upper limit of diagnostics that are kept; the rest are only counted.
     pub const MAX: usize = 100;
 
-    /// All diagnostics in the style of rustc.
+    /// Formats all diagnostics in the style of rustc.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         let mut text: String =
@@ -301,13 +303,14 @@ impl Sink {
         self.list.len() >= Diagnostics::MAX
     }
 
-    /// Counts an error beyond the limit without a description.
+    /// Counts an error beyond the limit without creating its diagnostic.
     pub(crate) fn omit(&mut self) {
         self.errors = self.errors.saturating_add(1);
         self.omitted = self.omitted.saturating_add(1);
     }
 
-    /// The diagnostics in text order, each with line, column and path.
+    /// Returns the diagnostics in source order, each with its line, column and path, and the number
+    /// omitted.
     pub(crate) fn finish(mut self, source: &str, root: Option<&Node>) -> (Vec<Diagnostic>, usize) {
         self.list.sort_by_key(|item| (item.span.start, item.span.end));
         self.list.dedup_by(|a, b| a.span == b.span && a.message == b.message);
@@ -318,7 +321,7 @@ impl Sink {
     }
 }
 
-/// Names in backticks, joined by commas; at most forty.
+/// Formats names in backticks, separated by commas; lists at most 40 and counts the rest.
 pub(crate) fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let shown: Vec<String> = names.iter().take(40).map(|name| format!("`{}`", shown(name))).collect();
@@ -326,12 +329,13 @@ pub(crate) fn listed<'k>(names: impl IntoIterator<Item = &'k str>) -> String {
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
-/// A name for a message or a path, shortened if it is long.
+/// Shortens a long name for use in a message or a path.
 pub(crate) fn shown(text: &str) -> String {
     shorten(text, 80)
 }
 
-/// Messages quote the charter, whose names may be a megabyte long.
+/// Cuts text after `max` characters. Messages quote the charter, and a name in it may be a megabyte
+/// long.
 fn shorten(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         None => text.to_owned(),

@@ -1,6 +1,6 @@
-//! For crates that read statecharts written in another language: the importer that a charter with
-//! `statechart: {import, format}` calls, and the builder with which an importer makes a
-//! [`Document`].
+//! The interface for statecharts in other languages: [`StatechartImporter`], which is called for a
+//! charter with `statechart: {import, format}`, and [`DocumentBuilder`], which an importer uses to
+//! build a [`Document`].
 
 use std::io;
 use std::sync::Arc;
@@ -12,13 +12,14 @@ use crate::read::context::Context;
 use crate::read::{Document, finished};
 use crate::source::{Node, Span};
 
-/// Returns the text of a file that a document names. The library itself reads no files.
+/// Returns the text of a file that a document refers to. This library itself does not read files,
+/// except in [`crate::read_file`].
 pub type Files<'f> = dyn Fn(&str) -> io::Result<String> + 'f;
 
-/// For documents that refer to no other files.
+/// Refuses every file; for documents that refer to no other files.
 ///
 /// # Errors
-/// Always.
+/// This function always returns an error.
 pub fn no_files(_: &str) -> io::Result<String> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this document may not name other files"))
 }
@@ -34,7 +35,7 @@ pub enum ImportFormat {
 }
 
 impl ImportFormat {
-    /// As a charter names it.
+    /// The name of the format in a charter.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -51,25 +52,26 @@ pub struct Import<'i> {
     pub format: ImportFormat,
     /// The text of the file.
     pub source: &'i str,
-    /// The name of the file, for messages.
+    /// The name of the file, used in messages.
     pub name: &'i str,
     /// The charter without its statechart.
     pub charter: &'i Definition,
-    /// The files that the file itself names.
+    /// Provides the files that the imported file refers to.
     pub files: &'i Files<'i>,
 }
 
-/// Reads the statechart of a charter from a file in another language. `charter-interop` has one for
-/// XState and SCXML.
+/// Reads the statechart of a charter from a file in another language. `charter-interop` implements
+/// it for XState and SCXML.
 pub trait StatechartImporter {
-    /// Returns the charter completed by the states of the file, with places in that file.
+    /// Returns the charter with the states of the file added. Places in the document refer to that
+    /// file.
     ///
     /// # Errors
-    /// Everything that is wrong with the file.
+    /// The importer returns the diagnostics of the file if at least one of them is an error.
     fn import(&self, import: Import<'_>) -> Result<Document, Diagnostics>;
 }
 
-/// Imports nothing: a charter with `statechart: {import, format}` is an error.
+/// An importer that supports no format: a charter with `statechart: {import, format}` is an error.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoImporter;
 
@@ -85,18 +87,18 @@ impl StatechartImporter for NoImporter {
 /// Collects the diagnostics of a source text and the place of each part of the definition built
 /// from it.
 ///
-/// The builder is positioned at a part of the definition; [`enter`](Self::enter) and
-/// [`leave`](Self::leave) move it, [`mark`](Self::mark) records where that part was written.
+/// The builder has a current part of the definition; [`enter`](Self::enter) and
+/// [`leave`](Self::leave) change it, and [`mark`](Self::mark) records where it was written.
 pub struct DocumentBuilder<'s> {
     cx: Context<'s>,
 }
 
-/// A part of the definition, to return to.
+/// A part of the definition that [`DocumentBuilder::leave`] returns to.
 #[derive(Debug, Clone, Copy)]
 pub struct Position(crate::read::places::Part);
 
 impl<'s> DocumentBuilder<'s> {
-    /// Starts at the root of the definition.
+    /// Creates a builder at the root of the definition.
     #[must_use]
     pub fn new(source: &'s str) -> Self {
         DocumentBuilder { cx: Context::new(source) }
@@ -108,18 +110,18 @@ impl<'s> DocumentBuilder<'s> {
         self.cx.source
     }
 
-    /// Adds a diagnostic. An error means that there will be no document.
+    /// Adds a diagnostic. If it is an error, [`finish`](Self::finish) returns no document.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.cx.report(diagnostic);
     }
 
-    /// Moves to the part at a key (or index) of the current one; returns the position to
-    /// [`leave`](Self::leave) to.
+    /// Moves to the part at a key (or index) of the current part. Returns the previous position, to
+    /// pass to [`leave`](Self::leave).
     pub fn enter(&mut self, key: &str) -> Position {
         Position(self.cx.down(key))
     }
 
-    /// Moves back.
+    /// Moves back to an earlier position.
     pub fn leave(&mut self, position: Position) {
         self.cx.up(position.0);
     }
@@ -129,11 +131,11 @@ impl<'s> DocumentBuilder<'s> {
         self.cx.mark(span);
     }
 
-    /// Builds the document of this definition. `root` is the source as a tree, for the paths in
-    /// messages; pass a single node for a source that has no tree.
+    /// Builds the document of this definition. `root` is the source as a tree, which provides the
+    /// paths in messages; pass a single node if the source has no tree.
     ///
     /// # Errors
-    /// The reported diagnostics, if there is an error among them.
+    /// Returns the reported diagnostics if at least one of them is an error.
     pub fn finish(
         self,
         definition: Definition,
@@ -144,7 +146,7 @@ impl<'s> DocumentBuilder<'s> {
         finished(self.cx, definition, name, source, root)
     }
 
-    /// The reported diagnostics alone, with line and column.
+    /// Returns only the reported diagnostics, with line and column.
     #[must_use]
     pub fn into_diagnostics(self) -> Vec<Diagnostic> {
         let source = self.cx.source;

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// An error ends the reading; its size does not matter.
+// Reading stops at an error, so the size of the error does not matter.
 #![allow(clippy::result_large_err)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

@@ -1,5 +1,5 @@
-//! JSON that keeps the order of its keys: the order of states and transitions in a charter has a
-//! meaning, and `serde_json` sorts keys.
+//! JSON that keeps the order of its keys: the order of states and transitions in a charter matters,
+//! but `serde_json` sorts keys.
 
 use indexmap::IndexMap;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 /// A JSON value whose objects keep the order of their keys.
 pub enum OrderedJson {
-    /// A value in which order has no meaning.
+    /// A value in which the order of keys does not matter.
     Json(Json),
     /// A list.
     List(Vec<OrderedJson>),
@@ -47,7 +47,7 @@ impl OrderedObject {
         }
     }
 
-    /// Appends names: nothing, a single name, or a list.
+    /// Appends names as a string or a list, or nothing if there are none.
     pub fn put_names(&mut self, key: &str, names: &[String]) {
         match names {
             [] => {}

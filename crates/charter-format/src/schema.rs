@@ -1,4 +1,4 @@
-//! The JSON Schema (2020-12) of the language, generated from the grammar table, for editors and
+//! Generates the JSON Schema (2020-12) of the language from the grammar table, for editors and
 //! other tools.
 
 use std::collections::BTreeMap;
@@ -7,9 +7,10 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::grammar::{Form, Object, table};
 
-/// The JSON Schema of charters, version 1 of the language, as in `schema/charter-1.json`.
+/// Returns the JSON Schema of charters, version 1 of the language, as in `schema/charter-1.json`.
 ///
-/// It covers keys and types of values, not names: [`crate::read`] checks that a guard is declared.
+/// It covers keys and types of values, but not names: only [`crate::read`] checks that a guard is
+/// declared.
 #[must_use]
 pub fn json_schema() -> Json {
     let mut defs = BTreeMap::new();
@@ -90,8 +91,8 @@ fn form(of: &Form, defs: &mut Defs) -> Json {
     }
 }
 
-/// The forms of a delay, as `read::delay` reads them: a length, milliseconds, an expression, a name
-/// from `delays`.
+/// The schema of a delay as `read::delay` reads it: a duration, milliseconds, an expression, or a
+/// name from `delays`.
 pub(crate) fn delay() -> Json {
     json!({"anyOf": [
         {"type": "string", "pattern": charter_expr::DELAY_PATTERN},

@@ -9,7 +9,7 @@ use crate::store::Append;
 /// Default number of records between two stored snapshots.
 pub const SNAPSHOT_EVERY: u64 = 100;
 
-/// The end of a run's chain. Building a record does not move it; call [`Chain::advance`] once the
+/// The end of a run's chain. Building a record does not change it; call [`Chain::advance`] once the
 /// record is durable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
@@ -47,7 +47,8 @@ impl Chain {
         Chain::resumed(last, Some(last.seq))
     }
 
-    /// The chain that ends with this record; `snapshot` is the last record with a stored snapshot.
+    /// The chain that ends with this record; `snapshot` is the sequence number of the newest stored
+    /// snapshot.
     pub(crate) fn resumed(last: &Record, snapshot: Option<u64>) -> Chain {
         Chain {
             run: last.run.to_string(),
@@ -61,8 +62,8 @@ impl Chain {
         }
     }
 
-    /// Stores a snapshot after this number of records, and whenever the status changes; 0: only
-    /// when the status changes.
+    /// Sets how often a snapshot is stored: every `records` records and whenever the status
+    /// changes. With 0, it is stored only when the status changes.
     #[must_use]
     pub fn snapshot_every(mut self, records: u64) -> Chain {
         self.snapshot_every = records;
@@ -92,7 +93,7 @@ impl Chain {
     }
 
     /// Builds the record of the next envelope and its outcome, to be written to a store.
-    /// `envelope.seq` is [`Chain::next_seq`].
+    /// `envelope.seq` must be [`Chain::next_seq`].
     #[must_use]
     pub fn append(
         &self,
@@ -135,7 +136,7 @@ impl Chain {
         Append { record, snapshot }
     }
 
-    /// Moves the end of the chain: the append is durable.
+    /// Moves the end of the chain to this record, which must be durable.
     pub fn advance(&mut self, append: &Append) {
         self.next = append.record.seq.saturating_add(1);
         self.hash = append.record.hash;

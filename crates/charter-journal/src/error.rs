@@ -20,7 +20,7 @@ pub enum StoreError {
         /// The reason, as a clause.
         why: String,
     },
-    /// An earlier record of the run has the id that the sender gave to the event of this one
+    /// An earlier record of the run already has the event id of this record
     /// ([`Store::find`](crate::Store::find) returns it). Nothing was written.
     #[error("run `{run}`: record {seq} already has the event id `{id}`")]
     IdTaken {
@@ -84,7 +84,7 @@ pub enum StoreError {
         /// The newest supported version.
         known: i64,
     },
-    /// The file holds records of version 1, of which there was no release.
+    /// The file contains records of version 1, which was never released.
     #[error("`{path}` is a journal file made by a pre-release of Charter (record version 1); it cannot be read")]
     PreRelease {
         /// The file.

@@ -31,12 +31,12 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Run {
-    /// With their positions in the store.
+    /// Each record with its position in the store.
     records: Vec<(i64, Record)>,
     snapshots: BTreeMap<u64, String>,
-    /// Id -> first record.
+    /// Event id -> index of its first record.
     ids: BTreeMap<String, usize>,
-    /// Id and generation -> due.
+    /// Timer id and generation -> due time.
     timers: BTreeMap<(String, u64), Timestamp>,
     open: BTreeSet<(u64, u32)>,
 }
@@ -267,7 +267,8 @@ impl Store for MemoryStore {
     }
 
     fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError> {
-        // Copied out (records are shared, so this is cheap), so that the visitor may use the store.
+        // The records are cloned, so that the visitor can use the store; clones share their data
+        // and are cheap.
         let records: Vec<(i64, Record)> = {
             let inner = self.lock();
             let runs = inner.runs.iter().filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));

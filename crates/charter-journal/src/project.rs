@@ -1,15 +1,15 @@
-//! Projections: what a record changes in the SQL tables. A function of the record alone, so that
-//! the tables can be deleted and rebuilt. `docs/sql.md` documents the tables.
+//! Projections: computes what a record changes in the SQL tables. The changes depend only on the
+//! record, so the tables can be deleted and rebuilt. `docs/sql.md` documents the tables.
 
 use charter_kernel::{EffectId, Timestamp};
 use serde_json::Value as Json;
 
 use crate::record::{Fields, SourceKind, Verdict};
 
-/// Members of an answer's output that make it a decision (see `docs/sql.md`).
+/// Keys in the output of an answer that make the answer a decision (see `docs/sql.md`).
 const DECISIVE: [&str; 5] = ["confidence", "decision", "action", "outcome", "verdict"];
 
-/// A change to a projection; run and sequence number are those of the record.
+/// A change to a projection; its run and sequence number are in the record.
 #[derive(Debug)]
 #[cfg_attr(not(feature = "sqlite"), allow(dead_code))] // the in-memory store has only some of these tables
 pub(crate) enum Change<'r> {
@@ -119,7 +119,7 @@ pub(crate) fn project<'r, E>(r: &'r Fields<'_>, mut put: impl FnMut(Change<'r>) 
     approvals_and_decisions(r, &mut put)
 }
 
-/// Approvals, votes and decisions.
+/// Passes the approvals, votes and decisions of a record to `put`.
 fn approvals_and_decisions<'r, E>(
     r: &'r Fields<'_>,
     put: &mut impl FnMut(Change<'r>) -> Result<(), E>,
@@ -139,7 +139,8 @@ fn approvals_and_decisions<'r, E>(
     if r.verdict != Verdict::Accepted {
         return Ok(());
     }
-    // A review follows its decision; another answer means that the run continued without a review.
+    // The next event from outside reviews the pending decision; an answer means that the run
+    // continued without a review.
     match r.source.kind {
         SourceKind::External if !r.event.r#type.starts_with("charter.") => put(Change::Review)?,
         SourceKind::Done | SourceKind::Error => put(Change::Unreviewed)?,

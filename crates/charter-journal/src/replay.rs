@@ -1,5 +1,5 @@
-//! Restoring a run from its records: its state after any record, its end (to continue it), and
-//! forks.
+//! Replay: restores the state of a run after any record, loads a run so that it can continue, and
+//! creates forks.
 
 use charter_kernel::{Digest, Event, Machine, Snapshot};
 
@@ -30,22 +30,22 @@ pub enum ReplayError {
     Charter {
         /// Its digest.
         digest: Digest,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// Replaying the records does not give their recorded results.
+    /// Replaying the records does not produce the recorded results.
     #[error("run `{run}`, record {seq}: {why}; run `charter verify` for details")]
     Differs {
         /// The run.
         run: String,
         /// The record.
         seq: u64,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// A run at its end, ready for the next event.
+/// A run that is loaded after its last record, ready for the next event.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// Its snapshot; `None` if its start was refused.
@@ -68,15 +68,15 @@ pub fn machine(store: &dyn Store, digest: Digest) -> Result<Machine, ReplayError
     })
 }
 
-/// The state of a run after a record (`None`: after its last one), from the newest snapshot before
-/// it and the records since.
+/// Restores the snapshot of a run after record `to` (`None`: after its last record) from the newest
+/// stored snapshot up to that record and the records since then.
 ///
-/// The digest of the result is compared with the record. The result is `None` if the start was
+/// Checks the digest of the result against the record. Returns `None` if the start of the run was
 /// refused.
 ///
 /// # Errors
-/// The run or record does not exist, the run has another charter than the machine, or replaying the
-/// records does not give their recorded results.
+/// The run or record does not exist, the run uses another charter than the machine, or replaying
+/// the records does not produce the recorded results.
 pub fn replay(
     store: &dyn Store,
     machine: &Machine,
@@ -86,7 +86,7 @@ pub fn replay(
     Ok(load_at(store, machine, run, to)?.0)
 }
 
-/// Loads a run at its end, ready for the next event.
+/// Loads a run after its last record, ready for the next event.
 ///
 /// # Errors
 /// See [`replay`].
@@ -95,8 +95,8 @@ pub fn load(store: &dyn Store, machine: &Machine, run: &str) -> Result<Loaded, R
     Ok(Loaded { snapshot, chain: Chain::resumed(&last, kept) })
 }
 
-/// The snapshot after a record, the record, and the record of the stored snapshot it was computed
-/// from.
+/// Returns the snapshot after a record, that record, and the sequence number of the stored snapshot
+/// from which the replay started.
 fn load_at(
     store: &dyn Store,
     machine: &Machine,
@@ -155,8 +155,8 @@ fn load_at(
     Ok((snapshot, last, kept.map(|(seq, _)| seq)))
 }
 
-/// The newest stored snapshot that matches its record. Others are skipped: snapshots are only a
-/// cache.
+/// Finds the newest stored snapshot that matches its record. Others are skipped, because snapshots
+/// are only a cache.
 fn stored_snapshot(
     store: &dyn Store,
     machine: &Machine,
@@ -197,7 +197,7 @@ fn apply(
     if u64::try_from(row.seq) != Ok(seq) {
         return Err(differs(format!("missing; the next stored record is {}", row.seq)));
     }
-    // Nothing has changed; whether the refusal was correct is for `verify` to decide.
+    // These records changed nothing; `verify` checks whether their verdicts are correct.
     if matches!(row.verdict, "refused" | "late") {
         return Ok(Applied::Unchanged);
     }
@@ -217,13 +217,14 @@ fn apply(
     }
 }
 
-/// Creates a new run with the history of another up to a record: the same events under a new id.
-/// Its record 0 names the origin (`forked_from`). No effect is requested again: effects and timers
-/// that were open at the record are open in the fork, and the host decides what happens to them.
+/// Creates a new run from the records of another, up to and including record `at`: the same events
+/// under a new id. Record 0 of the fork names its origin (`forked_from`). No effect is executed
+/// again: effects and timers that are open after record `at` are also open in the fork, and the
+/// host decides what to do with them.
 ///
 /// # Errors
-/// See [`replay`]. Also if the new run already exists, or if the history differs under the new id
-/// (in a charter that reads `run.id`).
+/// See [`replay`]. In addition, the new run already exists, or the same events have other results
+/// under the new id (because the charter reads `run.id`).
 pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str) -> Result<Loaded, ReplayError> {
     let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     if info.charter != machine.digest() {
@@ -275,8 +276,8 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
 }
 
 impl Chain {
-    /// Copies the record of an event with redacted data into a fork: it changed nothing, and keeps
-    /// the fields of the original.
+    /// Copies the record of an event with redacted data into a fork. Such an event was refused and
+    /// changed nothing, so the copy keeps the result of the original.
     fn copy_redacted(&self, original: &Record) -> Record {
         let mut fields = (**original).clone();
         if !fields.has_given_id() {

@@ -5,27 +5,26 @@ use charter_kernel::{Definition, Digest, Status, Timestamp};
 use crate::error::StoreError;
 use crate::record::{GENESIS, Record};
 
-/// Maximum size of a record in bytes. The kernel limits event data; this limits what a charter
-/// derives from it.
+/// Maximum size of a record in bytes. The kernel limits event data; this limit also covers the data
+/// that a charter derives from it.
 pub const MAX_RECORD_BYTES: usize = 32 << 20;
 
 /// Called when a batch is durable or has failed. It runs on the writer's thread and must not block.
 pub type Reply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// A store of records. It has one writer, and readers at any time. All methods may be called from
-/// several threads.
+/// A store of records, with one writer and any number of concurrent readers. All methods may be
+/// called from several threads.
 ///
-/// A batch is written atomically and answered after its commit. The sequence number and `prev` of a
-/// record determine its position; a batch that does not continue its runs is refused with
-/// [`StoreError::Conflict`], and nothing of it is written. The same holds for a record whose event
-/// has an id, given by its sender, that an earlier record of the run has
-/// ([`StoreError::IdTaken`]).
+/// A batch is written atomically, and its reply is called after the commit. The sequence number and
+/// `prev` of a record determine its position. A batch that does not continue its runs is refused
+/// with [`StoreError::Conflict`], and none of its records is written; so is a batch with an event
+/// id that an earlier record of the run already has ([`StoreError::IdTaken`]).
 pub trait Store: Send + Sync {
-    /// Writes records of one or more runs and calls `reply` after the commit. Batches that wait at
-    /// the same time share a commit.
+    /// Writes records of one or more runs and calls `reply` after the commit. Batches that are
+    /// waiting at the same time share a commit.
     fn submit(&self, batch: Vec<Append>, reply: Reply);
 
-    /// Whether calls may block, for example on a disk. A host calls a store that does not block
+    /// Whether calls may block, for example on disk I/O. If they do not, a host calls the store
     /// directly from asynchronous tasks.
     fn blocks(&self) -> bool {
         true
@@ -34,10 +33,10 @@ pub trait Store: Send + Sync {
     /// Writes records and waits until they are durable.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`], [`StoreError::IdTaken`], [`StoreError::UnknownCharter`],
-    /// [`StoreError::TooLarge`], [`StoreError::NotWritten`], [`StoreError::Damaged`]: nothing was
-    /// written, and the store stays usable. [`StoreError::Failed`], [`StoreError::Stopped`]: the
-    /// writer has stopped.
+    /// After [`StoreError::Conflict`], [`StoreError::IdTaken`], [`StoreError::UnknownCharter`],
+    /// [`StoreError::TooLarge`], [`StoreError::NotWritten`] and [`StoreError::Damaged`], nothing
+    /// was written and the store stays usable. After [`StoreError::Failed`] and
+    /// [`StoreError::Stopped`], the writer has stopped.
     fn append(&self, batch: Vec<Append>) -> Result<(), StoreError> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         self.submit(batch, Box::new(move |result| drop(sender.send(result))));
@@ -50,13 +49,13 @@ pub trait Store: Send + Sync {
     /// The definition does not match the digest. See also [`Store::append`].
     fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError>;
 
-    /// A charter by its digest.
+    /// Returns the charter with this digest.
     ///
     /// # Errors
     /// The store cannot be read.
     fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError>;
 
-    /// All charters, ordered by digest.
+    /// Returns all charters, ordered by digest.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -68,7 +67,7 @@ pub trait Store: Send + Sync {
     /// See [`Store::append`].
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError>;
 
-    /// Bytes by their digest.
+    /// Returns the bytes with this digest.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -80,40 +79,40 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn scan_blobs(&self, visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), StoreError>;
 
-    /// The head of a run and its metadata.
+    /// Returns the head and the metadata of a run.
     ///
     /// # Errors
     /// The store cannot be read.
     fn run(&self, run: &str) -> Result<Option<RunInfo>, StoreError>;
 
-    /// Runs, ordered by id.
+    /// Returns the runs that match the filter, ordered by id.
     ///
     /// # Errors
     /// The store cannot be read.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError>;
 
-    /// At most `limit` records of a run, in order, starting at a sequence number.
+    /// Returns at most `limit` records of a run, in order, starting at sequence number `from`.
     ///
     /// # Errors
     /// The store cannot be read, or a stored record is invalid ([`StoreError::Damaged`]).
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
 
-    /// The first record of a run with this id, given by the sender. Used for events that arrive
-    /// twice ([`StoreError::IdTaken`]): if the record [is of the same event](Record::is_of), it is
-    /// the answer; otherwise the id belongs to another event.
+    /// Returns the first record of a run with this event id. Used for events that arrive twice
+    /// ([`StoreError::IdTaken`]): if the record [is of the same event](Record::is_of), it is the
+    /// result of that event; otherwise the id belongs to another event.
     ///
     /// # Errors
     /// The store cannot be read.
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError>;
 
-    /// The newest snapshot of a run at or before a record.
+    /// Returns the newest snapshot of a run at or before a record.
     ///
     /// # Errors
     /// The store cannot be read.
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError>;
 
-    /// Stores a snapshot (usually it comes with an [`Append`]). Snapshots are a cache: they can all
-    /// be deleted.
+    /// Stores a snapshot; usually it is stored together with its record, in an [`Append`].
+    /// Snapshots are only a cache, so they can be deleted.
     ///
     /// # Errors
     /// See [`Store::append`].
@@ -125,46 +124,52 @@ pub trait Store: Send + Sync {
     /// See [`Store::append`].
     fn forget_snapshots(&self) -> Result<(), StoreError>;
 
-    /// At most `limit` timers of active runs that are due at `until` or earlier, earliest first.
+    /// Returns at most `limit` timers of active runs that are due at `until` or earlier, earliest
+    /// first.
     ///
     /// # Errors
     /// The store cannot be read.
     fn pending_timers(&self, until: Timestamp, limit: usize) -> Result<Vec<PendingTimer>, StoreError>;
 
-    /// Unanswered invocations of active and paused runs, which a host resumes after a restart. At
-    /// most `limit`, ordered by run and effect, starting after `after`.
+    /// Returns the unanswered invocations of active and paused runs, which a host resumes after a
+    /// restart: at most `limit`, ordered by run and effect, starting after `after`.
     ///
     /// # Errors
     /// The store cannot be read.
     fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError>;
 
-    /// Visits the emitted events (`emit`) of a type in all runs, newest first: run, record, data as
-    /// JSON. Stops when `visit` returns false.
+    /// Visits the emitted events (`emit`) of a type in all runs, newest first. `visit` receives the
+    /// run, the sequence number of the record, and the data as JSON; the scan stops when it returns
+    /// false.
     ///
     /// # Errors
     /// The store cannot be read.
     fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError>;
 
-    /// Visits the stored rows of one run or of all, unchecked, ordered by run and sequence number,
-    /// starting at `from`. Stops when `visit` returns false. For replay and verification.
+    /// Visits the stored rows of one run or of all runs, ordered by run and sequence number,
+    /// starting at `from`. The rows are not validated. Stops when `visit` returns false. Used by
+    /// replay and verification.
     ///
     /// # Errors
     /// The store cannot be read.
     fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError>;
 
-    /// Visits the stored heads of one run or of all, unchecked, ordered by run. For verification.
+    /// Visits the stored heads of one run or of all runs, ordered by run. The heads are not
+    /// validated. Used by verification.
     ///
     /// # Errors
     /// The store cannot be read.
     fn scan_runs(&self, run: Option<&str>, visit: &mut dyn FnMut(&RunRow<'_>)) -> Result<(), StoreError>;
 
-    /// Visits every snapshot: run, record, text. For verification.
+    /// Visits the stored snapshots of one run or of all runs. `visit` receives the run, the
+    /// sequence number of the record, and the text. Used by verification.
     ///
     /// # Errors
     /// The store cannot be read.
     fn scan_snapshots(&self, run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), StoreError>;
 
-    /// Problems of the container itself (pages, indexes and projections of a file), as messages.
+    /// Checks the container itself (the pages, indexes and projections of a file) and returns its
+    /// problems as messages.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -173,7 +178,7 @@ pub trait Store: Send + Sync {
     }
 }
 
-/// A record to write, with the snapshot after it if that is to be stored.
+/// A record to write, optionally with the snapshot after it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Append {
     /// The record.
@@ -210,10 +215,10 @@ impl StoredCharter {
         StoredCharter { digest: definition.digest(), name: name.into(), core, source: source.into() }
     }
 
-    /// The definition.
+    /// Checks the digest and parses the definition.
     ///
     /// # Errors
-    /// The text does not have the digest, or is not a definition.
+    /// The text does not match the digest, or it is not a valid definition.
     pub fn definition(&self) -> Result<Definition, StoreError> {
         let damaged = |why: String| StoreError::Damaged(format!("charter {}: {why}", self.digest));
         let found = Digest::of_bytes(self.core.as_bytes());
@@ -282,7 +287,7 @@ pub struct PendingTimer {
     pub generation: u64,
 }
 
-/// An invocation that no answer has come for.
+/// An unanswered invocation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpenEffect {
     /// The run.
@@ -293,7 +298,7 @@ pub struct OpenEffect {
     pub index: u32,
 }
 
-/// A stored record: its columns and its text. None of it is trusted.
+/// A stored record: its columns and its text. Neither has been validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row<'a> {
     /// Position in the store, across all runs.
@@ -316,7 +321,7 @@ pub struct Row<'a> {
     pub text: &'a [u8],
 }
 
-/// The stored head of a run. None of it is trusted.
+/// The stored head of a run. It has not been validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunRow<'a> {
     /// The run.

@@ -1,5 +1,5 @@
-//! Export and import of a run: a file with its charter and its records, one JSON object per line.
-//! An import is verified first.
+//! Export and import of a run, as a file with its charter and its records, one JSON object per
+//! line. A run is verified before it is imported.
 
 use std::io::{self, BufRead, Read as _, Write};
 
@@ -40,17 +40,17 @@ pub enum TransferError {
     /// A line of the file is invalid.
     #[error("line {line}: {why}")]
     Line {
-        /// Its number, from 1.
+        /// The line number, starting at 1.
         line: usize,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The run does not verify; nothing was imported.
+    /// The verification of the run failed; nothing was imported.
     #[error("the run was not imported because it does not verify: {0}")]
     NotVerified(Finding),
 }
 
-/// The first line.
+/// The first line of the file.
 #[derive(Deserialize)]
 #[serde(expecting = "an object with `journal`, `run`, `records`, `head`, `charter`")]
 pub(crate) struct Header {
@@ -59,7 +59,7 @@ pub(crate) struct Header {
     pub(crate) records: u64,
     pub(crate) head: Digest,
     charter: CharterLine,
-    /// The state before the first record of the file, if that is not record 0.
+    /// The state before the first record in the file, if that record is not record 0.
     #[serde(default)]
     pub(crate) after: Option<After>,
 }
@@ -135,10 +135,10 @@ pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunIn
     Ok(info)
 }
 
-/// The first line of an exported run, without the line feed: `records` is the number of records of
-/// the run, `head` the hash of the last one. A host that drops old records passes `after`: the
-/// record before the first one in the file, and the snapshot after it, both as text. Such a file
-/// can be [verified](crate::verify_export), but not imported.
+/// Builds the first line of an exported run, without the line feed. `records` is the number of
+/// records of the run, `head` is the hash of the last one. A host that drops old records passes
+/// `after`: the record before the first one in the file, and the snapshot after it, both as text.
+/// Such a file can be [verified](crate::verify_export), but not imported.
 #[must_use]
 pub fn export_header(
     run: &str,
@@ -160,12 +160,12 @@ pub fn export_header(
     canonical(&header)
 }
 
-/// Imports a run: verifies it completely (hashes, chain, every event through the kernel), then
-/// writes it with its charter.
+/// Imports a run: verifies it completely (hashes, chain, and a replay of every event), then writes
+/// it with its charter.
 ///
 /// # Errors
-/// A line is not a record; the run does not verify; a run with that id already exists; reading or
-/// writing failed.
+/// A line is not a record; the verification of the run failed; a run with that id already exists;
+/// reading or writing failed.
 pub fn import(store: &dyn Store, from: &mut dyn BufRead) -> Result<RunInfo, TransferError> {
     Verified::read(from)?.write(store)
 }
@@ -192,7 +192,7 @@ impl Verified {
     /// Reads and verifies a run; the first half of [`import`].
     ///
     /// # Errors
-    /// A line is not a record; the run does not verify; reading failed.
+    /// A line is not a record; the verification of the run failed; reading failed.
     pub fn read(from: &mut dyn BufRead) -> Result<Verified, TransferError> {
         let mut lines = Lines { from, number: 0 };
         let bad = |line: usize, why: String| TransferError::Line { line, why };
@@ -202,7 +202,7 @@ impl Verified {
             return Err(bad(1, why.into()));
         }
         let charter = header.charter();
-        // Verify in memory first, like any journal.
+        // Before anything is written, the run is verified in a memory store.
         let memory = MemoryStore::new();
         memory.put_charter(&charter).map_err(|e| match e {
             StoreError::Damaged(message) => TransferError::NotVerified(Finding {
@@ -249,7 +249,7 @@ impl Verified {
     }
 }
 
-/// Lines of bounded length.
+/// Reads lines of limited length.
 pub(crate) struct Lines<'f> {
     pub(crate) from: &'f mut dyn BufRead,
     pub(crate) number: usize,

@@ -1,4 +1,5 @@
-//! Actors of a run: how machines become actors, take events in turn, and end (SCXML 6.4).
+//! The life cycle of the actors of a run: creation, delivery of events, and termination (SCXML
+//! 6.4).
 
 use std::sync::Arc;
 
@@ -15,10 +16,11 @@ use crate::snapshot::{Actor, Context, Identity, Invocation, Status, ThinVec, Tim
 use crate::step::NoteKind;
 use crate::transaction::{Fault, MAX_GENERATIONS, Queued, Session, StepTransaction};
 
-/// Stands for the effect of an invoked machine: there is none, because the run executes it itself.
+/// The placeholder for the effect of an invoked machine, which has none because the run executes
+/// it.
 pub(crate) const MACHINE_EFFECT: EffectId = EffectId { seq: 0, index: u32::MAX };
 
-/// An actor that has not started.
+/// Creates an actor that has not started.
 pub(crate) fn new_actor(identity: Identity) -> Actor {
     Actor {
         status: Status::Active,
@@ -32,14 +34,14 @@ pub(crate) fn new_actor(identity: Identity) -> Actor {
     }
 }
 
-/// The id of the actor that an invocation starts. In imports an invocation id belongs to the
-/// session that gave it (SCXML 6.4.1), so below the root it is prefixed with the id of its owner;
-/// in charters the ids of all actors of a run share one namespace.
+/// Returns the id of the actor that an invocation starts. In imports, an invocation id belongs to
+/// the session that created it (SCXML 6.4.1), so below the root it is prefixed with the id of its
+/// owner; in charters, the ids of all actors of a run share one namespace.
 pub(crate) fn child_id(strict: bool, owner: &str, invocation: &Arc<str>) -> Arc<str> {
     if strict || owner == "root" { invocation.clone() } else { format!("{owner}/{invocation}").into() }
 }
 
-/// The inverse of [`child_id`]: the id of the invocation that an actor answers.
+/// Inverts [`child_id`]: returns the id of the invocation that an actor answers.
 pub(crate) fn invocation_of(strict: bool, actor: &Actor) -> Arc<str> {
     let owner = actor.identity().parent.as_deref().filter(|_| !strict);
     let name = owner.and_then(|owner| actor.identity().id.strip_prefix(owner)?.strip_prefix('/'));
@@ -77,7 +79,7 @@ impl StepTransaction<'_> {
         Ok(())
     }
 
-    /// An event reaches an actor.
+    /// Delivers an event to an actor, with the transitions that the event enables.
     pub(crate) fn deliver(
         &mut self,
         actor_ix: usize,
@@ -85,15 +87,14 @@ impl StepTransaction<'_> {
         enabled: Enabled,
         selecting: Session,
     ) -> Result<(), Refusal> {
-        // Errors of guards were queued during selection, before anything that the transitions
-        // raise.
+        // Selection has queued the errors of guards, ahead of anything that the transitions raise.
         if selecting.internal.is_empty() {
             return self.macrostep(actor_ix, Begin::Event(ev, enabled));
         }
         self.macrostep_with(actor_ix, Begin::Event(ev, enabled), selecting)
     }
 
-    /// Adds an actor that runs a chart; its start is queued.
+    /// Adds an actor that runs a chart and queues its start.
     pub(crate) fn add_actor(
         &mut self,
         actor_ix: usize,
@@ -184,7 +185,7 @@ impl StepTransaction<'_> {
         self.exit_interpreter(actor_ix, None, &mut session, true)
     }
 
-    /// `stop`: a spawned actor, or a spawned service of this one.
+    /// Executes `stop`: stops a spawned actor, or a service that this actor spawned.
     pub(crate) fn stop_actor(&mut self, actor_ix: usize, id: &str) -> Result<(), crate::content::Stop> {
         let own = self.actor(actor_ix).invocations.iter().find(|i| i.id.as_ref() == id && i.state.is_none()).cloned();
         if let Some(invocation) = own {
@@ -206,7 +207,7 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// An actor has reached a final state.
+    /// Ends an actor that has reached a final state, and sends its output to its parent.
     pub(crate) fn finish_actor(&mut self, actor_ix: usize, output: Json, failed: bool) {
         let actor = self.actor_mut(actor_ix);
         actor.status = if failed { Status::Failed } else { Status::Done };
@@ -232,8 +233,8 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// After the last event: the run ends with its root, and invoked actors that have ended are
-    /// removed.
+    /// Cleans up after the last event: cancels all other actors if the root has ended, and removes
+    /// invoked actors that have ended.
     pub(crate) fn clean_up(&mut self) -> Result<(), Refusal> {
         if self.ended {
             for actor_ix in (1..self.s.actors.0.len()).rev() {

@@ -8,11 +8,12 @@ use crate::schema::{Misfit, Schema};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadAnswer {
-    /// `too-large` or `schema`, for conditions in charters.
+    /// The error code that conditions in charters can test: `too-large` or `schema`.
     pub code: &'static str,
-    /// One sentence.
+    /// The message, in one sentence.
     pub message: String,
-    /// Where it does not match its schema, in order of place; empty for every other code.
+    /// Where the answer does not match its schema, ordered by position; empty unless the code is
+    /// `schema`.
     pub misfits: Vec<Misfit>,
 }
 
@@ -34,7 +35,7 @@ pub struct BadAnswer {
 /// ```
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns what is wrong with the answer.
 pub fn check_answer(name: &str, output: &Json, max: u64, schema: Option<&Schema>) -> Result<(), BadAnswer> {
     if is_larger(output, max) {
         return Err(BadAnswer {
@@ -59,7 +60,8 @@ pub fn check_answer(name: &str, output: &Json, max: u64, schema: Option<&Schema>
     })
 }
 
-/// Whether the JSON text of a value has more than `max` bytes. The text is not built.
+/// Whether the JSON text of a value has more than `max` bytes, determined without building the
+/// text.
 #[must_use]
 pub fn is_larger(value: &Json, max: u64) -> bool {
     struct Left(u64);

@@ -1,8 +1,8 @@
 //! Canonical JSON (RFC 8785), the input of digests, written directly as text.
 //!
-//! Sorted keys (by UTF-16 code units), shortest numbers as in ECMAScript, no spaces. All functions
-//! append to a `String`, so that types with a fixed order of keys (a snapshot, a record) need no
-//! [`Json`] in between.
+//! Keys are sorted by UTF-16 code units, numbers have the shortest form as in ECMAScript, and there
+//! are no spaces. All functions append to a `String`, so types with a fixed order of keys (a
+//! snapshot, a record) need no intermediate [`Json`].
 
 use std::cmp::Ordering;
 
@@ -17,8 +17,8 @@ pub fn write(out: &mut String, value: &Json) {
     write_at(out, value, 0, &write_number);
 }
 
-/// Like [`write()`], but integers of 64 bits keep all their digits, so that two different values
-/// never have the same text. It is RFC 8785 wherever RFC 8785 keeps the value.
+/// Like [`write()`], but 64-bit integers keep all their digits, so two different values never have
+/// the same text. The text follows RFC 8785 wherever RFC 8785 preserves the value.
 pub fn write_exact(out: &mut String, value: &Json) {
     let exact = |out: &mut String, n: &serde_json::Number| match (n.as_i64(), n.as_u64()) {
         (Some(i), _) => out.push_str(itoa::Buffer::new().format(i)),
@@ -56,8 +56,8 @@ fn write_at(out: &mut String, value: &Json, depth: usize, number: NumberWriter<'
     }
 }
 
-/// Appends an object: its entries in any order, and a function that writes a value. Keys must
-/// differ.
+/// Appends an object. The entries may be in any order, but their keys must differ; `value` writes
+/// one value.
 pub fn write_object<'k, V: Copy>(
     out: &mut String,
     entries: impl Iterator<Item = (&'k str, V)> + Clone,
@@ -76,8 +76,8 @@ pub fn write_object<'k, V: Copy>(
         }
         out.push('}');
     };
-    // Usually they are sorted already: maps are sorted by UTF-8 bytes, which differs from UTF-16
-    // for rare characters only.
+    // The entries are usually sorted already: maps are sorted by UTF-8 bytes, which differs from
+    // UTF-16 only for rare characters.
     if entries.clone().is_sorted_by(|a, b| compare_keys(a.0, b.0) != Ordering::Greater) {
         all(out, &mut { entries });
     } else {
@@ -87,13 +87,13 @@ pub fn write_object<'k, V: Copy>(
     }
 }
 
-/// The order of keys: by UTF-16 code units (RFC 8785, 3.2.3).
+/// Compares keys by UTF-16 code units (RFC 8785, 3.2.3).
 #[must_use]
 pub fn compare_keys(a: &str, b: &str) -> Ordering {
     let same = a.bytes().zip(b.bytes()).take_while(|(x, y)| x == y).count();
     match (a.as_bytes().get(same), b.as_bytes().get(same)) {
-        // The orders differ only between a character beyond U+FFFF (first byte F0 or above) and one
-        // from U+E000 (EE or above).
+        // The orders differ only if one character is beyond U+FFFF (first byte F0 or above) and the
+        // other is between U+E000 and U+FFFF (first byte EE or EF).
         (Some(x), Some(y)) if *x < 0xee || *y < 0xee => x.cmp(y),
         (Some(_), Some(_)) => a.encode_utf16().cmp(b.encode_utf16()),
         (x, y) => x.is_some().cmp(&y.is_some()),
@@ -103,16 +103,17 @@ pub fn compare_keys(a: &str, b: &str) -> Ordering {
 /// The largest integer that a double represents safely: 2^53-1.
 const SAFE: u64 = (1 << 53) - 1;
 
-/// Appends a number: an integer within ±(2^53-1) as such, all others as the nearest double.
+/// Appends a number: an integer within ±(2^53-1) as an integer, any other number as the nearest
+/// double.
 pub fn write_number(out: &mut String, n: &serde_json::Number) {
     match n.as_i64() {
         Some(i) => write_int(out, i),
-        // A number of a Json is always finite.
+        // A JSON number is always finite.
         None => out.push_str(ryu_js::Buffer::new().format(n.as_f64().unwrap_or_default())),
     }
 }
 
-/// Appends an integer; beyond ±(2^53-1) the nearest double.
+/// Appends an integer, as the nearest double if it is beyond ±(2^53-1).
 pub fn write_int(out: &mut String, i: i64) {
     if i.unsigned_abs() <= SAFE {
         out.push_str(itoa::Buffer::new().format(i));
@@ -121,7 +122,7 @@ pub fn write_int(out: &mut String, i: i64) {
     }
 }
 
-/// Appends an integer; beyond 2^53-1 the nearest double.
+/// Appends an integer, as the nearest double if it is beyond 2^53-1.
 pub fn write_uint(out: &mut String, i: u64) {
     if i <= SAFE {
         out.push_str(itoa::Buffer::new().format(i));
@@ -180,7 +181,8 @@ mod tests {
         out
     }
 
-    /// Any JSON: hostile strings, keys whose two orders differ, numbers of every kind.
+    /// Generates any JSON: hostile strings, keys whose UTF-8 and UTF-16 orders differ, all kinds of
+    /// numbers.
     fn any_json() -> impl Strategy<Value = Json> {
         let string = prop_oneof![
             any::<String>(),
@@ -191,7 +193,7 @@ mod tests {
         let number = prop_oneof![
             any::<i64>().prop_map(Json::from),
             any::<u64>().prop_map(Json::from),
-            any::<f64>().prop_map(Json::from), // not finite: null
+            any::<f64>().prop_map(Json::from), // null if not finite
             (-1_000i64..1_000).prop_map(Json::from),
             (-1_000i32..1_000).prop_map(|i| Json::from(f64::from(i) / 8.0)),
             (any::<u64>(), -30i32..30).prop_map(|(m, e)| Json::from(m as f64 * 10f64.powi(e))),

@@ -6,18 +6,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
-/// A SHA-256 digest; as text `sha256:` and 64 hex digits.
+/// A SHA-256 digest, written as `sha256:` and 64 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of bytes.
+    /// Computes the digest of bytes.
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
-    /// The digest of the concatenation of parts.
+    /// Computes the digest of the concatenation of parts.
     #[must_use]
     pub fn of_parts<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
         let mut hasher = Sha256::new();
@@ -25,13 +25,14 @@ impl Digest {
         Digest(hasher.finalize().into())
     }
 
-    /// The digest of the canonical JSON (RFC 8785) of a value.
+    /// Computes the digest of the canonical JSON (RFC 8785) of a value.
     #[must_use]
     pub fn of_json(value: &Json) -> Digest {
         Digest::of_bytes(canonical(value).as_bytes())
     }
 
-    /// 64 hex digits, like the function `digest(x)` of the expression language.
+    /// Formats the digest as 64 hex digits, like the function `digest(x)` of the expression
+    /// language.
     #[must_use]
     pub fn hex(&self) -> String {
         let mut out = String::with_capacity(64);
@@ -41,14 +42,14 @@ impl Digest {
 
     /// Appends 64 hex digits.
     pub fn push_hex(&self, out: &mut String) {
-        // In one buffer and without branches: every record has five digests.
+        // Use one buffer and no branches, because every record has five digests.
         let mut text = [0u8; 64];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
             if let [high, low] = pair {
                 (*high, *low) = (hex_digit(byte >> 4), hex_digit(byte & 15));
             }
         }
-        // Digits are ASCII.
+        // Hex digits are ASCII, so this cannot fail.
         out.push_str(std::str::from_utf8(&text).unwrap_or_default());
     }
 
@@ -58,7 +59,7 @@ impl Digest {
         self.push_hex(out);
     }
 
-    /// Reads `sha256:HEX` or plain `HEX`.
+    /// Parses `sha256:HEX` or plain `HEX`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Digest> {
         let hex = text.strip_prefix("sha256:").unwrap_or(text).as_bytes();
@@ -80,13 +81,14 @@ impl Digest {
     }
 }
 
-/// The hex digit of a number below 16, without a branch: `a` is 39 code points after `9` + 1.
+/// Returns the hex digit of a number below 16, without a branch: `a` is 39 code points after `:`,
+/// the character that follows `9`.
 fn hex_digit(d: u8) -> u8 {
     let letter = u8::from(d > 9);
     d.wrapping_add(b'0').wrapping_add(letter.wrapping_mul(39))
 }
 
-/// The canonical JSON text of a value (RFC 8785): sorted keys, shortest numbers, no spaces.
+/// Returns the canonical JSON text of a value (RFC 8785): sorted keys, shortest numbers, no spaces.
 #[must_use]
 pub fn canonical(value: &Json) -> String {
     let mut out = String::with_capacity(128);

@@ -13,13 +13,14 @@ use crate::time::Timestamp;
 pub struct Envelope {
     /// The sequence number of its record, dense from 0. Ids of effects contain it.
     pub seq: u64,
-    /// The actor it is for; `None`: the root, or for an answer the actor that awaits it.
+    /// The actor that receives the event; `None`: the root or, for an answer, the actor that awaits
+    /// it.
     pub to: Option<String>,
     /// The event.
     pub event: Event,
     /// The sender. It is ignored for answers, timers and other events of the host.
     pub by: Principal,
-    /// The time.
+    /// The time of the event.
     pub at: Timestamp,
     /// The last sequence number that the sender has seen; if the run has changed since, the event
     /// is refused as `stale`.
@@ -27,7 +28,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// An event from outside, for the root.
+    /// Creates the envelope of an event from outside, for the root.
     #[must_use]
     pub fn event(seq: u64, kind: &str, data: Json, by: Principal, at: impl Into<Timestamp>) -> Envelope {
         Envelope {
@@ -40,7 +41,7 @@ impl Envelope {
         }
     }
 
-    /// An event of the host itself (start, answer, timer), for the root.
+    /// Creates the envelope of an event of the host itself (start, answer, timer), for the root.
     #[must_use]
     pub fn host(seq: u64, event: Event, at: impl Into<Timestamp>) -> Envelope {
         Envelope { seq, to: None, event, by: Principal::system(), at: at.into(), expected_seq: None }
@@ -56,18 +57,19 @@ pub enum Event {
         /// Its input.
         input: Json,
     },
-    /// Sent by a principal; also run control (`charter.pause`, `charter.resume`, `charter.cancel`).
+    /// A principal sent an event; also run control (`charter.pause`, `charter.resume`,
+    /// `charter.cancel`).
     External {
         /// Event type.
         r#type: String,
-        /// Event data; absent is `null`.
+        /// Event data; `null` if there is none.
         data: Json,
     },
     /// An invoked actor has answered (`done.invoke.ID`).
     Done {
         /// Id of the invocation.
         invocation: String,
-        /// The effect that is answered; `None`: the current one.
+        /// The effect that is answered; `None`: the current effect of the invocation.
         effect: Option<EffectId>,
         /// The answer.
         output: Json,
@@ -76,7 +78,7 @@ pub enum Event {
     Failed {
         /// Id of the invocation.
         invocation: String,
-        /// The effect that is answered; `None`: the current one.
+        /// The effect that is answered; `None`: the current effect of the invocation.
         effect: Option<EffectId>,
         /// `{code, message, ...}`.
         error: Json,
@@ -88,7 +90,7 @@ pub enum Event {
         invocation: String,
         /// The effect that is being executed.
         effect: EffectId,
-        /// Which attempt it was; the first is 1.
+        /// The number of the attempt; the first is 1.
         attempt: u32,
         /// `{code, message, ...}`.
         error: Json,
@@ -99,13 +101,13 @@ pub enum Event {
     Timer {
         /// Its id, from [`crate::Timer`].
         timer: String,
-        /// Its generation; any other than that of the pending timer is ignored.
+        /// Its generation; the event is ignored if the pending timer has another one.
         generation: u64,
     },
 }
 
 impl Event {
-    /// The answer of the actor that an effect started, or its error.
+    /// Creates the event for the answer, or the error, of the actor that an effect started.
     #[must_use]
     pub fn answer(invocation: impl Into<String>, effect: EffectId, outcome: Result<Json, Json>) -> Event {
         let (invocation, effect) = (invocation.into(), Some(effect));
@@ -116,8 +118,8 @@ impl Event {
     }
 }
 
-/// The id of an effect: the record that requests it and its index among the effects of that record.
-/// With the run's id in front it is the idempotency key.
+/// The id of an effect: the sequence number of the record that requests it, and its index among the
+/// effects of that record. With the run's id in front, it is the idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EffectId {
     /// Sequence number of the record.
@@ -127,13 +129,13 @@ pub struct EffectId {
 }
 
 impl EffectId {
-    /// `RUN/SEQ/INDEX`.
+    /// Formats the id as `RUN/SEQ/INDEX`.
     #[must_use]
     pub fn text(&self, run: &str) -> String {
         format!("{run}/{}/{}", self.seq, self.index)
     }
 
-    /// Reads `RUN/SEQ/INDEX` or `SEQ/INDEX`.
+    /// Parses `RUN/SEQ/INDEX` or `SEQ/INDEX`.
     #[must_use]
     pub fn parse(text: &str) -> Option<EffectId> {
         let mut parts = text.rsplitn(3, '/');
@@ -155,13 +157,13 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// A principal with roles.
+    /// Creates a principal with roles.
     #[must_use]
     pub fn new(id: &str, roles: &[&str]) -> Principal {
         Principal { id: id.into(), roles: roles.iter().map(|r| (*r).to_string()).collect() }
     }
 
-    /// The host itself.
+    /// Returns the principal of the host itself.
     #[must_use]
     pub fn system() -> Principal {
         Principal::new("system", &["system"])

@@ -1,9 +1,9 @@
 //! A fast path for the most common event: one that is refused, or that only moves a run from one
 //! state to another.
 //!
-//! It is an optimization and decides nothing itself: whether a transition is enabled is decided by
-//! [`evaluate`], and for everything that is not trivial it returns `None`, so that the algorithm
-//! runs. The tests of the kernel's laws compare the two.
+//! It is only an optimization: [`evaluate`] decides whether a transition is enabled, and for
+//! everything that is not trivial the fast path returns `None`, so that the algorithm runs.
+//! Property tests compare the two.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::selection::{Evaluation, GuardError, candidates, evaluate, rank};
 use crate::snapshot::{Actor, Actors, Snapshot, Status, ThinVec, Vote};
 use crate::step::{Step, Taken, Verdict};
 
-/// What a trivial transition does: it exits the states after `domain`, and enters these states, in
-/// document order.
+/// The effect of a trivial transition: the active states inside `domain` are exited, and the states
+/// in `entered` are entered, in document order.
 #[derive(Debug, Clone)]
 pub(crate) struct Move {
     domain: StateId,
     entered: Box<[StateId]>,
 }
 
-/// For each transition of a chart, what it does if it is trivial.
+/// Returns, for each transition of a chart, its move if the transition is trivial.
 pub(crate) fn moves(chart: &Chart) -> Vec<Option<Move>> {
     let single = !chart.has_always && !chart.forwards && !chart.has_parallel;
     if !single {
@@ -41,8 +41,8 @@ pub(crate) fn moves(chart: &Chart) -> Vec<Option<Move>> {
     chart.transitions.iter().map(|t| trivial_move(chart, t, &counts)).collect()
 }
 
-/// How many states that are not trivial precede each state in document order. A chart may have
-/// 100,000 states with a transition each: looking at all states for each transition would take
+/// For each state, the number of nontrivial states before it in document order. A chart may have
+/// 100,000 states with a transition each, so scanning all states for each transition would take
 /// minutes.
 struct NontrivialCounts(Vec<u32>);
 
@@ -55,7 +55,7 @@ impl NontrivialCounts {
     }
 }
 
-/// Entering or exiting such a state changes the configuration and nothing else.
+/// Whether entering or exiting a state changes only the configuration.
 fn is_trivial(node: &StateNode) -> bool {
     node.entry.is_empty()
         && node.exit.is_empty()
@@ -66,7 +66,8 @@ fn is_trivial(node: &StateNode) -> bool {
         && matches!(node.kind, StateKind::Atomic | StateKind::Compound)
 }
 
-/// A final state without exit actions is trivial to exit, but not to enter.
+/// Whether a state is trivial to exit. A final state without exit actions is, although it is not
+/// trivial to enter.
 fn is_trivial_to_exit(node: &StateNode) -> bool {
     match node.kind {
         StateKind::Final => node.exit.is_empty(),
@@ -108,8 +109,8 @@ fn trivial_move(chart: &Chart, t: &Transition, counts: &NontrivialCounts) -> Opt
 impl Machine {
     /// Tries the fast path for an external event; `None`: the algorithm has to run.
     ///
-    /// Returns only the move; the caller builds the step ([`Machine::moved`]): a step is large, and
-    /// each frame that returns it copies it.
+    /// Returns only the move; the caller builds the step ([`Machine::moved`]), because a step is
+    /// large and each frame that returns it copies it.
     pub(crate) fn fast_path(
         &self,
         snapshot: &Snapshot,
@@ -147,7 +148,7 @@ impl Machine {
                         let trivial = chart.moves.get(id as usize)?.as_ref()?;
                         return Some(Ok((id, trivial)));
                     }
-                    // The algorithm notes the error of a guard.
+                    // If a guard failed with an error, the algorithm runs and notes the error.
                     Evaluation::Failed(code) if guard.0.is_none() => {
                         if furthest.is_none_or(|f| rank(code) > rank(f)) {
                             furthest = Some(code);
@@ -161,7 +162,8 @@ impl Machine {
         self.definition.strict.then(|| Err(furthest.unwrap_or(Code::Unhandled)))
     }
 
-    /// The step of a trivial transition. What did not change is shared with the snapshot before.
+    /// Builds the step of a trivial transition. Unchanged parts are shared with the previous
+    /// snapshot.
     #[inline(always)]
     pub(crate) fn moved(&self, before: &Snapshot, actor_ix: usize, id: TransitionId, trivial: &Move, seq: u64) -> Step {
         let mut taken = SmallVec::new();

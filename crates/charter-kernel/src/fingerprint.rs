@@ -1,8 +1,8 @@
-//! The fingerprint of a snapshot: the bytes of everything that determines the future of the run,
-//! for exploration.
+//! The fingerprint of a snapshot, for state-space exploration: the bytes of everything that
+//! determines the future of the run.
 //!
-//! Names and dates are left out: sequence numbers, ids of effects, generations, absolute times
-//! (timers keep their order).
+//! Sequence numbers, ids of effects, generations and absolute times are left out (timers keep their
+//! order).
 
 use std::io::Write as _;
 
@@ -11,13 +11,15 @@ use serde_json::Value as Json;
 use crate::machine::Machine;
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
 
-/// Selects the data that counts: writes the relevant part of a value, or nothing.
+/// Selects the data that the fingerprint covers: each method writes the relevant part of a value,
+/// or nothing.
 pub trait FingerprintFilter {
-    /// A context variable of a chart; the numbers are those of [`crate::Outline`].
+    /// Writes a context variable of a chart; `chart` and `slot` are indices as in
+    /// [`crate::Outline`].
     fn variable(&self, chart: usize, slot: usize, value: &Json, out: &mut Vec<u8>);
-    /// The input of an actor.
+    /// Writes the input of an actor.
     fn input(&self, chart: usize, value: &Json, out: &mut Vec<u8>);
-    /// The data of a ledger entry.
+    /// Writes the data of a ledger entry.
     fn entry(&self, value: &Json, out: &mut Vec<u8>);
 }
 
@@ -25,7 +27,7 @@ impl Machine {
     /// Writes the fingerprint of a snapshot.
     pub fn fingerprint(&self, s: &Snapshot, filter: &dyn FingerprintFilter, out: &mut Vec<u8>) {
         out.push(s.status as u8);
-        // The order of creation does not matter.
+        // The order in which actors were created does not matter.
         let mut actors: Vec<&Actor> = s.actors().collect();
         actors.sort_by(|a, b| a.identity().id.cmp(&b.identity().id));
         for actor in actors {

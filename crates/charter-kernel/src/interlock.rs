@@ -1,5 +1,5 @@
-//! Interlocks: what must hold across the actors of a run, checked on the candidate snapshot after
-//! the macrostep.
+//! Interlocks: invariants across the actors of a run, checked on the candidate snapshot after the
+//! macrostep.
 
 use crate::definition::FinalRule;
 use crate::explain::reads;

@@ -15,8 +15,8 @@ use crate::step::EffectKind;
 use crate::transaction::{Fault, FaultCode, Queued, Session, StepTransaction};
 
 impl StepTransaction<'_> {
-    /// Before an external event is matched: runs `finalize` of the invocation that it comes from,
-    /// and forwards it to the invocations with `autoforward`.
+    /// Prepares for matching an external event: runs `finalize` of the invocation that the event
+    /// comes from, and forwards the event to the invocations with `autoforward`.
     pub(crate) fn before_selection(
         &mut self,
         actor_ix: usize,
@@ -92,8 +92,8 @@ impl StepTransaction<'_> {
         Ok(())
     }
 
-    /// What an invocation starts: the machine that it names, or that the value of an expression
-    /// names.
+    /// Returns what an invocation starts: the source that it names, or the one that the value of an
+    /// expression selects.
     fn chosen(&self, actor_ix: usize, invoke: &crate::machine::Invoke, ev: Option<&Ev<'_>>) -> Result<Src, Fault> {
         let Some((program, machines)) = &invoke.choose else {
             return Ok(invoke.src);
@@ -159,7 +159,8 @@ impl StepTransaction<'_> {
         Ok(())
     }
 
-    /// Cancels the invocations of a state that is exited; with none, of an actor that ends.
+    /// Cancels the invocations of a state that is exited; `None`: all invocations of an actor that
+    /// ends.
     pub(crate) fn cancel_invocations(&mut self, actor_ix: usize, state: Option<StateId>) -> Result<(), Refusal> {
         let of_state = |i: &Invocation| state.is_none() || i.state == state;
         let gone: SmallVec<[Arc<Invocation>; 2]> =

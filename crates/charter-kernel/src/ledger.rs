@@ -31,9 +31,9 @@ pub struct Entry {
     pub status: EntryStatus,
     /// Uses left; `None`: unlimited.
     pub uses: Option<u64>,
-    /// A permit: until when (exclusive).
+    /// When a permit expires (exclusive).
     pub expires: Option<Timestamp>,
-    /// An obligation: when it is overdue.
+    /// When an obligation is overdue.
     pub due: Option<Timestamp>,
     /// Its scope and other data.
     pub data: Arc<Json>,
@@ -83,7 +83,8 @@ impl EntryStatus {
 }
 
 impl Snapshot {
-    /// The snapshot as expressions read it at `at`: permits that expire by `at` have expired.
+    /// Returns the snapshot as expressions read it at time `at`, with the permits that expire by
+    /// then expired.
     pub(crate) fn with_expired_permits(&self, at: Timestamp) -> Snapshot {
         let mut snapshot = self.clone();
         if let Some(ledger) = &mut snapshot.ledger {
@@ -104,13 +105,13 @@ impl Ledger {
         Ledger { names: names.clone(), kinds: names.iter().map(|_| Kind::default()).collect() }
     }
 
-    /// An entry by the name of its kind and its key.
+    /// Looks up an entry by the name of its kind and by its key.
     #[must_use]
     pub fn entry(&self, kind: &str, key: &str) -> Option<&Entry> {
         self.kind(kind)?.entries.get(key).map(AsRef::as_ref)
     }
 
-    /// All entries: kind, key, entry; by kind as declared, then by key.
+    /// All entries as kind, key and entry, ordered by kind as declared, then by key.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str, &Entry)> {
         let named = self.names.iter().zip(&self.kinds);
         named.flat_map(|(name, kind)| {
@@ -118,8 +119,8 @@ impl Ledger {
         })
     }
 
-    /// The entries that are new or differ from `before`: kind, key, entry; by kind as declared,
-    /// then by key. Entries are never removed.
+    /// Returns the entries that are new or differ from `before`, as kind, key and entry, ordered by
+    /// kind as declared, then by key. Entries are never removed.
     pub fn changes<'a>(&'a self, before: Option<&'a Ledger>) -> impl Iterator<Item = (&'a str, &'a str, &'a Entry)> {
         let same_ledger = before.is_some_and(|b| std::ptr::eq(b, self));
         let kinds = self.names.iter().zip(&self.kinds).enumerate().filter(move |_| !same_ledger);
@@ -144,7 +145,7 @@ impl Ledger {
         self.kinds.get(kind as usize)?.entries.get(key)
     }
 
-    /// Permits that expire by `now` become expired, for good.
+    /// Marks the permits that expire by `now` as expired; this is permanent.
     pub(crate) fn expire(this: &mut Arc<Ledger>, now: Timestamp) {
         let over = |e: &Entry| e.status == EntryStatus::Granted && e.expires.is_some_and(|t| t <= now);
         if !this.kinds.iter().any(|k| k.entries.values().any(|e| over(e))) {
@@ -157,7 +158,7 @@ impl Ledger {
         }
     }
 
-    /// A permit that can be used, its scope apart; or why not.
+    /// Returns a permit that can be used, without checking its scope, or why it cannot be used.
     pub(crate) fn usable(&self, kind: u32, key: &str) -> Result<&Entry, Code> {
         let entry = self.get(kind, key).ok_or(Code::PermitMissing)?;
         match entry.status {
@@ -192,7 +193,7 @@ impl Ledger {
             .flat_map(|k| k.entries.iter().filter(|(_, e)| e.is_open()).map(|(key, _)| key))
     }
 
-    /// A new entry; false if the key was used before.
+    /// Inserts a new entry; returns false if the key was used before.
     pub(crate) fn insert(&mut self, kind: u32, key: Arc<str>, entry: Entry) -> bool {
         let Some(kind) = self.kinds.get_mut(kind as usize) else {
             return false;
@@ -206,7 +207,7 @@ impl Ledger {
         }
     }
 
-    /// Revokes one permit, or all that are granted.
+    /// Revokes one permit, or all granted permits of the kind.
     pub(crate) fn revoke(&mut self, kind: u32, key: Option<&str>) -> bool {
         let Some(kind) = self.kinds.get_mut(kind as usize) else {
             return false;
@@ -233,7 +234,8 @@ impl Ledger {
         }
     }
 
-    /// Closes one obligation, or all that are open. Gives the keys that were closed.
+    /// Closes one obligation, or all open obligations of the kind. Returns the keys that were
+    /// closed.
     pub(crate) fn close(&mut self, kind: u32, key: Option<&str>, how: Option<&Arc<Json>>) -> Vec<Arc<str>> {
         let Some(kind) = self.kinds.get_mut(kind as usize) else {
             return Vec::new();

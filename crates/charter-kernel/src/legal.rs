@@ -1,4 +1,4 @@
-//! Which events a principal may send now, and whether anything can happen to a run at all.
+//! Which events a principal may send now, and whether anything can still happen to a run.
 
 use serde_json::Value as Json;
 
@@ -11,7 +11,7 @@ use crate::selection::{Evaluation, Observer, Unmet, active_candidates, evaluate}
 use crate::snapshot::{Actor, Snapshot, Status};
 use crate::time::Timestamp;
 
-/// Evaluates candidates before the event is there: checks that read its data are skipped.
+/// Evaluates candidates without the event's data: checks that read the data are skipped.
 struct WithoutData;
 
 impl<'a> Observer<'a> for WithoutData {
@@ -25,24 +25,25 @@ impl<'a> Observer<'a> for WithoutData {
 /// An event that may be sent now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Legal {
-    /// The actor that takes it.
+    /// The actor that can take it.
     pub to: String,
     /// Event type.
     pub r#type: String,
     /// JSON Schema of its data, if declared.
     pub data: Option<Json>,
-    /// What it means, if declared.
+    /// Its description, if declared.
     pub description: Option<String>,
     /// Whether it can still be refused because of its data.
     pub depends_on_data: bool,
 }
 
 impl Machine {
-    /// The events that `principal` may send now, to any actor of the run, in the order of their
-    /// declaration.
+    /// Returns the events that `principal` may send now, to any actor of the run, in the order of
+    /// their declaration.
     ///
     /// Authority, guards, requirements and interlocks are taken into account as far as they do not
-    /// depend on the event's data; [`Legal::depends_on_data`] tells where the data still decides.
+    /// depend on the event's data; [`Legal::depends_on_data`] tells whether the data can still
+    /// decide.
     #[must_use]
     pub fn legal(&self, snapshot: &Snapshot, principal: &Principal, at: impl Into<Timestamp>) -> Vec<Legal> {
         let at = at.into();
@@ -103,8 +104,8 @@ impl Machine {
         out
     }
 
-    /// Whether a transition of this actor could take the event. `Some(true)`: it depends on the
-    /// data.
+    /// Whether a transition of this actor could take the event: `None` if none could, `Some(true)`
+    /// if it depends on the data.
     fn possible(
         &self,
         snapshot: &Snapshot,
@@ -158,8 +159,8 @@ impl Machine {
     }
 }
 
-/// Minimal data for a schema: the required members with simple values. Only used to try an event
-/// whose data no check reads.
+/// Builds minimal data for a schema: the required members with simple values. Used only to try an
+/// event whose data no check reads.
 fn sample(schema: Option<&Json>, depth: usize) -> Json {
     let Some(schema) = schema.filter(|_| depth < 8) else {
         return Json::Null;

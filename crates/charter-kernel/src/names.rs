@@ -1,4 +1,4 @@
-//! The names of a step's parts in records: transitions by name, effects and timers as JSON.
+//! How records name the parts of a step: transitions by name, effects and timers as JSON.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use crate::snapshot::Snapshot;
 use crate::step::{Effect, EffectKind, Step, TimerChange};
 
 impl Machine {
-    /// Names of the transitions that a step took, in order; those of another actor than `to` are
-    /// prefixed with its id (`plan-1:PENDING/on/SELECT/0`).
+    /// Returns the names of the transitions that a step took, in order. A transition of an actor
+    /// other than `to` is prefixed with the actor's id (`plan-1:PENDING/on/SELECT/0`).
     pub fn transition_names<'a>(&'a self, step: &'a Step, to: &str) -> impl Iterator<Item = Cow<'a, str>> {
         step.taken.iter().map(move |t| {
             let name = &self.chart(t.chart).transition(t.transition).name;
@@ -19,13 +19,14 @@ impl Machine {
         })
     }
 
-    /// Addresses in the core form of the transitions that a step took, in order. For coverage.
+    /// Returns the addresses (in the core form) of the transitions that a step took, in order. For
+    /// coverage.
     pub fn taken<'m>(&'m self, step: &Step) -> impl Iterator<Item = &'m str> {
         step.taken.iter().map(|t| self.chart(t.chart).transition(t.transition).at.as_ref())
     }
 
-    /// The approvals among the transitions that a step took: actor, name of the transition, and the
-    /// expression that it approves.
+    /// Returns the approvals among the transitions that a step took: actor, name of the transition,
+    /// and the expression for the approved value.
     pub fn approvals<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
         step.taken.iter().filter_map(|t| {
             let transition = self.chart(t.chart).transition(t.transition);
@@ -40,7 +41,7 @@ impl Machine {
             .flat_map(|c| c.transitions.iter().map(move |t| (c.shape.machine.as_ref(), t.name.as_ref(), t.at.as_ref())))
     }
 
-    /// All states of the charter: machine, path. For coverage and pictures.
+    /// All states of the charter: machine, path. For coverage and diagrams.
     pub fn states(&self) -> impl Iterator<Item = (&str, &str)> {
         self.charts
             .iter()
@@ -80,7 +81,7 @@ impl Event {
 }
 
 impl Effect {
-    /// Its JSON in a record.
+    /// Returns the JSON of the effect as a record stores it.
     #[must_use]
     pub fn json(&self, run: &str) -> Json {
         let mut out = match &self.kind {
@@ -107,7 +108,7 @@ impl Effect {
 }
 
 impl TimerChange {
-    /// Its JSON in a record; times are in milliseconds since 1970.
+    /// Returns the JSON of the change as a record stores it; times are in milliseconds since 1970.
     #[must_use]
     pub fn json(&self) -> Json {
         match self {

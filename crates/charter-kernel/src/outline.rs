@@ -1,5 +1,5 @@
-//! The compiled statecharts for tools (checks, coverage, diagrams): names resolved, states and
-//! transitions numbered.
+//! The compiled statecharts for tools (checks, coverage, diagrams), with names resolved to indices
+//! of states and transitions.
 
 use crate::definition::StateKind;
 use crate::event::{Data, Ev, Name, Origin};
@@ -12,9 +12,9 @@ use crate::selection::candidates;
 pub struct Outline<'m> {
     /// Name of the machine; `root` for the run's own chart.
     pub machine: &'m str,
-    /// By number.
+    /// The states, by index.
     pub states: Vec<StateOutline<'m>>,
-    /// By number.
+    /// The transitions, by index.
     pub transitions: Vec<TransitionOutline<'m>>,
     /// Context variables, by slot.
     pub variables: Vec<&'m str>,
@@ -29,7 +29,7 @@ pub struct StateOutline<'m> {
     pub path: &'m str,
     /// Kind; a state with children is compound or parallel.
     pub kind: StateKind,
-    /// None for the chart itself.
+    /// `None` for the chart itself.
     pub parent: Option<u32>,
     /// The last descendant (itself if it has none).
     pub last: u32,
@@ -50,12 +50,12 @@ pub struct TransitionOutline<'m> {
     pub name: &'m str,
     /// JSON pointer in the core form.
     pub at: &'m str,
-    /// The state it belongs to.
+    /// The state that the transition belongs to.
     pub source: u32,
-    /// Empty: targetless.
+    /// The target states; empty if the transition is targetless.
     pub targets: &'m [u32],
-    /// It exits the active descendants of this state. `None` if it exits nothing (targetless) or
-    /// the domain depends on a history state.
+    /// The state whose active descendants the transition exits. `None` if it exits nothing
+    /// (targetless) or the domain depends on a history state.
     pub domain: Option<u32>,
 }
 
@@ -99,14 +99,14 @@ fn outline<'m>(of: &'m Machine, chart: &'m Chart) -> Outline<'m> {
 }
 
 impl Outline<'_> {
-    /// A state by path or by id.
+    /// Looks up a state by path or by id.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<u32> {
         self.chart.find(name)
     }
 
-    /// Transitions of one state (not of its ancestors) that match an event type, in the order in
-    /// which they are tried.
+    /// Returns the transitions of one state (not of its ancestors) that match an event type, in the
+    /// order in which they are tried.
     #[must_use]
     pub fn candidates(&self, state: u32, event: &str) -> Vec<u32> {
         let Some(node) = self.chart.states.get(state as usize) else {
@@ -125,14 +125,15 @@ impl Outline<'_> {
 }
 
 impl crate::step::Step {
-    /// The transitions that were taken, in order: chart and transition, by number.
+    /// The transitions that were taken, in order, as indices of chart and transition.
     pub fn taken(&self) -> impl Iterator<Item = (usize, u32)> {
         self.taken.iter().map(|t| (t.chart as usize, t.transition))
     }
 }
 
 impl crate::snapshot::Actor {
-    /// Its chart and all its active states, by number; the chart itself (0) among them.
+    /// The index of its chart and the indices of all its active states, including the chart itself
+    /// (0).
     #[must_use]
     pub fn configuration(&self) -> (usize, &[u32]) {
         (self.chart() as usize, &self.configuration)

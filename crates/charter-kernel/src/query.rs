@@ -9,14 +9,14 @@ use crate::scope::EvalContext;
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
-/// A compiled expression over a snapshot. It reads what a guard reads, except `event` and `entry`.
+/// A compiled expression over a snapshot. It can read what a guard can, except `event` and `entry`.
 #[derive(Debug, Clone)]
 pub struct Query {
     program: Program,
 }
 
 impl Query {
-    /// The text.
+    /// The source text of the expression.
     #[must_use]
     pub fn source(&self) -> &str {
         self.program.source()
@@ -27,7 +27,7 @@ impl Machine {
     /// Compiles an expression over snapshots.
     ///
     /// # Errors
-    /// It does not parse, or a name in it is unknown.
+    /// The expression does not parse, or a name in it is unknown.
     pub fn query(&self, cel: &str) -> Result<Query, CompileError> {
         let (env, _) = crate::scope::env(self.definition.strict);
         Ok(Query { program: Program::compile(cel, &env)? })

@@ -21,10 +21,10 @@ use crate::time::{Millis, Timestamp};
 /// value in `requires` only.
 pub const ROOTS: [&str; 9] = ["context", "event", "by", "now", "run", "actors", "ledger", "input", "entry"];
 
-/// SCXML's system variables (REC 5.10): more names, in a machine that is not strict.
+/// SCXML's system variables (REC 5.10): additional names in machines that are not strict.
 pub const SCXML_ROOTS: [&str; 4] = ["_event", "_name", "_sessionid", "_ioprocessors"];
 
-/// The environment that expressions are compiled in.
+/// Returns the environment in which expressions are compiled.
 pub(crate) fn env(strict: bool) -> (Env, Functions) {
     let mut env = Env::new();
     let lenient: &[&str] = if strict { &[] } else { &SCXML_ROOTS };
@@ -104,8 +104,8 @@ impl<'a> Scope<'a> for EvalContext<'a> {
 }
 
 impl<'a> EvalContext<'a> {
-    /// The roots after the fixed ones: SCXML's system variables in a lenient machine, then the
-    /// variables that `each` binds.
+    /// Returns a root after the fixed ones: first SCXML's system variables in a lenient machine,
+    /// then the variables that `each` binds.
     fn more_roots(&self, place: usize) -> Option<Value<'a>> {
         if self.machine.definition.strict {
             return self.locals.get(place).map(|l| Value::from_json(l));
@@ -135,7 +135,7 @@ impl<'a> EvalContext<'a> {
         result
     }
 
-    /// A condition: anything but a bool is an error.
+    /// Evaluates a condition; a value that is not a bool is an error.
     pub(crate) fn holds(&self, program: &'a Program) -> Result<bool, EvalError> {
         let value = self.cel(program)?;
         value
@@ -143,8 +143,8 @@ impl<'a> EvalContext<'a> {
             .ok_or_else(|| wrong(EvalDetail::needs("a condition", "a bool", value.type_name()).into(), Some(program)))
     }
 
-    /// A guard, and the expression that decided. An error means that neither the guard nor its
-    /// negation holds; `and` and `or` ignore an error if another operand decides.
+    /// Evaluates a guard; also returns the expression that decided. An error means that neither the
+    /// guard nor its negation holds; `and` and `or` ignore an error if another operand decides.
     pub(crate) fn guard<O: Observer<'a>>(&self, guard: &'a Guard) -> (Result<bool, EvalError>, O::Leaf) {
         match guard {
             Guard::Cel(program) => (self.holds(program), O::leaf(program)),
@@ -210,8 +210,8 @@ impl<'a> EvalContext<'a> {
         })
     }
 
-    /// Computes a time: a timestamp, an RFC 3339 string, milliseconds since 1970, or a duration
-    /// from now; null is none.
+    /// Computes a time from a timestamp, an RFC 3339 string, milliseconds since 1970, or a duration
+    /// from now; null means no time.
     pub(crate) fn timestamp(&self, template: &'a Template) -> Result<Option<Timestamp>, EvalError> {
         let value = match template {
             Template::Cel(program) => self.cel(program)?,
@@ -257,7 +257,7 @@ fn program_of(template: &Template) -> Option<&Program> {
     if let Template::Cel(program) = template { Some(program) } else { None }
 }
 
-/// The error of an expression whose value cannot be used where it stands.
+/// Adds the source of the expression to an error about its value.
 fn wrong(mut error: EvalError, program: Option<&Program>) -> EvalError {
     if let Some(program) = program {
         error.in_expression(program.source());
@@ -265,12 +265,12 @@ fn wrong(mut error: EvalError, program: Option<&Program>) -> EvalError {
     error
 }
 
-/// The id of an actor's session (SCXML 5.10): the run's id for the root, else `RUN/ACTOR`.
+/// Returns the id of an actor's session (SCXML 5.10): the run's id for the root, else `RUN/ACTOR`.
 pub(crate) fn session_id(run: &str, actor: &str) -> String {
     if actor == "root" { run.to_string() } else { format!("{run}/{actor}") }
 }
 
-/// `_event` with SCXML's seven fields (REC 5.10.1); blank fields are null.
+/// Builds `_event` with SCXML's seven fields (REC 5.10.1); blank fields are null.
 fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
     if ev.name() == "charter.start" {
         return Value::Null; // unbound until the first event
@@ -280,7 +280,7 @@ fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
         Origin::Internal => "internal",
         Origin::Platform => "platform",
     };
-    // SCXML has the output or error itself here; charters read it under `output` and `error`.
+    // In SCXML, `data` is the output or error itself; charters read it under `output` and `error`.
     let data = match ev.origin {
         Origin::Platform => ev.data().get("output").or_else(|| ev.data().get("error")).unwrap_or(ev.data()),
         _ => ev.data(),
@@ -308,7 +308,8 @@ fn map<'a, const N: usize>(fields: [(&'a str, Value<'a>); N]) -> Value<'a> {
 /// An item, and its position or key.
 type Item = (Arc<Json>, Arc<Json>);
 
-/// The items of a list with their positions, or the values of a map with their keys, for `each`.
+/// Returns the items of a list with their positions, or the values of a map with their keys, for
+/// `each`.
 pub(crate) fn items(value: &Value<'_>) -> Result<Vec<Item>, EvalError> {
     let mut out = Vec::new();
     match value {

@@ -1,7 +1,7 @@
 //! Selects transitions (SCXML appendix D, `selectTransitions`) and decides whether one is enabled.
 //!
-//! [`evaluate`] is the only place where that is decided. The algorithm, the fast path, `legal` and
-//! `explain` call it with an [`Observer`] that takes note of what they need.
+//! [`evaluate`] is the only function that decides this. The algorithm, the fast path, `legal` and
+//! `explain` call it with an [`Observer`] that collects what they need.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ pub(crate) type Enabled = SmallVec<[TransitionId; 4]>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evaluation {
     Enabled,
-    /// Everything holds, but more principals have to send the event.
+    /// All checks pass, but more principals have to send the event.
     Vote,
-    /// Everything holds, and the transition refuses the event.
+    /// All checks pass, and the transition refuses the event.
     Refused,
     Failed(Code),
-    /// The answer depends on the event's data, which the observer does not have.
+    /// The result depends on the event's data, which the observer does not have.
     Unknown,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Selection {
     pub(crate) furthest: Option<Code>,
 }
 
-/// Orders the codes of failed candidates by how many checks were passed before.
+/// Ranks the code of a failed candidate by how many checks it passed before.
 pub(crate) fn rank(code: Code) -> u8 {
     match code {
         Code::Authority => 1,
@@ -74,7 +74,7 @@ pub(crate) enum Unmet<'a, L> {
 /// Receives what a caller of [`evaluate`] needs besides the result. Monomorphized: `()` costs
 /// nothing.
 pub(crate) trait Observer<'a> {
-    /// What is kept of an expression of a guard.
+    /// What the observer keeps about an expression of a guard.
     type Leaf: Copy + Default;
     /// Whether the event's data is known. If not, checks that read it are skipped and the result
     /// is [`Evaluation::Unknown`].
@@ -114,8 +114,8 @@ impl<'a> Observer<'a> for GuardError {
     }
 }
 
-/// Whether a transition is enabled: roles, guard, approval, requirements, quorum, in this order;
-/// the first check that fails decides.
+/// Decides whether a transition is enabled. Checks roles, guard, approval, requirements and quorum,
+/// in this order; the first check that fails decides.
 ///
 /// `sender` is the event to select transitions for; `None` for eventless transitions.
 #[inline]
@@ -164,8 +164,8 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
     }
 }
 
-/// The roles that count for an event: the sender's, or the system's for events of the run itself
-/// and of its host.
+/// Returns the roles that count for an event: the sender's, or the system's for events of the run
+/// itself and of its host.
 fn roles_for(held: RoleSet, ev: Option<&Ev<'_>>) -> RoleSet {
     if ev.is_some_and(|e| e.origin == Origin::External) { held } else { RoleSet::SYSTEM }
 }
@@ -236,7 +236,7 @@ fn vote<'a, O: Observer<'a>>(
     if count >= quorum.count { Evaluation::Enabled } else { Evaluation::Vote }
 }
 
-/// Transitions of a state that match an event, in document order.
+/// Returns the transitions of a state that match an event, in document order.
 pub(crate) fn candidates<'c>(node: &'c StateNode, ev: &Ev<'_>) -> Cow<'c, [TransitionId]> {
     if ev.is_known()
         && let Ok(at) = node.exact.binary_search_by_key(&ev.id, |(id, _)| *id)
@@ -253,7 +253,7 @@ pub(crate) fn candidates<'c>(node: &'c StateNode, ev: &Ev<'_>) -> Cow<'c, [Trans
     out.into()
 }
 
-/// All candidates for an event in the active states, innermost state first: for reports.
+/// Returns all candidates for an event in the active states, innermost state first; for reports.
 pub(crate) fn active_candidates<'c>(
     chart: &'c Chart,
     configuration: &[u32],
@@ -299,7 +299,8 @@ impl StepTransaction<'_> {
         result
     }
 
-    /// The refusal of a transition with `refuse`, with the values that its rule names.
+    /// Builds the refusal of a transition with `refuse`, with the values that the rule's message
+    /// depends on.
     pub(crate) fn refusal_of(&self, actor_ix: usize, t: TransitionId, ev: Option<&Ev<'_>>) -> Refusal {
         let Some(rule) = self.chart(actor_ix).transition(t).refuse else {
             return Code::Rule.into();
@@ -354,7 +355,8 @@ impl StepTransaction<'_> {
                             out.refused = Some(t);
                             return out;
                         }
-                        // That a rule does not forbid the event is not a reason to refuse it.
+                        // A `refuse` transition that does not apply is not a reason to refuse the
+                        // event.
                         Evaluation::Failed(_) if chart.transition(t).refuse.is_some() => {}
                         Evaluation::Failed(code) => {
                             if out.furthest.is_none_or(|f| rank(code) > rank(f)) {
@@ -372,7 +374,7 @@ impl StepTransaction<'_> {
     }
 
     /// Consumes one use of each permit that a transition needs. Another transition of the same step
-    /// may have taken the last one.
+    /// may have consumed the last use.
     pub(crate) fn count_uses(
         &mut self,
         actor_ix: usize,

@@ -14,16 +14,16 @@ use crate::snapshot::{Actor, Snapshot, Timer};
 /// The result of an event that was not refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    /// Whether it changed the run.
+    /// Whether the event changed the run.
     pub verdict: Verdict,
-    /// The run after it.
+    /// The snapshot of the run after the event.
     pub snapshot: Snapshot,
-    /// What the host does after the commit, in order.
+    /// The effects that the host executes after the commit, in order.
     pub effects: Vec<Effect>,
     /// Timers set and cancelled, in order.
     pub timers: Vec<TimerChange>,
-    /// Guards that could not be evaluated (and so did not hold), and events of actors without a
-    /// transition.
+    /// Guards that could not be evaluated (and so did not hold), and events between actors that no
+    /// transition took.
     pub notes: Vec<Note>,
     pub(crate) taken: SmallVec<[Taken; 1]>,
 }
@@ -33,11 +33,11 @@ pub struct Step {
 pub enum Verdict {
     /// Transitions were taken.
     Accepted,
-    /// A vote towards a quorum.
+    /// The event was a vote towards a quorum.
     Vote,
-    /// No transition: a lenient machine, or a platform event.
+    /// No transition was taken, in a lenient machine or for an event of the platform.
     Ignored,
-    /// An answer to a cancelled or earlier invocation.
+    /// The event was an answer to a cancelled or earlier invocation.
     Late,
 }
 
@@ -54,10 +54,10 @@ impl Verdict {
     }
 }
 
-/// A transition that was taken, by an actor.
+/// A transition taken by an actor.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Taken {
-    /// `None`: the root actor, so that no reference count has to change.
+    /// `None` for the root actor, so that no reference count has to change.
     actor: Option<Arc<str>>,
     pub(crate) chart: u32,
     pub(crate) transition: TransitionId,
@@ -76,14 +76,14 @@ impl Taken {
     }
 }
 
-/// Something for the host to do, after the commit.
+/// An instruction to the host, to be executed after the commit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
-    /// Record and position; with the run's id in front, the idempotency key.
+    /// The record and the index in it; with the run's id in front, the idempotency key.
     pub id: EffectId,
     /// The actor that requested it.
     pub actor: Arc<str>,
-    /// What.
+    /// What the host has to do.
     pub kind: EffectKind,
 }
 
@@ -97,7 +97,7 @@ pub enum EffectKind {
         invocation: Arc<str>,
         /// The entry of `actors`.
         src: Arc<str>,
-        /// Its executor.
+        /// The kind of executor that runs it.
         service: Arc<str>,
         /// Its input.
         input: Arc<Json>,
@@ -109,14 +109,14 @@ pub enum EffectKind {
         /// The effect that started it.
         effect: EffectId,
     },
-    /// An event for subscribers.
+    /// Publish an event to subscribers.
     Emit {
         /// Event type.
         r#type: Arc<str>,
         /// Event data.
         data: Json,
     },
-    /// A line for a log.
+    /// Write a line to a log.
     Log {
         /// A prefix.
         label: Option<Box<str>>,
@@ -138,12 +138,13 @@ impl EffectKind {
     }
 }
 
-/// A timer was set or cancelled.
+/// A timer that was set or cancelled.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TimerChange {
-    /// Send [`crate::Event::Timer`] when it is due.
+    /// The host has to send [`crate::Event::Timer`] when the timer is due.
     Set(Arc<Timer>),
-    /// It is no longer needed. A host may also let it fire: the kernel ignores an old generation.
+    /// The timer is no longer needed. A host may also let it fire: the kernel ignores an old
+    /// generation.
     Cancel {
         /// The timer's id.
         id: Arc<str>,
@@ -152,7 +153,7 @@ pub enum TimerChange {
     },
 }
 
-/// Something worth recording that did not change the verdict.
+/// Something worth recording that does not affect the verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The actor concerned.
@@ -170,16 +171,16 @@ pub struct Note {
 pub enum NoteKind {
     /// A guard could not be evaluated and so does not hold.
     Guard(ExpressionError),
-    /// An event that an actor of the run sent has no transition.
+    /// No transition took an event that an actor of the run sent.
     Unhandled {
-        /// Its type.
+        /// The type of the event.
         event: String,
         /// The actor that sent it.
         from: String,
     },
     /// A timer was refused while others of the same tick were accepted. Never written to a record.
     TimerRefused {
-        /// Why.
+        /// Why the timer was refused.
         message: String,
     },
 }

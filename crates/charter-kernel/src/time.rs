@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Earlier than every other one: for "at once".
+    /// Earlier than every other timestamp; stands for "at once".
     pub const MIN: Timestamp = Timestamp(i64::MIN);
-    /// Later than every other one: for "never".
+    /// Later than every other timestamp; stands for "never".
     pub const MAX: Timestamp = Timestamp(i64::MAX);
-    /// The first one that the kernel accepts and records can hold: 0001-01-01T00:00:00.000Z.
+    /// The first timestamp that the kernel accepts and records can hold: 0001-01-01T00:00:00.000Z.
     pub const FIRST: Timestamp = Timestamp(-62_135_596_800_000);
-    /// The last one: 9999-12-31T23:59:59.999Z.
+    /// The last timestamp that the kernel accepts: 9999-12-31T23:59:59.999Z.
     pub const LAST: Timestamp = Timestamp(253_402_300_799_999);
 
-    /// Whether it lies in the years 1 to 9999.
+    /// Whether the timestamp lies in the years 1 to 9999.
     #[must_use]
     pub fn is_in_range(self) -> bool {
         (Timestamp::FIRST..=Timestamp::LAST).contains(&self)
     }
 
-    /// The timestamp some time later.
+    /// Returns the timestamp that is `length` later.
     #[must_use]
     pub fn saturating_add(self, length: Millis) -> Timestamp {
         Timestamp(self.0.saturating_add(length.0))
     }
 
-    /// The time since an earlier timestamp; negative if that is later.
+    /// Returns the time since an earlier timestamp; negative if `earlier` is in fact later.
     #[must_use]
     pub fn since(self, earlier: Timestamp) -> Millis {
         Millis(self.0.saturating_sub(earlier.0))
@@ -53,7 +53,7 @@ impl From<i64> for Millis {
     }
 }
 
-/// Reads a delay such as `500ms`, `24h`, `1h30m` or `2d` (see [`charter_expr::parse_delay`]).
+/// Parses a delay such as `500ms`, `24h`, `1h30m` or `2d` (see [`charter_expr::parse_delay`]).
 #[must_use]
 pub fn parse_delay(text: &str) -> Option<Millis> {
     charter_expr::parse_delay(text).ok().map(Millis)

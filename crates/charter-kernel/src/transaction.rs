@@ -1,5 +1,5 @@
-//! A step in progress: a candidate snapshot and what was gathered so far. All of it is dropped if
-//! the event is refused.
+//! A step in progress: a candidate snapshot, and the effects, timers and notes gathered so far. All
+//! of it is dropped if the event is refused.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
 use crate::step::{Effect, EffectKind, Note, NoteKind, Step, Taken, TimerChange, Verdict};
 use crate::time::{Millis, Timestamp};
 
-/// Upper limit of the actions that one event runs: nested `each` could run for minutes within the
-/// microstep limit.
+/// Upper limit of the actions that one event runs: nested `each` loops could otherwise run for
+/// minutes within the microstep limit.
 const MAX_ACTIONS: u32 = 100_000;
 /// Upper limit of the notes of a step: further ones add nothing new.
 const MAX_NOTES: usize = 20;
@@ -42,7 +42,7 @@ pub(crate) struct StepTransaction<'m> {
     pub(crate) taken: SmallVec<[Taken; 1]>,
     pub(crate) microsteps: u32,
     pub(crate) actions: u32,
-    /// The root has reached a final state.
+    /// Whether the root has reached a final state.
     pub(crate) ended: bool,
 }
 
@@ -56,8 +56,8 @@ pub(crate) struct Queued {
 /// The state of one macrostep of one actor.
 pub(crate) struct Session {
     pub(crate) internal: VecDeque<Ev<'static>>,
-    /// States entered and not exited since: their invocations start at the end (SCXML
-    /// `statesToInvoke`).
+    /// States that were entered and not exited since. Their invocations start at the end of the
+    /// macrostep (SCXML `statesToInvoke`).
     pub(crate) to_invoke: SmallVec<[StateId; 4]>,
     pub(crate) running: bool,
 }
@@ -98,8 +98,8 @@ impl FaultCode {
         }
     }
 
-    /// The `message` of the error event. It can get into snapshots, so it is fixed: changing one
-    /// needs a new record version.
+    /// The `message` of the error event. Snapshots can contain it, so it is fixed: changing a
+    /// message needs a new record version.
     fn message(self) -> &'static str {
         match self {
             FaultCode::Execution => "an action failed",
@@ -125,19 +125,19 @@ impl Fault {
         Fault::new(FaultCode::Communication, reason)
     }
 
-    /// Adds a value.
+    /// Adds a value to the details.
     pub(crate) fn with(mut self, key: &str, value: impl Into<Json>) -> Fault {
         self.details.insert(key.to_string(), value.into());
         self
     }
 
-    /// The input of an actor does not match its schema.
+    /// Creates the fault for an input that does not match the schema of the actor.
     pub(crate) fn input(name: &str, misfits: &[crate::schema::MisfitDetails]) -> Fault {
         let misfits = serde_json::to_value(misfits).unwrap_or_default();
         Fault::new(FaultCode::Schema, "input").with("name", name).with("misfits", misfits)
     }
 
-    /// `error` of its event.
+    /// Returns the `error` of the event that reports the fault.
     pub(crate) fn error(self) -> Json {
         let code = self.code;
         Json::Object(self.with("code", code.word()).with("message", code.message()).details)
@@ -204,7 +204,7 @@ impl<'m> StepTransaction<'m> {
         }
     }
 
-    /// What the expressions of an actor read while it handles `event`.
+    /// Returns what the expressions of an actor can read while it handles `event`.
     pub(crate) fn context<'a>(
         &'a self,
         actor_ix: usize,
@@ -258,7 +258,7 @@ impl<'m> StepTransaction<'m> {
         id
     }
 
-    /// The next number of the run's counter.
+    /// Returns the next value of the run's counter.
     pub(crate) fn fresh(&mut self) -> u64 {
         self.s.counter = self.s.counter.saturating_add(1);
         self.s.counter

@@ -1,5 +1,5 @@
-//! Checks of all data that comes in: its size, its depth, and that its numbers mean the same to
-//! every JSON reader.
+//! Validates all incoming data: its size, its depth, and that every JSON reader understands its
+//! numbers in the same way.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::refusal::{Cause, Code, Refusal};
 
-/// Upper limit of the nesting of data; `serde_json` reads no more either.
+/// Upper limit of the nesting of data; `serde_json` has the same limit.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Validates data and returns it in canonical form; borrowed if it is already canonical.
@@ -51,8 +51,8 @@ fn too_large(limit: u64) -> Refusal {
     Refusal::because(Code::TooLarge, Cause::Size { limit })
 }
 
-/// Adds the size of one value without its children (about that of its JSON), and its children to
-/// the values that are still to be measured.
+/// Adds the approximate JSON size of one value (without its children) to `size`, and adds its
+/// children to the values that are still to be measured.
 fn measure<'j>(value: &'j Json, size: &mut u64, canonical: &mut bool, children: &mut Vec<&'j Json>) {
     let mut add = |n: usize| *size = size.saturating_add(u64::try_from(n).unwrap_or(u64::MAX));
     match value {

@@ -1,5 +1,5 @@
-//! An actor of kind `model`: its configuration, and its answer from one call or from several in
-//! parallel.
+//! An actor of kind `model`: its configuration, and its answer, which comes from one call or
+//! several parallel calls.
 //!
 //! | key | meaning |
 //! |---|---|
@@ -27,18 +27,18 @@ use crate::transport::Transport;
 
 /// Keys of the configuration.
 pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
-/// Upper limit of parallel calls.
+/// Maximum number of parallel calls.
 const MAX_CALLS: usize = 16;
-/// Token budget by default.
+/// Default token budget.
 const TOKENS: u64 = 50_000;
-/// Time budget by default, in seconds.
+/// Default time budget, in seconds.
 const SECONDS: f64 = 120.0;
 
 /// The configuration of an actor of kind `model`.
 #[derive(Debug, Clone)]
 pub struct ModelActor {
     template: Option<PromptTemplate>,
-    /// The configuration of each parallel call; `None`: a single call.
+    /// The configuration of each parallel call; `None` if there is a single call.
     calls: Option<Vec<Json>>,
     budget: Budget,
     offline: Option<Json>,
@@ -46,7 +46,7 @@ pub struct ModelActor {
     schema: Option<Json>,
 }
 
-/// Where answers come from.
+/// The source of answers.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Source<'a> {
@@ -58,7 +58,7 @@ pub enum Source<'a> {
 
 /// Observes calls; `call` is the index in the list of calls.
 pub trait Progress: Sync {
-    /// The run that asks, for spans.
+    /// Id of the run that asks, for spans.
     fn run(&self) -> &str {
         ""
     }
@@ -70,7 +70,7 @@ pub trait Progress: Sync {
     fn received(&self, call: usize, bytes: usize) {
         let _ = (call, bytes);
     }
-    /// Something costs time.
+    /// Called when a call is delayed.
     fn note(&self, call: usize, sentence: &str) {
         let _ = (call, sentence);
     }
@@ -79,10 +79,10 @@ pub trait Progress: Sync {
 impl Progress for () {}
 
 impl ModelActor {
-    /// Reads the configuration of an actor.
+    /// Parses the configuration of an actor.
     ///
     /// # Errors
-    /// A value is wrong, or the template cannot be read from the charter's folder.
+    /// A value is invalid, or the template cannot be read from the charter's folder.
     pub fn read(decl: &ActorDecl, folder: &Folder) -> Result<ModelActor, ConfigError> {
         let config = &decl.config;
         let template = match config.get("prompt") {
@@ -124,13 +124,13 @@ impl ModelActor {
         Ok(ModelActor { template, calls, budget: budget(config.get("budget"))?, offline, schema })
     }
 
-    /// Whether it has rules for the case that there is no model.
+    /// Whether the actor has offline rules, which answer if there is no model.
     #[must_use]
     pub fn has_offline_rules(&self) -> bool {
         self.offline.is_some()
     }
 
-    /// The answer, and the exchange of each call. `within` is the time limit of the host.
+    /// Returns the answer and the exchange of each call. `within` is the time limit of the host.
     pub fn answer(
         &self,
         source: Source<'_>,
@@ -198,7 +198,8 @@ impl ModelActor {
                         Some(_) => fault.with("call", call),
                         None => fault,
                     };
-                    // A call that was stopped because another one failed is not the cause.
+                    // A call that was stopped because another one failed is not the cause of the
+                    // failure.
                     let better = first.as_ref().is_none_or(|f| f.code == codes::CANCELLED);
                     if better {
                         first = Some(fault);
@@ -227,7 +228,7 @@ impl ModelActor {
     }
 }
 
-/// One call of several: stops when another one has failed.
+/// Observes one of several parallel calls, and stops it when another one has failed.
 struct Watching<'a> {
     call: usize,
     progress: &'a dyn Progress,
@@ -310,7 +311,7 @@ mod tests {
         ModelActor::read(&decl(output, config), &folder).map_err(|e| e.to_string())
     }
 
-    /// Answers with the number of the question, and fails for one that contains a given text.
+    /// Answers with the index of the question, and fails for a question that contains a given text.
     struct Counting(Mutex<Vec<String>>, Option<&'static str>);
 
     impl Transport for Counting {

@@ -1,20 +1,21 @@
-//! From a model's text to a checked answer, or to its problems. The text is untrusted.
+//! Parses and validates the answer in a model's text. The text is untrusted.
 
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
 use crate::prompt::data;
 
-/// Upper limit of an answer, in bytes of its text: the limit of an event.
+/// Maximum size of the text of an answer, in bytes: the limit of an event.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// The problems of an answer, each with its place; the model and people read them.
+/// The problems of an answer, each with its location, for the model and for people.
 pub type Problems = Vec<String>;
 
-/// Reads the answer from the text of a response. `wrapped`: it is the member `answer` of an object.
+/// Parses the answer from the text of a response. If `wrapped`, the answer is the member `answer`
+/// of an object.
 ///
 /// # Errors
-/// It does not match the schema; at most ten short problems.
+/// The answer does not match the schema; the error has at most ten short problems.
 pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, Problems> {
     let text = unfenced(text.trim());
     if text.is_empty() {
@@ -44,8 +45,8 @@ pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, 
         .collect())
 }
 
-/// The request to repair an answer that does not match its schema. What the model wrote is data
-/// here, too.
+/// Writes the request to repair an answer that does not match its schema. Here, too, the model's
+/// text is treated as data.
 #[must_use]
 pub fn repair(problems: &Problems) -> String {
     let list = Json::Array(problems.iter().map(|p| p.as_str().into()).collect());
@@ -55,7 +56,7 @@ pub fn repair(problems: &Problems) -> String {
     )
 }
 
-/// Removes the fence that some models put around JSON.
+/// Removes the code fence that some models put around JSON.
 fn unfenced(text: &str) -> &str {
     let Some(inside) = text.strip_prefix("```").and_then(|t| t.strip_suffix("```")) else {
         return text;

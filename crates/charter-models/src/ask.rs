@@ -1,7 +1,8 @@
-//! A question, from the prompt to a checked answer: retries when the server is busy, one repair of
-//! an answer that does not match its schema, budgets.
+//! Asks a question: from the prompt to a validated answer, with retries when the server is busy,
+//! one repair of an answer that does not match its schema, and budgets.
 //!
-//! Synchronous: the caller provides a thread, and stops it through [`Watcher::go_on`].
+//! The functions are synchronous: the caller provides a thread, and stops it through
+//! [`Watcher::go_on`].
 
 use std::time::{Duration, Instant};
 
@@ -20,25 +21,25 @@ use crate::trace;
 use crate::transport::{Request, Response, Transport, TransportError};
 use crate::wire::{self, Conversation, End};
 
-/// Pause before the second request unless the server gives one; doubled each time.
+/// Pause before the second request, unless the server requests another one; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(1_000);
 /// How often a pause checks whether the answer is still wanted.
 const POLL: Duration = Duration::from_millis(50);
-/// Fewest tokens left for an answer with which a request is still sent.
+/// Minimum number of tokens left for an answer; with fewer, no request is sent.
 const MIN_TOKENS: u64 = 16;
 
 /// Limits of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
-    /// Tokens read and written, over all requests.
+    /// Tokens read and written, across all requests.
     pub tokens: u64,
-    /// Time, retries and repair included.
+    /// Time, including retries and repair.
     pub time: Duration,
 }
 
 /// Observes a question and may stop it.
 pub trait Watcher {
-    /// The run that asks, for spans.
+    /// Id of the run that asks, for spans.
     fn run(&self) -> &str {
         ""
     }
@@ -50,7 +51,7 @@ pub trait Watcher {
     fn received(&self, bytes: usize) {
         let _ = bytes;
     }
-    /// Something costs time: a retry, a repair.
+    /// Called when an answer is delayed by a retry or a repair.
     fn note(&self, sentence: &str) {
         let _ = sentence;
     }
@@ -72,8 +73,8 @@ pub struct Question<'a> {
     pub budget: Budget,
 }
 
-/// Asks a question. Returns the answer, which matches the schema, or why there is none; and the
-/// exchange.
+/// Asks a question. Returns the answer, which matches the schema, or why there is none, together
+/// with the exchange.
 pub fn ask(
     question: &Question<'_>,
     transport: &dyn Transport,
@@ -138,7 +139,7 @@ impl Asking<'_> {
         }
     }
 
-    /// The text of a complete answer to these turns.
+    /// Returns the text of a complete answer to these turns.
     fn reply(&mut self, turns: &[String], schema: &Json) -> Result<String, Fault> {
         let (system, model) = (&self.question.prompt.system, self.question.model);
         let size = turns.iter().map(String::len).fold(system.len(), usize::saturating_add);
@@ -189,8 +190,8 @@ impl Asking<'_> {
         Ok(reply.text)
     }
 
-    /// Sends a request until there is a successful response, within the limits of attempts and
-    /// time.
+    /// Sends a request, repeatedly if necessary, until there is a successful response, within the
+    /// limits of attempts and time.
     fn send(&mut self, request: &Request) -> Result<Response, Fault> {
         let mut pause = FIRST_PAUSE;
         let mut attempt = 1u32;
@@ -234,7 +235,7 @@ impl Asking<'_> {
     }
 
     fn keep(&mut self, request: &Request, status: Option<u16>, response: &str) {
-        // Servers quote keys in their errors; the exchange must not hold one.
+        // Servers quote keys in their errors; the exchange must not contain one.
         let response = match &self.question.model.key {
             Some(key) => key.redact(response),
             None => response.to_owned(),
@@ -277,7 +278,7 @@ fn fault_of(error: &TransportError) -> Fault {
     }
 }
 
-/// Estimates the number of tokens of a text from its bytes.
+/// Estimates the number of tokens of a text from its size in bytes.
 fn estimate(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }

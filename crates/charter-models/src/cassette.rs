@@ -1,6 +1,6 @@
-//! Cassettes: recorded responses of models, so that a run can be tested or repeated without them.
-//! One line of JSON per request: `{"request": {"url", "body"}, "response": {...}}`. Headers of
-//! requests are not recorded, so keys are not.
+//! Cassettes: recorded responses of models, with which a run can be tested or repeated without a
+//! model. One line of JSON per request: `{"request": {"url", "body"}, "response": {...}}`. Request
+//! headers are not recorded, so keys are not either.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -26,19 +26,19 @@ struct RecordedRequest {
     body: Json,
 }
 
-/// A line of a cassette is not a recorded request.
+/// Error for a line of a cassette that is not a recorded request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the cassette is not a recorded request: {message}")]
 pub struct CassetteError {
-    /// The line; the first is 1.
+    /// The line number, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub message: String,
 }
 
 /// Answers from a cassette instead of a server. Requests are matched by their body, not by the
-/// server's address. A repeated request gets the next of its recorded responses, and the last one
-/// when there are no more.
+/// server's address. A repeated request gets its next recorded response, or the last one if there
+/// are no more.
 #[derive(Debug)]
 pub struct Cassette {
     answers: Mutex<BTreeMap<String, VecDeque<Response>>>,
@@ -46,7 +46,7 @@ pub struct Cassette {
 }
 
 impl Cassette {
-    /// Reads a cassette.
+    /// Parses a cassette.
     ///
     /// # Errors
     /// A line is not a recorded request.
@@ -62,14 +62,14 @@ impl Cassette {
         Ok(Cassette { answers: Mutex::new(answers), model })
     }
 
-    /// The model of the recorded requests, with its address and without a key.
+    /// Returns the model of the recorded requests, with its address and without a key.
     #[must_use]
     pub fn model(&self) -> Option<Model> {
         self.model.clone()
     }
 }
 
-/// The model of a request, by its address and body.
+/// Derives the model of a request from its address and body.
 fn model_of(request: &RecordedRequest) -> Option<Model> {
     let named = |name: &str, base: &str| Model::parse(name).and_then(|m| m.at(base)).ok();
     let body = || request.body.get("model").and_then(Json::as_str);
@@ -111,14 +111,14 @@ impl Transport for Cassette {
     }
 }
 
-/// Sends through another transport and records the responses.
+/// Sends requests through another transport and records the responses.
 pub struct Recorder<T, W> {
     through: T,
     to: Mutex<W>,
 }
 
 impl<T: Transport, W: Write + Send> Recorder<T, W> {
-    /// Records the requests and responses of a transport.
+    /// Creates a recorder of the requests and responses of a transport.
     pub fn new(through: T, to: W) -> Recorder<T, W> {
         Recorder { through, to: Mutex::new(to) }
     }

@@ -1,16 +1,16 @@
-//! Codes of faults; charters may test them in `event.error.code`.
+//! Fault codes; charters may test them in `event.error.code`.
 
 /// The answer did not match its schema, and neither did the repaired one.
 pub const INVALID_ANSWER: &str = "invalid-answer";
 /// The answer is larger than the limit.
 pub const TOO_LARGE: &str = "too-large";
-/// The answer ended early.
+/// The answer was cut off.
 pub const CUT_OFF: &str = "cut-off";
 /// The model refused to answer.
 pub const DECLINED: &str = "declined";
-/// The tokens or the time of the actor's budget are used up.
+/// The token or time budget of the actor is used up.
 pub const BUDGET: &str = "budget";
-/// The server asks to wait longer than the time that is left.
+/// The server asks to wait longer than the remaining time.
 pub const RATE_LIMITED: &str = "rate-limited";
 /// The server fails or cannot be reached.
 pub const UNAVAILABLE: &str = "unavailable";
@@ -22,7 +22,7 @@ pub const REQUEST: &str = "request";
 pub const PROTOCOL: &str = "protocol";
 /// The run no longer waits for the answer.
 pub const CANCELLED: &str = "cancelled";
-/// The configuration of the actor is wrong.
+/// The configuration of the actor is invalid.
 pub const CONFIG: &str = "config";
 /// The cassette has no answer to this request.
 pub const CASSETTE: &str = "cassette";

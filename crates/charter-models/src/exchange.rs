@@ -1,28 +1,29 @@
-//! The exchange with a model, stored with the effect: requests and responses up to a size, never a
-//! key.
+//! The exchange with a model, stored with the effect: requests and responses up to a size limit,
+//! and never a key.
 
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
-/// Upper limit of a stored text, in bytes; of a longer one, the beginning and the end are stored.
+/// Maximum size of a stored text, in bytes; only the beginning and the end of a longer text are
+/// stored.
 const MAX_TEXT: usize = 64 << 10;
-/// Upper limit of stored requests; further ones are only counted.
+/// Maximum number of stored requests; further ones are only counted.
 const MAX_MESSAGES: usize = 32;
 
-/// Tokens.
+/// Numbers of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Usage {
-    /// Read by the model.
+    /// Tokens read by the model.
     pub input: u64,
-    /// Written by the model.
+    /// Tokens written by the model.
     pub output: u64,
-    /// Part of it is an estimate (four bytes per token), because the server did not report it.
+    /// Whether a part is an estimate (four bytes per token), because the server did not report it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
 }
 
 impl Usage {
-    /// Both together.
+    /// The total number of tokens.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
@@ -56,12 +57,12 @@ pub struct Exchange {
     pub model: String,
     /// Address of the server.
     pub base_url: String,
-    /// The name that the model reports, if it does.
+    /// The name that the model reports, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_as: Option<String>,
     /// SHA-256 of the first prompt.
     pub prompt: String,
-    /// Tokens of all requests.
+    /// Tokens of all requests together.
     pub usage: Usage,
     /// Number of requests sent.
     pub requests: u32,
@@ -78,14 +79,14 @@ impl Exchange {
         }
     }
 
-    /// As JSON, to be stored.
+    /// Converts the exchange to JSON, to be stored.
     #[must_use]
     pub fn json(&self) -> Json {
         serde_json::to_value(self).unwrap_or_else(|e| json!({"error": e.to_string()}))
     }
 }
 
-/// The beginning and the end, with the size of the gap.
+/// Keeps the beginning and the end, and states the size of the gap.
 fn shorten(text: &str) -> String {
     if text.len() <= MAX_TEXT {
         return text.to_owned();

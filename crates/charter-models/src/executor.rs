@@ -1,5 +1,5 @@
-//! Kind `model` as an executor: reads the actor's configuration, asks on a blocking thread, stores
-//! the exchange.
+//! Executor for kind `model`: reads the actor's configuration, asks the model on a blocking thread,
+//! and stores the exchange.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,14 @@ use crate::exchange::Exchange;
 use crate::model::Model;
 use crate::transport::Transport;
 
-/// Receives the progress of requests, for a line on a terminal. It is never recorded.
+/// Receives the progress of requests, for display on a terminal. It is never recorded.
 pub trait Listener: Send + Sync + 'static {
-    /// Bytes of an answer received so far. `call` is the index among the calls of the actor.
+    /// Called when a part of an answer has arrived: the number of bytes received so far. `call` is
+    /// the index among the calls of the actor.
     fn received(&self, run: &str, actor: &str, call: usize, bytes: usize) {
         let _ = (run, actor, call, bytes);
     }
-    /// Something costs time: a retry, a repair.
+    /// Called when an answer is delayed by a retry or a repair.
     fn note(&self, run: &str, actor: &str, call: usize, sentence: &str) {
         let _ = (run, actor, call, sentence);
     }
@@ -28,11 +29,11 @@ pub trait Listener: Send + Sync + 'static {
 /// Ignores progress.
 impl Listener for () {}
 
-/// Executor of actors of kind `model`. The keys of the configuration are those of [`crate::actor`].
+/// Executor for actors of kind `model`. [`crate::actor`] describes the keys of the configuration.
 ///
-/// The requests and responses are stored as a blob of the journal: `{"effect", "actor", "attempt",
-/// "exchanges"}`; its digest is `exchange` in the details of a fault. The answer itself is in the
-/// record. Asking a model has no effect on anything else, so an interrupted call is repeated.
+/// The requests and responses are stored as a blob in the journal: `{"effect", "actor", "attempt",
+/// "exchanges"}`; the details of a fault contain its digest as `exchange`. The answer itself is in
+/// the record. Asking a model has no side effects, so an interrupted call is repeated.
 #[derive(Clone)]
 pub struct Models {
     model: Option<(Arc<Model>, Arc<dyn Transport>)>,
@@ -40,19 +41,19 @@ pub struct Models {
 }
 
 impl Models {
-    /// Answers with the charter's offline rules.
+    /// Creates an executor that answers with the charter's offline rules.
     #[must_use]
     pub fn offline() -> Models {
         Models { model: None, listener: Arc::new(()) }
     }
 
-    /// Answers with a model.
+    /// Creates an executor that asks a model.
     #[must_use]
     pub fn asking(model: Model, transport: impl Transport + 'static) -> Models {
         Models { model: Some((Arc::new(model), Arc::new(transport))), listener: Arc::new(()) }
     }
 
-    /// Reports progress to a listener.
+    /// Sets the listener that receives progress.
     #[must_use]
     pub fn listener(mut self, listener: impl Listener) -> Models {
         self.listener = Arc::new(listener);
@@ -146,7 +147,7 @@ impl Progress for CallProgress<'_> {
 }
 
 /// Stores the exchanges and returns the digest of the blob. If that fails, the answer is still
-/// good.
+/// valid.
 fn store(call: &Call, exchanges: &[Exchange]) -> Option<String> {
     if exchanges.is_empty() {
         return None;

@@ -9,7 +9,7 @@ use crate::transport::{Request, Response, Transport, TransportError};
 
 /// Time limit for connecting.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);
-/// Upper limit of an answer, in bytes.
+/// Maximum size of a response, in bytes.
 pub(crate) const MAX_BYTES: u64 = 8 << 20;
 
 /// Sends requests over HTTP and HTTPS.

@@ -1,25 +1,25 @@
-//! A model: provider, name, address, key.
+//! A model: its provider, name, address and key.
 
 use crate::secret::Secret;
 
-/// A provider, which decides the wire format.
+/// A provider, which determines the wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Provider {
-    /// OpenAI's chat completions, and other servers with that interface (Ollama, vLLM, llama.cpp,
-    /// LM Studio, OpenRouter).
+    /// OpenAI's chat completions API, and other servers with that API (Ollama, vLLM, llama.cpp, LM
+    /// Studio, OpenRouter).
     OpenAi,
-    /// Anthropic's messages.
+    /// Anthropic's Messages API.
     Anthropic,
-    /// Google's Gemini.
+    /// Google's Gemini API.
     Gemini,
 }
 
 impl Provider {
-    /// All of them.
+    /// All providers.
     pub const ALL: [Provider; 3] = [Provider::OpenAi, Provider::Anthropic, Provider::Gemini];
 
-    /// The word in configurations: `openai`, `anthropic`, `gemini`.
+    /// The name of the provider in configurations: `openai`, `anthropic`, `gemini`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl Provider {
         }
     }
 
-    /// The address of the provider.
+    /// The default address of the provider.
     #[must_use]
     pub fn base_url(self) -> &'static str {
         match self {
@@ -40,20 +40,20 @@ impl Provider {
     }
 }
 
-/// Why a string is not the name of a model or its address.
+/// Why a string is not the name or the address of a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// It is not `PROVIDER:NAME`.
+    /// The string is not `PROVIDER:NAME`.
     #[error("invalid model `{0}`: expected `PROVIDER:NAME` with one of the providers `{known}`", known = providers())]
     Form(String),
     /// The provider is unknown.
     #[error("unknown provider `{0}`: expected one of `{known}`", known = providers())]
     Provider(String),
-    /// The name has characters that names of models do not have.
+    /// The name contains a character that is not allowed in model names.
     #[error("invalid model name `{0}`: expected letters, digits and `. _ - / : @ +`")]
     Name(String),
-    /// The address has another scheme.
+    /// The address is not an `http` or `https` address.
     #[error("invalid address `{0}`: expected `http://` or `https://`")]
     Address(String),
     /// The address has no host, or has a user name or password.
@@ -68,25 +68,25 @@ fn providers() -> String {
 /// A model and how to reach it.
 #[derive(Debug, Clone)]
 pub struct Model {
-    /// Its wire format.
+    /// The provider, which determines the wire format.
     pub provider: Provider,
-    /// Its name at the provider.
+    /// The provider's name for the model.
     pub name: String,
     /// Address of the server, without a trailing slash.
     pub base_url: String,
-    /// The key; a local server may need none.
+    /// The API key; a local server may need none.
     pub key: Option<Secret>,
-    /// Upper limit of the tokens of an answer, unless the budget leaves fewer.
+    /// Maximum number of tokens in an answer, unless the budget leaves fewer.
     pub max_tokens: u32,
-    /// Upper limit of attempts to send a request when the server is busy or fails.
+    /// Maximum number of attempts to send a request if the server is busy or fails.
     pub max_attempts: u32,
 }
 
 impl Model {
-    /// Reads `PROVIDER:NAME`, e.g. `openai:gpt-5-mini` or `anthropic:claude-sonnet-4-5`.
+    /// Parses `PROVIDER:NAME`, e.g. `openai:gpt-5-mini` or `anthropic:claude-sonnet-4-5`.
     ///
     /// # Errors
-    /// It has another form, or names an unknown provider.
+    /// The text has another form or names an unknown provider.
     pub fn parse(text: &str) -> Result<Model, ModelError> {
         let Some((provider, name)) = text.split_once(':') else {
             return Err(ModelError::Form(text.to_owned()));
@@ -113,7 +113,7 @@ impl Model {
     /// Sets the address, e.g. `http://127.0.0.1:11434/v1`.
     ///
     /// # Errors
-    /// It is not an `http` or `https` address, or it has a user name or password.
+    /// The text is not an `http` or `https` address, or it has a user name or password.
     pub fn at(mut self, base_url: &str) -> Result<Model, ModelError> {
         let rest = base_url
             .strip_prefix("https://")
@@ -127,14 +127,14 @@ impl Model {
         Ok(self)
     }
 
-    /// Sets the key.
+    /// Sets the API key.
     #[must_use]
     pub fn key(mut self, key: Secret) -> Model {
         self.key = Some(key);
         self
     }
 
-    /// `PROVIDER:NAME`.
+    /// Renders `PROVIDER:NAME`.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{}:{}", self.provider.word(), self.name)

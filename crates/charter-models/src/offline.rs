@@ -1,35 +1,35 @@
-//! Offline rules, which answer when there is no model: a value in the charter in which strings may
-//! be expressions (`= ...`) over `input` and `call`.
+//! Offline rules, which answer if there is no model: a value in the charter in which strings may be
+//! expressions (`= ...`) over `input` and `call`.
 
 use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value};
 use serde_json::Value as Json;
 
-/// Evaluation steps of one expression.
+/// Maximum number of evaluation steps of one expression.
 const FUEL: u64 = 100_000;
 
-/// An expression of offline rules is invalid or fails.
+/// Why an expression in offline rules cannot be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// It does not compile.
+    /// The expression does not compile.
     #[error("invalid expression `{expression}`: {message}")]
     Invalid {
         /// The expression.
         expression: String,
-        /// What is wrong with it.
+        /// What is wrong with the expression.
         message: String,
     },
-    /// Its evaluation fails.
+    /// The evaluation of the expression fails.
     #[error("cannot evaluate `{expression}`: {message}")]
     Failed {
         /// The expression.
         expression: String,
-        /// Why.
+        /// Why the evaluation fails.
         message: String,
     },
 }
 
-/// The answer of the rules.
+/// Computes the answer of the rules.
 ///
 /// # Errors
 /// An expression is invalid or fails.
@@ -37,7 +37,7 @@ pub fn answer(rules: &Json, input: &Json, call: &Json) -> Result<Json, RuleError
     fill(rules, &Variables::new(), Some((input, call)))
 }
 
-/// Compiles all expressions.
+/// Checks that all expressions compile.
 ///
 /// # Errors
 /// An expression is invalid.
@@ -71,7 +71,8 @@ impl<'v> Scope<'v> for Values<'v> {
     }
 }
 
-/// The recursion is bounded: rules are part of a charter, which is at most 128 levels deep.
+/// Fills in the expressions. The recursion is bounded: rules are part of a charter, which is at
+/// most 128 levels deep.
 fn fill(rules: &Json, variables: &Variables, values: Option<(&Json, &Json)>) -> Result<Json, RuleError> {
     Ok(match rules {
         Json::String(text) => match text.strip_prefix("= ") {

@@ -1,9 +1,10 @@
-//! The pause that a server requests (RFC 9110, 10.2.3): `Retry-After` in seconds or as a date.
+//! Parses the pause that a server requests (RFC 9110, 10.2.3): `Retry-After` in seconds or as a
+//! date.
 
 use std::time::Duration;
 
-/// Reads `Retry-After`; a date is read against the server's own `Date`, so that no other clock has
-/// to be right.
+/// Parses `Retry-After`. A date is compared with the server's own `Date`, so that no other clock
+/// has to be correct.
 pub(crate) fn parse(retry_after: Option<&str>, date: Option<&str>) -> Option<Duration> {
     let text = retry_after?.trim();
     if let Ok(seconds) = text.parse::<f64>() {

@@ -1,11 +1,11 @@
-//! Schemas in the form that providers accept: without references, an object at the top, and for
-//! some only the common keywords.
+//! Converts schemas to the form that providers accept: without references, with an object at the
+//! top, and for some providers with only the common keywords.
 
 use charter_expr::schema::SchemaNode;
 use serde_json::{Map, Value as Json, json};
 
-/// How deep references are replaced by what they refer to; below, a schema that refers to itself
-/// allows anything.
+/// Maximum depth to which references are resolved; below it, a schema that refers to itself allows
+/// anything.
 const MAX_DEPTH: usize = 24;
 /// The keywords that Gemini supports.
 const PLAIN: [&str; 12] = [
@@ -26,19 +26,19 @@ const PLAIN: [&str; 12] = [
 /// The schema that is sent to a model, and how its answer is read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WireSchema {
-    /// An object schema.
+    /// The object schema.
     pub(crate) schema: Json,
-    /// The answer is the member `answer` of the model's object.
+    /// Whether the answer is the member `answer` of the model's object.
     pub(crate) wrapped: bool,
 }
 
-/// The schema to send for a schema of a charter.
+/// Converts a schema of a charter to the schema to send.
 pub(crate) fn wire_schema(schema: &Json) -> WireSchema {
     let flat = inline(schema, schema, 0);
     if flat.get("type").and_then(Json::as_str) == Some("object") {
         return WireSchema { schema: flat, wrapped: false };
     }
-    // `properties` without `type` also allows other values; the model is asked for the object.
+    // `properties` without `type` also allows other values; the model is asked for an object.
     if flat.get("type").is_none() && flat.get("properties").is_some() {
         let mut schema = flat;
         if let Some(map) = schema.as_object_mut() {
@@ -52,21 +52,21 @@ pub(crate) fn wire_schema(schema: &Json) -> WireSchema {
     }
 }
 
-/// The schema of the items of a list, with the definitions that it refers to written out.
+/// Returns the schema of the items of a list, with its references resolved.
 #[must_use]
 pub fn items(schema: &Json) -> Option<Json> {
     let flat = inline(schema, schema, 0);
     flat.get("items").cloned()
 }
 
-/// The schema with the common keywords only.
+/// Reduces a schema to the common keywords.
 pub(crate) fn plain(schema: &Json) -> Json {
     match schema {
         Json::Object(map) => {
             let mut out = Map::new();
             for (key, value) in map.iter().filter(|(k, _)| PLAIN.contains(&k.as_str())) {
                 let value = match (key.as_str(), value) {
-                    // Names of properties are not keywords.
+                    // Property names are not keywords.
                     ("properties", Json::Object(fields)) => {
                         Json::Object(fields.iter().map(|(k, v)| (k.clone(), plain(v))).collect())
                     }

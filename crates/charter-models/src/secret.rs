@@ -1,8 +1,8 @@
-//! A secret such as a key: it is written into the header of a request and nowhere else.
+//! A secret such as an API key: it is written into the header of a request and nowhere else.
 
 use std::fmt;
 
-/// A secret text. `Debug` does not show it, and it has no `Display` or `Serialize`.
+/// A secret string. `Debug` does not show it, and it has no `Display` or `Serialize`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -13,7 +13,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text itself, for the header.
+    /// The secret itself, for the header.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -22,7 +22,7 @@ impl Secret {
     /// Removes this secret from a string: servers quote keys in their errors.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
-        // Anything shorter is not a key, and replacing it would only garble the text.
+        // Shorter strings are not keys, and replacing them would only garble the text.
         if self.0.len() < 8 {
             return text.to_owned();
         }

@@ -1,11 +1,12 @@
-//! Server-sent events, as models stream their answers (WHATWG HTML, "Server-sent events").
+//! Parses server-sent events, in which models stream their answers (WHATWG HTML, "Server-sent
+//! events").
 
-/// The events of a stream: name (empty if none) and data.
+/// Returns the events of a stream: name (empty if none) and data of each.
 pub(crate) fn events(text: &str) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let (mut name, mut data): (String, Option<String>) = (String::new(), None);
-    // An event ends with an empty line; what is not ended at the end of the stream is taken, too:
-    // servers forget it.
+    // An empty line ends an event. An event that is not ended when the stream ends is returned as
+    // well, because some servers omit the line.
     for line in text.lines().chain([""]) {
         if line.is_empty() {
             if let Some(data) = data.take() {

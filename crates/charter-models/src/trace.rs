@@ -9,7 +9,7 @@ use tracing::field::Empty;
 use crate::exchange::Exchange;
 use crate::model::{Model, Provider};
 
-/// The span of a question, its retries and its repair.
+/// Creates the span of a question, including its retries and its repair.
 pub(crate) fn chat(model: &Model, run: &str) -> Span {
     let provider = match model.provider {
         Provider::OpenAi => "openai",
@@ -34,7 +34,7 @@ pub(crate) fn chat(model: &Model, run: &str) -> Span {
     )
 }
 
-/// Notes how a question ended.
+/// Records in the span how a question ended.
 pub(crate) fn answered(span: &Span, answer: &Result<Json, Fault>, exchange: &Exchange) {
     if let Some(model) = &exchange.answered_as {
         span.record("gen_ai.response.model", model.as_str());
@@ -48,7 +48,7 @@ pub(crate) fn answered(span: &Span, answer: &Result<Json, Fault>, exchange: &Exc
     }
 }
 
-/// The span of a call of a tool.
+/// Creates the span of a tool call.
 #[cfg(feature = "tools")]
 pub(crate) fn tool(name: &str, effect: &str, run: &str) -> Span {
     tracing::info_span!(
@@ -64,7 +64,7 @@ pub(crate) fn tool(name: &str, effect: &str, run: &str) -> Span {
     )
 }
 
-/// The host of an address: no user, no password, no path.
+/// Returns the host of an address, without user, password and path.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

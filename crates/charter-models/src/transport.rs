@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use crate::secret::Secret;
 
-/// A request. Its secret headers are separate, so that they are never stored.
+/// A request. Headers with secrets are separate, so that they are never stored.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Address.
+    /// The address.
     pub url: String,
     /// Headers without secrets.
     pub headers: Vec<(&'static str, String)>,
     /// Headers with secrets.
     pub secrets: Vec<(&'static str, Secret)>,
-    /// Body, JSON.
+    /// The body, JSON.
     pub body: String,
 }
 
@@ -36,14 +36,14 @@ pub struct Response {
     pub body: String,
 }
 
-/// There is no response.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
     /// The server cannot be reached, or the connection broke: which server, and why.
     #[error("cannot reach {0}")]
     Unreachable(String),
-    /// No response in time.
+    /// The response did not arrive in time.
     #[error("the server did not respond within {0} s")]
     Timeout(u64),
     /// The response is too large.
@@ -57,13 +57,13 @@ pub enum TransportError {
     NotRecorded(String),
 }
 
-/// Sends requests.
+/// A transport that sends requests.
 pub trait Transport: Send + Sync {
     /// Sends a request and waits for the whole response. `line` receives each line as it arrives;
     /// if it returns false, the request is cancelled.
     ///
     /// # Errors
-    /// There is no response. A status of any kind is a response.
+    /// There is no response. A response with an error status is not an error.
     fn send(
         &self,
         request: &Request,

@@ -3,40 +3,41 @@
 use charter_kernel::BadAnswer;
 use serde_json::{Map, Value as Json};
 
-/// A call failed.
+/// A failed call of an actor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
     /// Stable code, for conditions in charters (`docs/actors.md` lists them).
     pub code: String,
-    /// One sentence.
+    /// The message, in one sentence.
     pub message: String,
     /// Whether another attempt may succeed.
     pub retryable: bool,
-    /// Further members of `event.error`, beside code and message.
+    /// Further members of `event.error`, besides code and message.
     pub details: Map<String, Json>,
 }
 
 impl Fault {
-    /// A failure that another attempt would not fix.
+    /// Creates a failure that another attempt would not fix.
     #[must_use]
     pub fn new(code: &str, message: impl Into<String>) -> Fault {
         Fault { code: code.into(), message: message.into(), retryable: false, details: Map::new() }
     }
 
-    /// The host stopped during a call of an actor that must not be repeated.
+    /// Creates the failure of a call that the host's stop interrupted and that must not be
+    /// repeated.
     #[must_use]
     pub fn unknown(src: &str) -> Fault {
         let message = format!("the host stopped during a call of `{src}`; whether the call took effect is unknown");
         Fault::new("unknown", message)
     }
 
-    /// The host has no executor for an actor.
+    /// Creates the failure of an actor for which the host has no executor.
     #[must_use]
     pub fn no_executor(src: &str, kind: &str) -> Fault {
         Fault::new("no-executor", format!("this host has no executor for `{src}` (kind `{kind}`)"))
     }
 
-    /// Another attempt may succeed.
+    /// Marks the failure as one that another attempt may fix.
     #[must_use]
     pub fn retryable(mut self) -> Fault {
         self.retryable = true;
@@ -50,7 +51,7 @@ impl Fault {
         self
     }
 
-    /// The error as the charter sees it: `{code, message, retryable, ...}`.
+    /// Returns the error as the charter sees it: `{code, message, retryable, ...}`.
     #[must_use]
     pub fn json(&self) -> Json {
         let mut map = self.details.clone();
@@ -71,7 +72,7 @@ impl From<BadAnswer> for Fault {
     }
 }
 
-/// Code `config`.
+/// Converts to a fault with the code `config`.
 impl From<crate::KeyError> for Fault {
     fn from(error: crate::KeyError) -> Fault {
         Fault::new("config", error.to_string())

@@ -13,7 +13,7 @@ pub struct Handled {
     /// Records to commit together, in order: those of the timers that were due, then those of the
     /// input.
     pub appended: Vec<Appended>,
-    /// What to answer.
+    /// The answer to the input.
     pub reply: Reply,
     /// What the operator of the host should know.
     pub troubles: Vec<Trouble>,
@@ -38,7 +38,7 @@ pub struct Appended {
 pub enum Reply {
     /// The input needs none.
     None,
-    /// The record with this index is the result. It may contain a refusal.
+    /// The record with this index in [`Handled::appended`] is the result. It may contain a refusal.
     Made(usize),
     /// The input is a repetition; this record is its result.
     Repeated(Box<Record>),
@@ -52,7 +52,7 @@ pub enum Reply {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Denied {
-    /// The run's start was refused, or there was none.
+    /// The run's start was refused, or the run was never started.
     #[error("the run never started")]
     NeverStarted,
     /// The run exists, and was started with another charter or input.
@@ -109,7 +109,7 @@ pub enum Denied {
         task: String,
         /// The roles that may answer.
         roles: Vec<String>,
-        /// The principal that tried.
+        /// The principal that tried to answer.
         by: String,
     },
 }
@@ -141,7 +141,7 @@ pub enum Action {
 /// An attempt that a run requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvocationRequest {
-    /// The effect; with the id of the run in front it is the idempotency key.
+    /// The effect; with the id of the run in front, it is the idempotency key.
     pub effect: EffectId,
     /// Id of the invocation.
     pub invocation: Arc<str>,
@@ -149,13 +149,13 @@ pub struct InvocationRequest {
     pub src: Arc<str>,
     /// The input.
     pub input: Arc<Json>,
-    /// The attempt to begin with; the first is 1.
+    /// The number of the attempt to start with; the first is 1.
     pub attempt: u32,
     /// Its earliest start.
     pub not_before: Timestamp,
 }
 
-/// What the operator of a host should know. The run keeps its state.
+/// A problem that the operator of a host should know about. The state of the run is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Trouble {

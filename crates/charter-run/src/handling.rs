@@ -112,7 +112,8 @@ impl Handling<'_> {
         self.append(id, incoming).map(Reply::Made)
     }
 
-    /// The result of an event whose id has a record: that record, if the content is the same.
+    /// Returns the result of an event whose id has a record: that record, if the content is the
+    /// same.
     fn repeated(&self, first: Record, incoming: Incoming) -> Result<Reply, Denied> {
         let run = &*self.run;
         let envelope = run.position.envelope(incoming, run.position.time(self.now));
@@ -150,7 +151,7 @@ impl Handling<'_> {
         }
     }
 
-    /// The answer of an actor. If the run refuses it, or if it is too large for a record, its
+    /// Applies the answer of an actor. If the run refuses it, or if it is too large for a record, a
     /// failure follows in the same step, so that the charter can react.
     fn settle(&mut self, invocation: String, effect: EffectId, outcome: Result<Json, Json>) -> Result<Reply, Denied> {
         let failed = outcome.is_err();
@@ -194,7 +195,7 @@ impl Handling<'_> {
         Ok(if self.appended.len() > before { Reply::Made(index) } else { Reply::NotAwaited })
     }
 
-    /// Events of the host have twice the limit of records of those from outside.
+    /// Checks the limit for events of the host, which is twice the limit for events from outside.
     fn check_own(&mut self) -> Result<(), Denied> {
         if !self.is_full(2) {
             return Ok(());

@@ -1,10 +1,10 @@
-//! What arrives at a run.
+//! The inputs of a run.
 
 use charter_journal::Record;
 use charter_kernel::{EffectId, Principal, Timestamp};
 use serde_json::Value as Json;
 
-/// What arrives at a run.
+/// An input of a run.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Input {
@@ -56,14 +56,14 @@ pub struct EventInput {
     /// The sender's idempotency key.
     pub id: Option<String>,
     /// Whether the host made the id. Ids that begin with the id of the run and `/` are reserved for
-    /// it.
+    /// the host.
     pub host_id: bool,
     /// The last record that the sender has seen.
     pub expected_seq: Option<u64>,
 }
 
 impl EventInput {
-    /// An event for the root, without an id.
+    /// Creates an event for the root, without an id.
     #[must_use]
     pub fn new(r#type: &str, data: Json, by: Principal) -> EventInput {
         EventInput { to: None, r#type: r#type.into(), data, by, id: None, host_id: false, expected_seq: None }
@@ -71,7 +71,7 @@ impl EventInput {
 }
 
 impl Input {
-    /// The answer to the first attempt of an invocation; there is no other attempt.
+    /// Creates the answer to the first attempt of an invocation; there is no other attempt.
     #[must_use]
     pub fn answer(effect: EffectId, outcome: Result<Json, Json>) -> Input {
         Input::Outcome { effect, attempt: 1, outcome, again_at: None }

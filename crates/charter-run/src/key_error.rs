@@ -1,4 +1,4 @@
-//! What is wrong with a key of an actor's configuration.
+//! Errors in the keys of an actor's configuration.
 
 /// Why a key of a configuration cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum KeyError {
     Missing {
         /// The key.
         key: String,
-        /// What it holds.
+        /// What the key should hold.
         expected: String,
     },
     /// The value of a key has the wrong type or is out of range.
@@ -33,19 +33,20 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// A required key is missing; `expected` describes its value.
+    /// Creates the error for a missing required key; `expected` describes its value.
     #[must_use]
     pub fn missing(key: &str, expected: &str) -> KeyError {
         KeyError::Missing { key: key.into(), expected: expected.into() }
     }
 
-    /// The value of a key has the wrong type or is out of range; `expected` describes a valid one.
+    /// Creates the error for a value of the wrong type or out of range; `expected` describes a
+    /// valid one.
     #[must_use]
     pub fn invalid(key: &str, expected: &str, found: &serde_json::Value) -> KeyError {
         KeyError::Invalid { key: key.into(), expected: expected.into(), found: found.to_string() }
     }
 
-    /// A key that is not among the known ones.
+    /// Creates the error for a key that is not among the known ones.
     #[must_use]
     pub fn unknown<'a>(key: &str, known: impl IntoIterator<Item = &'a str>) -> KeyError {
         let nearest = charter_expr::nearest(key, known).map(str::to_owned);

@@ -15,8 +15,8 @@ const MAX_ATTEMPTS: u64 = 100;
 /// The keys of an actor's configuration that are the same for every kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActorPolicy {
-    /// Whether repeating a call under the same key has no further effect: an interrupted call may
-    /// be repeated.
+    /// Whether repeating a call under the same key has no further effect, so that an interrupted
+    /// call may be repeated.
     pub idempotent: Option<bool>,
     /// When a failed call is attempted again.
     pub retry: Retry,
@@ -50,8 +50,9 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// The pause after attempt `attempt` (the first is 1) of an effect. It is the same each time
-    /// for the same effect and attempt: the random part is derived from the effect's id.
+    /// Returns the pause after attempt `attempt` (the first is 1) of an effect. It is always the
+    /// same for the same effect and attempt, because the random part is derived from the effect's
+    /// id.
     #[must_use]
     pub fn pause(&self, effect: &str, attempt: u32) -> Millis {
         let doublings = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
@@ -69,7 +70,7 @@ impl ActorPolicy {
     /// Reads the common keys of an actor.
     ///
     /// # Errors
-    /// The first value that is wrong.
+    /// Returns an error for the first value that is invalid.
     pub fn read(decl: &ActorDecl) -> Result<ActorPolicy, KeyError> {
         let config = &decl.config;
         let idempotent = match config.get("idempotent") {

@@ -1,4 +1,4 @@
-//! A run between two events, without its records. All hosts and sessions apply events here.
+//! A run between two events, without its records. All hosts and sessions apply events through it.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// An event of the host itself, for the root.
+    /// Creates an event of the host itself, for the root.
     #[must_use]
     pub fn host(event: Event) -> Incoming {
         Incoming { to: None, event, by: Principal::system(), expected_seq: None }
     }
 }
 
-/// Timers whose event was refused by the snapshot with a number. They stay pending, and fire again
-/// when the snapshot has changed, since the result would be the same before that.
+/// Timers whose event was refused by the snapshot with a certain sequence number. They stay pending
+/// and fire again when the snapshot has changed; before that, the result would be the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefusedTimers {
     snapshot: u64,
@@ -36,8 +36,8 @@ pub struct RefusedTimers {
 }
 
 impl RefusedTimers {
-    /// Notes that a timer was refused by a snapshot; those that an earlier snapshot refused are
-    /// forgotten.
+    /// Notes that a snapshot refused a timer, and forgets the timers that an earlier snapshot
+    /// refused.
     pub fn insert(&mut self, snapshot: u64, timer: &str, generation: u64) {
         if self.snapshot != snapshot {
             *self = RefusedTimers { snapshot, timers: Vec::new() };
@@ -68,14 +68,15 @@ impl Default for Position {
 }
 
 impl Position {
-    /// A run that has not started.
+    /// Creates the position of a run that has not started.
     #[must_use]
     pub fn new() -> Position {
         Position { snapshot: None, next_seq: 0, last: Timestamp::MIN, refused: RefusedTimers::default() }
     }
 
-    /// The position of an existing run: its snapshot (`None` if its start was refused), the number
-    /// of its next record, the time of its last one, and the timers that the snapshot has refused.
+    /// Creates the position of an existing run from its snapshot (`None` if its start was refused),
+    /// the number of its next record, the time of its last one, and the timers that the snapshot
+    /// has refused.
     #[must_use]
     pub fn resume(snapshot: Option<Snapshot>, next_seq: u64, last: Timestamp, refused: RefusedTimers) -> Position {
         Position { snapshot, next_seq, last, refused }
@@ -99,20 +100,21 @@ impl Position {
         self.last
     }
 
-    /// The time of an event that happens now: within a run, time does not go back.
+    /// Returns the time of an event that happens now: never earlier than the last event of the run.
     #[must_use]
     pub fn time(&self, now: Timestamp) -> Timestamp {
         now.max(self.last)
     }
 
-    /// The envelope of an event that happens `at` a time, with the number of the next record.
+    /// Creates the envelope of an event that happens at time `at`, with the number of the next
+    /// record.
     #[must_use]
     pub fn envelope(&self, incoming: Incoming, at: Timestamp) -> Envelope {
         let Incoming { to, event, by, expected_seq } = incoming;
         Envelope { seq: self.next_seq, to, event, by, at, expected_seq }
     }
 
-    /// The kernel's step; the position is unchanged.
+    /// Computes the kernel's step; the position is unchanged.
     ///
     /// # Errors
     /// The kernel refuses the event, or the run has not started.
@@ -124,11 +126,11 @@ impl Position {
         }
     }
 
-    /// Takes an event at a time: the kernel's step, and the run moves on. A late answer does not
-    /// count: it has no record. Hosts pass [`Position::time`]; scenarios may go back in time.
+    /// Applies an event at time `at` and advances the position. A late answer does not advance it,
+    /// because it has no record. Hosts pass [`Position::time`]; scenarios may go back in time.
     ///
-    /// The outcome is an error if the kernel refuses the event. It has a record, so the position
-    /// advances anyway.
+    /// The outcome is an error if the kernel refuses the event. The refusal has a record, so the
+    /// position advances anyway.
     pub fn take(
         &mut self,
         machine: &Machine,
@@ -160,12 +162,12 @@ impl Position {
         }
     }
 
-    /// Replaces the snapshot by an equal one, such as one that was read back from its text.
+    /// Replaces the snapshot with an equal one, such as one that was read back from its text.
     pub fn replace_snapshot(&mut self, snapshot: Snapshot) {
         self.snapshot = Some(snapshot);
     }
 
-    /// Moves the time on without an event.
+    /// Advances the time without an event.
     pub fn wait_until(&mut self, at: Timestamp) {
         self.last = at;
     }
@@ -177,7 +179,7 @@ impl Position {
         snapshot.timers().iter().find(|t| !self.refused.contains(snapshot.seq(), &t.id, t.generation))
     }
 
-    /// The event of the next timer that is due by a time, and when it is due.
+    /// Returns the event of the next timer that is due by a given time, and when it is due.
     #[must_use]
     pub fn due(&self, until: Timestamp) -> Option<(Timestamp, Incoming)> {
         let timer = self.timer().filter(|t| t.due <= until)?;

@@ -23,19 +23,19 @@ pub enum IdState {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecentIds {
     ids: Arc<VecDeque<(u64, u64)>>,
-    /// Whether the run has had other ids.
+    /// Whether the run has had ids that are not in `ids`.
     incomplete: bool,
 }
 
 impl RecentIds {
-    /// Of a run whose earlier ids are not known.
+    /// Creates the ids of a run whose earlier ids are not known.
     #[must_use]
     pub fn unknown() -> RecentIds {
         RecentIds { ids: Arc::default(), incomplete: true }
     }
 
-    /// From the pairs of [`RecentIds::pairs`], oldest first; `complete` means that the run has had
-    /// no other ids.
+    /// Creates the ids from the pairs of [`RecentIds::pairs`], oldest first; `complete` means that
+    /// the run has had no other ids.
     #[must_use]
     pub fn of_pairs(pairs: impl IntoIterator<Item = (u64, u64)>, complete: bool) -> RecentIds {
         let mut recent = RecentIds { ids: Arc::default(), incomplete: !complete };
@@ -54,7 +54,7 @@ impl RecentIds {
         !self.incomplete
     }
 
-    /// What is known about an id.
+    /// Returns what is known about an id.
     #[must_use]
     pub fn state(&self, id: &str) -> IdState {
         let hash = hash(id);

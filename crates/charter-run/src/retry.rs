@@ -1,4 +1,4 @@
-//! What follows a failed attempt, and a stop of the host.
+//! What happens after a failed attempt, and after a restart of the host.
 
 use charter_journal::{Record, SourceKind};
 use charter_kernel::{EffectId, Event, Timestamp};
@@ -8,8 +8,9 @@ use crate::fault::Fault;
 use crate::handled::InvocationRequest;
 use crate::policy::Retry;
 
-/// The result of a failed attempt: the error that the charter sees, and when the next attempt
-/// begins. `None` if there is no further attempt, so that the error is the answer.
+/// Returns the result of a failed attempt: the error that the charter sees, and when the next
+/// attempt begins. The time is `None` if there is no further attempt, so that the error is the
+/// answer.
 #[must_use]
 pub fn after_failure(
     retry: &Retry,
@@ -28,14 +29,14 @@ pub fn after_failure(
 /// What a host does with an open invocation after a restart.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Resume {
-    /// It is attempted.
+    /// The host attempts it again.
     Again(InvocationRequest),
-    /// It may have been interrupted and must not be repeated: this is its answer.
+    /// It may have been interrupted and must not be repeated; this fault is its answer.
     Unknown(Fault),
 }
 
-/// What a host does with an open invocation after a restart. `idempotent`: an interrupted call may
-/// be repeated.
+/// Decides what a host does with an open invocation after a restart. `idempotent` means that an
+/// interrupted call may be repeated.
 #[must_use]
 pub fn after_restart(request: InvocationRequest, idempotent: bool, now: Timestamp) -> Resume {
     // No attempt was running during the pause between two attempts.
@@ -46,8 +47,8 @@ pub fn after_restart(request: InvocationRequest, idempotent: bool, now: Timestam
     }
 }
 
-/// The next attempt of an effect and its earliest start, according to the records of its run, in
-/// order.
+/// Returns the next attempt of an effect and its earliest start, according to the records of its
+/// run, in order.
 pub fn next_attempt<'r>(
     run: &str,
     effect: EffectId,

@@ -1,4 +1,4 @@
-//! One run with its records: what arrives becomes records, actions and an answer.
+//! One run with its records: inputs become records, actions and replies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ pub const MAX_TIMERS: usize = 64;
 /// Limits of a host for one run; 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Records of the run. Beyond it, events from outside are denied except `charter.cancel`;
-    /// answers and timers beyond twice as many.
+    /// Maximum number of records. Beyond it, events from outside except `charter.cancel` are
+    /// denied; beyond twice as many, answers and timers are denied too.
     pub records: u64,
-    /// Bytes of an event's data, in addition to the limit of the charter.
+    /// Maximum size of an event's data in bytes, in addition to the limit of the charter.
     pub data_bytes: u64,
 }
 
-/// What a host keeps of a run between two inputs if it keeps nothing in memory. The rest follows
-/// from it.
+/// What a host stores of a run between two inputs if it keeps nothing in memory. Everything else is
+/// derived from it.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
     /// The last record; `None` if the run has not started.
@@ -42,7 +42,7 @@ pub struct Kept {
     pub recent: RecentIds,
 }
 
-/// A run that was kept cannot be restored.
+/// Why a stored run cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeptError {
@@ -55,15 +55,15 @@ pub enum KeptError {
     /// The snapshot is not JSON.
     #[error("the snapshot is not valid JSON: {0}")]
     NotJson(String),
-    /// The kernel does not restore the snapshot.
+    /// The kernel cannot restore the snapshot.
     #[error(transparent)]
     NotRestored(#[from] charter_kernel::RestoreError),
 }
 
-/// A run. It does no I/O and knows no clock; a host commits what it returns.
+/// A run. It does no I/O and reads no clock; a host commits what it returns.
 ///
-/// Handling an input moves the run on at once. A host whose commit fails drops the run and restores
-/// it from what was committed.
+/// Handling an input advances the run at once. If the commit fails, the host drops the run and
+/// restores it from what was committed.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub(crate) position: Position,
@@ -73,8 +73,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run that has not started. `keep_every` is the number of records between two stored
-    /// snapshots; 0: only when the status changes.
+    /// Creates a run that has not started. `keep_every` is the number of records between two stored
+    /// snapshots; with 0, a snapshot is stored only when the status changes.
     #[must_use]
     pub fn new(run: &str, keep_every: u64) -> Run {
         Run {
@@ -85,8 +85,8 @@ impl Run {
         }
     }
 
-    /// A run that was loaded from a journal. `at` is the time of its last record, `since` the
-    /// records after its snapshot changed last ([`Snapshot::seq`]).
+    /// Creates a run from what was loaded from a journal. `at` is the time of its last record,
+    /// `since` the records after the last change of its snapshot ([`Snapshot::seq`]).
     #[must_use]
     pub fn loaded<'r>(loaded: Loaded, at: Timestamp, since: impl IntoIterator<Item = &'r Record>) -> Run {
         let Loaded { snapshot, chain } = loaded;
@@ -96,10 +96,10 @@ impl Run {
         run
     }
 
-    /// Restores a run that a host has kept. `keep_every` as in [`Run::new`].
+    /// Restores a run that a host has stored. `keep_every` is as in [`Run::new`].
     ///
     /// # Errors
-    /// The parts do not match each other or this charter.
+    /// The parts of `kept` do not match each other or the charter.
     pub fn restore(machine: &Machine, run: &str, keep_every: u64, kept: Kept) -> Result<Run, KeptError> {
         let Some(last) = kept.last else {
             return Ok(Run { recent: kept.recent, ..Run::new(run, keep_every) });
@@ -113,8 +113,8 @@ impl Run {
         Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent })
     }
 
-    /// Reads a record after the snapshot ([`Snapshot::seq`]) of a restored run: it may record that
-    /// a timer was refused in the snapshot's state.
+    /// Reads a record that follows the snapshot ([`Snapshot::seq`]) of a restored run: it may be
+    /// the refusal of a timer, which is then noted.
     pub fn note_refused(&mut self, record: &Record) {
         if is_refused_timer(record)
             && let Ok(Event::Timer { timer, generation }) = record.envelope().map(|e| e.event)
@@ -123,7 +123,8 @@ impl Run {
         }
     }
 
-    /// What a host must keep to restore the run ([`Run::restore`]); `last` is its last record.
+    /// Returns what a host must store to restore the run ([`Run::restore`]); `last` is its last
+    /// record.
     #[must_use]
     pub fn kept(&self, machine: &Machine, last: Option<Record>) -> Kept {
         Kept {
@@ -171,13 +172,13 @@ impl Run {
         self.position.timer().map(|t| t.due)
     }
 
-    /// What is known about an event's id.
+    /// Returns what is known about an event's id.
     #[must_use]
     pub fn id_state(&self, id: &str) -> IdState {
         self.recent.state(id)
     }
 
-    /// The work that the run waits for, with the next attempt of each.
+    /// Returns the open invocations of services, each with its next attempt.
     #[must_use]
     pub fn open(&self) -> Vec<InvocationRequest> {
         let services = self.snapshot().into_iter().flat_map(Snapshot::invocations).filter(|(_, i)| !i.is_machine());

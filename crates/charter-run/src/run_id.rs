@@ -1,6 +1,6 @@
 //! Ids of runs.
 
-/// The id of a run has the wrong length or characters.
+/// The error for a run id of the wrong length or with invalid characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid run id `{0}`: expected 1 to 128 letters, digits, `-`, `_`, `.` or `:`")]
 pub struct BadRunId(pub String);
@@ -8,7 +8,7 @@ pub struct BadRunId(pub String);
 /// Checks the id of a run.
 ///
 /// # Errors
-/// It is empty, too long, or has other characters.
+/// The id is empty, too long, or contains characters that are not allowed.
 pub fn check_run_id(run: &str) -> Result<(), BadRunId> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     match run.is_empty() || run.len() > 128 || !run.chars().all(allowed) {

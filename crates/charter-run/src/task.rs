@@ -11,7 +11,7 @@ use crate::values::texts;
 pub struct Task {
     /// The run.
     pub run: String,
-    /// The effect, `RUN/SEQ/INDEX`: what an answer names.
+    /// The effect, `RUN/SEQ/INDEX`; an answer refers to the task by it.
     pub effect: String,
     /// The actor of the run that waits.
     pub actor: String,
@@ -19,7 +19,7 @@ pub struct Task {
     pub invocation: String,
     /// The entry of `actors`.
     pub src: String,
-    /// What it is about (`title` of the actor).
+    /// What the task is about (`title` of the actor).
     pub title: Option<String>,
     /// Roles that may answer (`by` of the actor); empty: anybody.
     pub by: Vec<String>,
@@ -30,14 +30,14 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether a principal may answer it.
+    /// Whether a principal may answer the task.
     #[must_use]
     pub fn is_for(&self, by: &Principal) -> bool {
         may_answer(&self.by, by)
     }
 }
 
-/// The open tasks of a run.
+/// Returns the open tasks of a run.
 #[must_use]
 pub fn tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
     if snapshot.status() != Status::Active {
@@ -60,7 +60,7 @@ pub fn tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
     tasks.collect()
 }
 
-/// The invocation of a task that a principal may answer.
+/// Returns the id of the invocation of a task, if the principal may answer it.
 pub(crate) fn invocation<'s>(
     machine: &Machine,
     snapshot: &'s Snapshot,

@@ -5,10 +5,10 @@ use serde_json::Value as Json;
 
 use crate::key_error::KeyError;
 
-/// Reads a duration: `2s`, `1h30m`, or a number of milliseconds.
+/// Parses a duration: `2s`, `1h30m`, or a number of milliseconds.
 ///
 /// # Errors
-/// The value is neither, or is negative.
+/// The value is not a duration, or it is negative.
 pub fn delay(key: &str, value: &Json) -> Result<Millis, KeyError> {
     let ms = match value {
         Json::String(text) => parse_delay(text),
@@ -21,7 +21,7 @@ pub fn delay(key: &str, value: &Json) -> Result<Millis, KeyError> {
 /// Reads a string or a list of strings.
 ///
 /// # Errors
-/// The value is neither.
+/// The value is neither a string nor a list of strings.
 pub fn texts(key: &str, value: &Json) -> Result<Vec<String>, KeyError> {
     let wrong = || KeyError::invalid(key, "a string or a list of strings", value);
     match value {

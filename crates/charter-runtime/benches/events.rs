@@ -1,5 +1,5 @@
-//! Durable events through the embedded host, with the ids that senders give them and without, each
-//! beside the other in the same round; journals in files.
+//! Measures durable events per second through the embedded host with journals in files. Each round
+//! measures events with sender-supplied ids and events without them.
 //!
 //! `cargo bench -p charter-runtime` takes about a minute; `-- quick` measures less. The files are
 //! in the system's temporary folder; set `TMPDIR` to measure another disk.
@@ -25,8 +25,8 @@ states:
   two: {on: {NEXT: one}}
 ";
 
-/// A case: whether events have ids, and whether the runs were loaded from the journal with more
-/// events behind them than a run remembers ids of.
+/// A case: whether events have ids, and whether the runs were restored from a journal with more
+/// events than a run remembers the ids of.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
@@ -96,7 +96,7 @@ async fn measure(case: Case, clients: usize, events: usize) -> f64 {
     (clients * events) as f64 / begin.elapsed().as_secs_f64()
 }
 
-/// Each client sends its events one after the other.
+/// Sends the events of each client, one after the other.
 async fn send(runtime: &Runtime, clients: usize, events: usize, name: &'static str, ids: bool) {
     let tasks: Vec<_> = (0..clients)
         .map(|client| {

@@ -6,7 +6,7 @@ use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::options::{Limits, Options};
 
-/// A host does not accept an actor of a charter.
+/// Error for an actor of a charter that a host does not accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("actor `{actor}`: {error}")]
 pub struct ActorError {
@@ -17,25 +17,27 @@ pub struct ActorError {
 }
 
 impl Options {
-    /// Whether a host with these options accepts a charter, and a run with this id: the checks of
-    /// [`Runtime::add`](crate::Runtime::add) and [`Runtime::start`](crate::Runtime::start) that
-    /// need no journal.
+    /// Checks whether a host with these options accepts a charter, and a run with this id. These
+    /// are the checks of [`Runtime::add`](crate::Runtime::add) and
+    /// [`Runtime::start`](crate::Runtime::start) that need no journal.
     ///
     /// # Errors
-    /// As theirs.
+    /// The host does not accept the charter or the run id; the errors are the same as those of
+    /// [`Runtime::add`](crate::Runtime::add) and [`Runtime::start`](crate::Runtime::start).
     pub fn admits(&self, charter: &Charter, run: Option<&str>) -> Result<(), RuntimeError> {
         run.map_or(Ok(()), charter_run::check_run_id)?;
         admit(&self.limits, &self.executors, charter)
     }
 
-    /// The actors of a charter that such a host does not accept, in the order of their names.
+    /// Returns the errors of the actors that a host with these options does not accept, sorted by
+    /// actor name.
     #[must_use]
     pub fn actor_errors(&self, charter: &Charter) -> Vec<ActorError> {
         actor_errors(&self.executors, charter).collect()
     }
 }
 
-/// Whether a host accepts a charter.
+/// Checks whether a host accepts a charter.
 pub(crate) fn admit(limits: &Limits, executors: &Executors, charter: &Charter) -> Result<(), RuntimeError> {
     let definition = charter.machine.definition();
     let bounds = [

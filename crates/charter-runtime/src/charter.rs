@@ -1,4 +1,4 @@
-//! A charter on a host: compiled, with the folder that its actors read from.
+//! A charter on a host: the compiled machine and the folder that its actors read from.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,19 +24,19 @@ impl Charter {
     /// Compiles a document.
     ///
     /// # Errors
-    /// It does not compile, or the configuration of an actor is wrong.
+    /// The document does not compile, or the configuration of an actor is invalid.
     pub fn new(document: &Document, folder: Folder) -> Result<Charter, RuntimeError> {
         let machine = compile(document)?;
         let stored = StoredCharter::new(&document.definition, &document.name, &document.source);
         Charter::of(Arc::new(machine), stored, folder)
     }
 
-    /// Reads a charter from its path, or from a folder with a `charter.yaml`. Its actors use the
+    /// Loads a charter from its path, or from a folder with a `charter.yaml`. Its actors use the
     /// folder that contains it.
     ///
     /// # Errors
-    /// It cannot be read or does not compile (the message has the positions), or the configuration
-    /// of an actor is wrong.
+    /// The charter cannot be read, does not compile (the message has the positions), or has an
+    /// actor with an invalid configuration.
     pub fn load(path: &Path) -> Result<Charter, RuntimeError> {
         let file = if path.is_dir() { path.join("charter.yaml") } else { path.to_owned() };
         let document = charter_format::read_file(
@@ -48,10 +48,10 @@ impl Charter {
         Charter::new(&document, Folder::Dir(folder.to_owned()))
     }
 
-    /// From a compiled machine; `name` and `source` are stored with its runs.
+    /// Creates a charter from a compiled machine; `name` and `source` are stored with its runs.
     ///
     /// # Errors
-    /// The configuration of an actor is wrong.
+    /// The configuration of an actor is invalid.
     pub fn compiled(machine: Machine, name: &str, source: &str, folder: Folder) -> Result<Charter, RuntimeError> {
         let stored = StoredCharter::new(machine.definition(), name, source);
         Charter::of(Arc::new(machine), stored, folder)
@@ -70,7 +70,7 @@ impl Charter {
         Ok(Charter { machine, stored, folder: Arc::new(folder), actors })
     }
 
-    /// Its digest.
+    /// The digest of the charter.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.stored.digest
@@ -88,7 +88,7 @@ impl Charter {
         &self.stored
     }
 
-    /// The files beside it.
+    /// The files next to the charter.
     #[must_use]
     pub fn folder(&self) -> &Folder {
         &self.folder

@@ -14,19 +14,19 @@ pub enum RuntimeError {
     /// A run could not be restored from its records.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// No such run.
+    /// There is no run with this id.
     #[error("no run `{0}` in this journal")]
     UnknownRun(String),
     /// The run's start was refused.
     #[error("run `{0}` never started: its start was refused (record 0 has the reason)")]
     NeverStarted(String),
-    /// A run with this id exists, and was started with another charter or input.
+    /// A run with this id exists and was started with another charter or input.
     #[error("run `{0}` exists and was started with another charter or input; choose another id, or omit it")]
     RunExists(String),
     /// The id of a run has the wrong length or characters.
     #[error(transparent)]
     BadRunId(#[from] BadRunId),
-    /// The run does not wait for this answer; there is no record of it.
+    /// The run does not wait for this answer, so the answer has no record.
     #[error("run `{0}` does not wait for this answer")]
     NotAwaited(String),
     /// The id of an event is reserved for the host.
@@ -34,66 +34,66 @@ pub enum RuntimeError {
     IdReserved {
         /// The run.
         run: String,
-        /// The id of the run and `/`.
+        /// The reserved prefix: the id of the run and `/`.
         prefix: String,
     },
-    /// It was opened outside a tokio runtime.
+    /// The host was opened outside a tokio runtime.
     #[error(
         "no tokio runtime: open the host inside one that has timers (`#[tokio::main]`, or a `Builder` with `enable_time`)"
     )]
     NoTokio,
-    /// The charter was not added, and is not in the journal.
+    /// The charter was not added and is not in the journal.
     #[error("unknown charter {0}: add it before a run of it starts")]
     UnknownCharter(Digest),
     /// The host does not accept the charter.
     #[error("cannot run the charter `{charter}` on this host: {why}")]
     Charter {
-        /// Its id.
+        /// The id of the charter.
         charter: String,
-        /// Why.
+        /// Why the host does not accept it.
         why: String,
     },
-    /// An event with this id and other content is recorded (code `stale`).
+    /// Another event with this id and different content is already recorded (code `stale`).
     #[error("the event id `{id}` belongs to another event of run `{run}` (record {seq}); use a new id")]
     IdTaken {
         /// The run.
         run: String,
         /// The id.
         id: String,
-        /// The record of that event.
+        /// The sequence number of its record.
         seq: u64,
     },
-    /// A limit of the host. `limit` names the option, `value` is what it is set to.
+    /// A limit of the host was exceeded.
     #[error("{what}: the limit `{limit}` of this host is {value}")]
     Limit {
-        /// Its name in [`crate::Limits`].
+        /// The name of the limit in [`crate::Limits`].
         limit: &'static str,
-        /// Its value.
+        /// The value of the limit.
         value: u64,
-        /// What exceeds it.
+        /// What exceeds the limit.
         what: String,
     },
-    /// No such task is open.
+    /// There is no open task with this id.
     #[error("run `{run}`: no open invocation `{task}`")]
     NoTask {
         /// The run.
         run: String,
-        /// The effect.
+        /// The effect of the task.
         task: String,
     },
-    /// The task is for others.
+    /// The principal has none of the roles that may answer the task.
     #[error("run `{run}`: the invocation `{task}` requires one of the roles {roles}; `{by}` has none of them")]
     NotYours {
         /// The run.
         run: String,
-        /// The effect.
+        /// The effect of the task.
         task: String,
-        /// The roles, separated by commas.
+        /// The roles that may answer the task, separated by commas.
         roles: String,
         /// The principal that tried.
         by: String,
     },
-    /// The run does not accept it, for another reason.
+    /// The run denies the input for another reason.
     #[error("run `{run}`: {why}")]
     Denied {
         /// The run.

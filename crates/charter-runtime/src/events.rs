@@ -1,4 +1,4 @@
-//! Events for subscribers: records, and what happens beside them.
+//! Events for subscribers: new records, and host events that are not recorded.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use tokio::sync::broadcast;
 
 use crate::charter::Charter;
 
-/// Events that are kept for a slow subscriber.
+/// Maximum number of events that are buffered for a slow subscriber.
 const MAX_BEHIND: usize = 4_096;
 
-/// Something happened in a host. Cheap to clone. Only records are stored; the other events are
-/// published once.
+/// An event in a host. Cheap to clone. Only records are stored; the other events are published
+/// once.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RuntimeEvent {
@@ -23,7 +23,7 @@ pub enum RuntimeEvent {
     Emitted {
         /// The run.
         run: Arc<str>,
-        /// The record it belongs to.
+        /// The record with the effect.
         seq: u64,
         /// Event type.
         r#type: Arc<str>,
@@ -34,11 +34,11 @@ pub enum RuntimeEvent {
     Logged {
         /// The run.
         run: Arc<str>,
-        /// The record it belongs to.
+        /// The record with the effect.
         seq: u64,
-        /// Its label.
+        /// The label of the log line.
         label: Option<String>,
-        /// Its value.
+        /// The value of the log line.
         value: Json,
     },
     /// An attempt of an actor begins.
@@ -52,7 +52,7 @@ pub enum RuntimeEvent {
         /// Time of the next attempt.
         at: Timestamp,
     },
-    /// A task waits for a person.
+    /// A task waits for an answer from a person.
     Waiting(Working),
     /// A call was stopped, because its run no longer waits for it.
     Stopped(Working),
@@ -60,7 +60,7 @@ pub enum RuntimeEvent {
     Trouble {
         /// The run that it concerns, if any.
         run: Option<Arc<str>>,
-        /// One sentence.
+        /// The message, one sentence.
         message: String,
     },
     /// The subscriber was too slow and missed this many events; the records are in the journal.
@@ -68,7 +68,7 @@ pub enum RuntimeEvent {
 }
 
 impl RuntimeEvent {
-    /// The run that it concerns.
+    /// The run that the event concerns, if any.
     #[must_use]
     pub fn run(&self) -> Option<&str> {
         match self {
@@ -89,7 +89,7 @@ pub struct Recorded {
     pub record: Record,
     /// The run's charter.
     pub charter: Arc<Charter>,
-    /// The run after it; `None` if its start was refused.
+    /// The run after the record; `None` if its start was refused.
     pub snapshot: Option<Snapshot>,
 }
 
@@ -102,9 +102,9 @@ pub struct Working {
     pub effect: Arc<str>,
     /// Id of the invocation.
     pub invocation: Arc<str>,
-    /// The entry of `actors`.
+    /// The name of the actor in `actors`.
     pub src: Arc<str>,
-    /// Its kind.
+    /// The kind of the actor.
     pub kind: Arc<str>,
     /// Number of the attempt; the first is 1.
     pub attempt: u32,
@@ -120,7 +120,7 @@ impl Publisher {
         Publisher(broadcast::channel(MAX_BEHIND).0)
     }
     pub(crate) fn publish(&self, event: RuntimeEvent) {
-        // It fails if there is no subscriber.
+        // Sending fails only if there is no subscriber.
         let _ = self.0.send(event);
     }
     pub(crate) fn trouble(&self, run: Option<&Arc<str>>, message: String) {
@@ -131,7 +131,7 @@ impl Publisher {
     }
 }
 
-/// The events of one run or of all, from the subscription on.
+/// The events of one run or of all runs, starting with the subscription.
 #[derive(Debug)]
 pub struct Subscription {
     receiver: broadcast::Receiver<RuntimeEvent>,
@@ -139,14 +139,14 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Keeps only the events of one run, also of those that have not been received yet.
+    /// Keeps only the events of one run, including events that were published but not yet received.
     #[must_use]
     pub fn only(mut self, run: &str) -> Subscription {
         self.run = Some(run.into());
         self
     }
 
-    /// Waits for the next event; `None` once the runtime is gone.
+    /// Waits for the next event; returns `None` once the runtime has been dropped.
     pub async fn next(&mut self) -> Option<RuntimeEvent> {
         loop {
             let event = match self.receiver.recv().await {
@@ -160,7 +160,7 @@ impl Subscription {
         }
     }
 
-    /// The next event that has already happened; `None` if there is none.
+    /// Returns the next event that is already available; `None` if there is none.
     pub fn try_next(&mut self) -> Option<RuntimeEvent> {
         loop {
             let event = match self.receiver.try_recv() {

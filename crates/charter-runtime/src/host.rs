@@ -1,4 +1,4 @@
-//! This host as executors see it.
+//! Implements the host interface of executors for this host.
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@ use crate::sync::{blocking, lock};
 use crate::task_tracker::TaskTracker;
 use crate::timer_queue::TimerQueue;
 
-/// Pause before a write that failed for lack of space is tried again.
+/// Delay before retrying a write that failed for lack of space.
 pub(crate) const RETRY_WRITE: Millis = Millis(1_000);
 
 pub(crate) struct Inner {
@@ -31,9 +31,9 @@ pub(crate) struct Inner {
     pub(crate) publisher: Publisher,
     pub(crate) timers: Arc<TimerQueue>,
     pub(crate) calls: Arc<Calls>,
-    /// Tasks that handle mailboxes.
+    /// Tasks that process mailboxes.
     pub(crate) drains: Arc<TaskTracker>,
-    /// Runs in memory.
+    /// Runs that are in memory.
     pub(crate) runs: Mutex<FxHashMap<Arc<str>, Arc<Run>>>,
     pub(crate) handle: tokio::runtime::Handle,
     pub(crate) new_id: NewId,
@@ -67,7 +67,7 @@ impl Inner {
         }
     }
 
-    /// Whether the host accepts an event of a principal now.
+    /// Checks that the host accepts an event of a principal now.
     pub(crate) fn open_for(&self, by: &Principal) -> Result<(), RuntimeError> {
         if self.is_closing() {
             return Err(RuntimeError::Closing);
@@ -83,7 +83,7 @@ impl Inner {
         self.closing.store(true, Ordering::SeqCst);
     }
 
-    /// Reads or writes the store: on a thread for blocking work, unless the store never waits.
+    /// Reads or writes the store, on a thread for blocking work unless the store never blocks.
     pub(crate) async fn with_store<T: Send + 'static>(
         self: &Arc<Self>,
         f: impl FnOnce(&Inner) -> T + Send + 'static,
@@ -99,7 +99,7 @@ impl Inner {
         lock(&self.charters).insert(charter.digest(), charter.clone());
     }
 
-    /// A charter that was added, or that is in the journal.
+    /// Returns a charter that was added or that is in the journal.
     pub(crate) async fn charter(self: &Arc<Self>, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
         if let Some(charter) = lock(&self.charters).get(&digest) {
             return Ok(charter.clone());
@@ -107,7 +107,7 @@ impl Inner {
         self.with_store(move |inner| inner.charter_now(digest)).await?
     }
 
-    /// Like [`Inner::charter`], but on a thread that may wait for the store.
+    /// Like [`Inner::charter`], but must be called on a thread that may block on the store.
     pub(crate) fn charter_now(&self, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
         if let Some(charter) = lock(&self.charters).get(&digest) {
             return Ok(charter.clone());

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// The size of an error does not matter: it ends the operation.
+// Large errors are acceptable: an error ends the operation.
 #![allow(clippy::result_large_err)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 

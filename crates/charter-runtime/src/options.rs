@@ -5,7 +5,7 @@ use std::sync::Arc;
 use charter_actors::{Clock, Executor, Executors, Folder, SystemClock};
 use charter_journal::StoredCharter;
 
-/// Makes ids of runs.
+/// Generates run ids.
 pub type NewId = Arc<dyn Fn() -> String + Send + Sync>;
 /// Finds the folder of a charter that is in the journal and has not been added since the host was
 /// opened.
@@ -16,14 +16,14 @@ pub type FindFolder = Arc<dyn Fn(&StoredCharter) -> Folder + Send + Sync>;
 pub struct Options {
     /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// Makes ids of runs; default: UUIDs of version 7, which sort by time.
+    /// Generates run ids; default: version 7 UUIDs, which sort by time.
     pub new_id: NewId,
     /// Executors of actors, by `kind`. Default: [`charter_actors::standard`].
     pub executors: Executors,
-    /// Finds the folder of a charter from the journal. Default: the folder of the file that the
-    /// charter is named after, if it exists.
+    /// Finds the folder of a charter from the journal. Default: the folder of the charter's source
+    /// file, if that file exists.
     pub find_folder: FindFolder,
-    /// Limits.
+    /// Limits of the host.
     pub limits: Limits,
     /// Faults to inject in tests.
     pub inject: FaultInjection,
@@ -49,7 +49,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Adds or replaces the executor of a kind.
+    /// Adds or replaces the executor of an actor kind.
     #[must_use]
     pub fn executor(mut self, kind: &str, executor: impl Executor) -> Options {
         self.executors.insert(kind.into(), Arc::new(executor));
@@ -71,24 +71,24 @@ impl std::fmt::Debug for Options {
     }
 }
 
-/// Limits of a host; 0 means no limit. Exceeding one is [`crate::RuntimeError::Limit`], which names
-/// it.
+/// Limits of a host; 0 means no limit. If one is exceeded, the host returns
+/// [`crate::RuntimeError::Limit`], which names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Records of a run. Beyond it, events from outside are rejected except `charter.cancel`;
-    /// answers and timers beyond twice as many.
+    /// Records per run. Above it, events from outside are rejected, except `charter.cancel`;
+    /// answers and timers are rejected above twice the limit.
     pub records_per_run: u64,
-    /// Bytes of an event's data, in addition to the limit of the charter.
+    /// Bytes of an event's data; the charter's own limit also applies.
     pub data_bytes: u64,
-    /// Events per second of a principal, on average; bursts may have twice as many.
+    /// Average number of events per second of a principal; bursts may have twice as many.
     pub events_per_second: u32,
-    /// Upper limit of `limits.actors` of a charter.
+    /// Maximum value of `limits.actors` in a charter.
     pub actors_per_run: u32,
-    /// Upper limit of `limits.timers` of a charter.
+    /// Maximum value of `limits.timers` in a charter.
     pub timers_per_run: u32,
-    /// Concurrent calls of actors, over all runs; further calls wait.
+    /// Concurrent calls of actors across all runs; further calls wait.
     pub calls_at_once: u32,
-    /// Events that wait for one run.
+    /// Events that may be queued for one run.
     pub mailbox: u32,
     /// Runs in memory; others are restored from the journal when they receive an input.
     pub runs_in_memory: u32,

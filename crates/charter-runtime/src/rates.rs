@@ -1,21 +1,22 @@
-//! How often a principal may send events: a token bucket for each.
+//! Limits how often a principal may send events, with one token bucket per principal.
 
 use charter_kernel::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::error::RuntimeError;
 
-/// Above this number of principals, those with full buckets are removed.
+/// Above this number of principals, full buckets are removed.
 const MAX_PRINCIPALS: usize = 10_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
-    /// Thousandths of an event that are left, and when they were last computed.
+    /// For each principal: the tokens left, in thousandths of an event, and when they were
+    /// computed.
     buckets: FxHashMap<String, (i64, Timestamp)>,
 }
 
 impl Rates {
-    /// Takes the tokens of one event.
+    /// Takes the token for one event.
     pub(crate) fn take(&mut self, by: &str, now: Timestamp, per_second: u32) -> Result<(), RuntimeError> {
         if per_second == 0 {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Resumes the open timers and calls of actors of a journal when it is opened.
+//! Resumes the open timers and actor calls in a journal when it is opened.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::mailbox::run::RunState;
 
-/// Effects and records that are read at a time.
+/// Maximum number of effects or records that are read at a time.
 const PAGE: usize = 1_000;
 
-/// What was found open when a journal was opened.
+/// What was open in the journal when it was opened.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
@@ -23,7 +23,7 @@ pub struct Recovery {
     /// Effects whose outcome is unknown, because their actors are not idempotent. The run receives
     /// `error.invoke.ID` with the code `unknown`.
     pub unknown: Vec<String>,
-    /// Runs with timers.
+    /// Number of runs with timers.
     pub timers: usize,
     /// Runs that could not be resumed, and why.
     pub failed: Vec<(String, RuntimeError)>,
@@ -50,7 +50,7 @@ pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError
     Ok(recovery)
 }
 
-/// Runs with open invocations of actors.
+/// Returns the runs with open invocations of actors.
 pub(crate) async fn runs_with_open_effects(inner: &Arc<Inner>) -> Result<Vec<String>, RuntimeError> {
     let read = |inner: &Inner| {
         let mut runs: Vec<String> = Vec::new();
@@ -77,7 +77,8 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
         let actor = state.charter.actors.get(request.src.as_ref());
         let executor = actor.and_then(|a| inner.executors.get(a.kind.as_ref()));
         let declared = actor.and_then(|a| a.policy.idempotent);
-        // An actor without an executor has not run on this host; it fails like a new call of it.
+        // An actor without an executor has never run on this host, so it may be called: the call
+        // fails like any other call without an executor.
         let idempotent = declared.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
         match next_attempt(inner, run, request.effect).await {
             Ok(Some(next)) => (request.attempt, request.not_before) = next,
@@ -101,7 +102,7 @@ async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: 
     }
 }
 
-/// The next attempt of an effect and its earliest start, according to the records of its run.
+/// Returns the next attempt of an effect and its earliest start time, from the records of its run.
 async fn next_attempt(
     inner: &Arc<Inner>,
     run: &Arc<str>,

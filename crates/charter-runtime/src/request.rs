@@ -1,4 +1,4 @@
-//! What a host receives, and what it returns.
+//! The requests that a host accepts, and its responses.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::events::Working;
 pub struct Start {
     /// The charter, by the digest that [`Runtime::add`](crate::Runtime::add) returned.
     pub charter: Digest,
-    /// Id of the run; `None`: the host generates one. The same id with the same input is the same
-    /// run.
+    /// Id of the run; `None`: the host generates one. Repeating a start with the same id and input
+    /// returns the existing run.
     pub run: Option<String>,
     /// Input of the run.
     pub input: Json,
-    /// The principal that starts it.
+    /// The principal that starts the run.
     pub by: Principal,
 }
 
@@ -39,8 +39,8 @@ pub struct SendEvent {
     pub data: Json,
     /// The sender, as the host has authenticated it.
     pub by: Principal,
-    /// The sender's idempotency key: the same id with the same content returns the first result
-    /// again and changes nothing.
+    /// The event id, chosen by the sender: sending the same event again with the same id returns
+    /// the first result and changes nothing.
     pub id: Option<String>,
     /// The last record that the sender has seen; if the run has changed since, the event is refused
     /// as `stale`.
@@ -48,20 +48,20 @@ pub struct SendEvent {
 }
 
 impl SendEvent {
-    /// An event for the root of a run.
+    /// Creates an event for the root actor of a run.
     #[must_use]
     pub fn new(run: &str, r#type: &str, data: Json, by: Principal) -> SendEvent {
         SendEvent { run: run.into(), to: None, r#type: r#type.into(), data, by, id: None, expected_seq: None }
     }
 
-    /// Sends it to an actor of the run.
+    /// Sets the actor of the run that receives the event.
     #[must_use]
     pub fn to(mut self, actor: &str) -> SendEvent {
         self.to = Some(actor.into());
         self
     }
 
-    /// Sets the idempotency key.
+    /// Sets the event id.
     #[must_use]
     pub fn id(mut self, id: &str) -> SendEvent {
         self.id = Some(id.into());
@@ -69,31 +69,33 @@ impl SendEvent {
     }
 }
 
-/// An event was recorded, accepted or refused.
+/// The receipt of a recorded event, accepted or refused.
 #[derive(Debug, Clone)]
 pub struct Receipt {
     /// The record; it is durable.
     pub record: Record,
-    /// The run after it (for a repeated event, its current state); `None` if the start was refused.
+    /// The run after the record (for a repeated event, its current state); `None` if the start was
+    /// refused.
     pub snapshot: Option<Snapshot>,
-    /// The event was recorded earlier, under the same id; this call changed nothing.
+    /// Whether the event was recorded earlier under the same id; if so, this call changed nothing.
     pub repeated: bool,
 }
 
 impl Receipt {
-    /// Why it was refused; `None` if it was not. [`Receipt::explanation`] renders it.
+    /// Why the event was refused; `None` if it was accepted. [`Receipt::explanation`] renders it.
     #[must_use]
     pub fn refusal(&self) -> Option<&RefusalDetails> {
         self.record.refusal.as_deref()
     }
 
-    /// Explains why it was refused. With the charter, this includes the messages of its rules.
+    /// Explains why the event was refused. With the machine, the explanation includes the messages
+    /// of the charter's rules.
     #[must_use]
     pub fn explanation(&self, machine: Option<&Machine>) -> Option<Explanation> {
         self.record.explanation(machine)
     }
 
-    /// Whether it was refused.
+    /// Whether the event was refused.
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.record.verdict == Verdict::Refused
@@ -103,13 +105,13 @@ impl Receipt {
 /// The current state of a run.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Its charter.
+    /// The charter of the run.
     pub charter: Arc<Charter>,
-    /// Its snapshot.
+    /// The snapshot of the run.
     pub snapshot: Snapshot,
-    /// Actors that work for it on this host now.
+    /// Actors that are executing an invocation of the run on this host.
     pub working: Vec<Working>,
-    /// Tasks that wait for a person.
+    /// Tasks of the run that wait for a person.
     pub tasks: Vec<Task>,
 }
 
@@ -124,7 +126,7 @@ impl View {
         }
         let machine = &self.charter.machine;
         let anybody = Principal { id: String::new(), roles: machine.definition().roles.keys().cloned().collect() };
-        // Legality depends on time only through permits that expire, so any time gives the same
+        // Time affects legality only through the expiry of permits, so any time gives the same
         // answer.
         machine.legal(s, &anybody, i64::from(u32::MAX)).is_empty()
     }

@@ -42,8 +42,8 @@ fn stop_timers(inner: &Inner) {
 }
 
 impl Runtime {
-    /// Opens a journal and resumes what it has open. The host lives on the current tokio runtime,
-    /// which must have timers (`enable_time`).
+    /// Opens a journal and resumes its open invocations and timers. The host uses the current tokio
+    /// runtime, which must have timers (`enable_time`).
     ///
     /// A run that cannot be resumed is reported in [`Recovery::failed`] and does not affect the
     /// others.
@@ -69,11 +69,11 @@ impl Runtime {
         Ok((Runtime { inner, _last: last }, recovery))
     }
 
-    /// Adds a charter, so that runs of it can start. Its folder is used for its runs from now on.
+    /// Adds a charter, so that its runs can start. Its folder is used for its runs from now on.
     ///
     /// # Errors
-    /// It exceeds a limit of the host, names a kind of actor that the host does not have, or the
-    /// configuration of an actor is wrong; or the journal failed.
+    /// The charter exceeds a limit of the host, names a kind of actor that the host does not have,
+    /// or has an actor with an invalid configuration; or the journal failed.
     pub async fn add(&self, charter: Charter) -> Result<Arc<Charter>, RuntimeError> {
         admit::admit(&self.inner.limits, &self.inner.executors, &charter)?;
         let charter = Arc::new(charter);
@@ -98,7 +98,7 @@ impl Runtime {
     }
 
     /// Sends an event to a run. Returns when its record is durable; the event may have been
-    /// refused, with a reason.
+    /// refused.
     ///
     /// # Errors
     /// See [`RuntimeError`].
@@ -115,14 +115,14 @@ impl Runtime {
     /// Looks up a charter that was added or that a run in the journal uses.
     ///
     /// # Errors
-    /// It is not known, or cannot be read.
+    /// The charter is unknown or cannot be read.
     pub async fn charter(&self, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
         self.inner.charter(digest).await
     }
 
-    /// Ends the host: accepts no more events, waits for running calls (at most `grace`), then
+    /// Shuts down the host: accepts no more events, waits for running calls (at most `grace`), then
     /// aborts them. Aborted calls are resumed when the journal is opened again. Drop the store as
-    /// well to let another process open it.
+    /// well so that another process can open it.
     pub async fn shutdown(&self, grace: Duration) {
         let inner = &self.inner;
         inner.close();
@@ -131,7 +131,7 @@ impl Runtime {
         inner.calls.tasks.zero().await;
         inner.drains.zero().await;
         stop_timers(inner);
-        // Wakes subscribers that wait for an event.
+        // Wake subscribers that wait for an event.
         inner.publisher.trouble(None, "the host has shut down".into());
     }
 }

@@ -1,4 +1,4 @@
-//! Locks, and threads for work that waits for a disk.
+//! Locks, and threads for blocking work.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs something that waits for a disk on a thread for blocking work.
+/// Runs a blocking function on a thread for blocking work.
 pub(crate) async fn blocking<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Result<T, RuntimeError> {
     tokio::task::spawn_blocking(f).await.map_err(|_| RuntimeError::Closing)
 }

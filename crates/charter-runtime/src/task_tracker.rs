@@ -32,7 +32,7 @@ impl TaskTracker {
         loop {
             let notified = self.zero.notified();
             tokio::pin!(notified);
-            // Registered before the check: a notification in between would be missed.
+            // Register before the check, otherwise a notification in between would be missed.
             notified.as_mut().enable();
             if *lock(&self.count) == 0 {
                 return;

@@ -1,4 +1,4 @@
-//! Tasks for people in all runs, and how an answer reaches its run.
+//! Tasks for people across all runs, and their answers.
 
 use charter_kernel::{EffectId, Principal};
 use charter_run::Task;
@@ -41,7 +41,7 @@ impl Runtime {
         inner.ask(run, charter_run::Input::Settled { effect, outcome, by }).await
     }
 
-    /// At most `limit` tasks that a principal may answer, over all runs.
+    /// Lists at most `limit` tasks, across all runs, that a principal may answer.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -61,7 +61,7 @@ impl Runtime {
     }
 }
 
-/// The parts of `RUN/SEQ/INDEX`.
+/// Parses `RUN/SEQ/INDEX`.
 fn run_of(effect: &str) -> Option<(&str, EffectId)> {
     let id = EffectId::parse(effect)?;
     let run = effect.rsplitn(3, '/').nth(2)?;

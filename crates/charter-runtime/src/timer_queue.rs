@@ -1,4 +1,4 @@
-//! The timers of all runs: one entry per run, its next one. One task waits for the earliest.
+//! The timers of all runs: one entry per run, for its next timer. One task waits for the earliest.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -20,12 +20,12 @@ pub(crate) struct TimerQueue {
 struct State {
     by_time: BTreeSet<(Timestamp, Arc<str>)>,
     by_run: FxHashMap<Arc<str>, Timestamp>,
-    /// An activity from the arrival of a new earliest timer until the task has seen it.
+    /// Guards the time from the arrival of a new earliest timer until the task has seen it.
     unseen: Option<ActivityGuard>,
 }
 
 impl TimerQueue {
-    /// Sets the next timer of a run; `None` if it has no timer.
+    /// Sets the next timer of a run, or removes it if `due` is `None`.
     pub(crate) fn set(&self, run: &Arc<str>, due: Option<Timestamp>, activity: impl FnOnce() -> ActivityGuard) {
         let mut state = lock(&self.state);
         let state = &mut *state;
@@ -50,7 +50,7 @@ impl TimerQueue {
     }
 
     /// Removes the timers that are due. Returns their runs, the time of the next timer, and the
-    /// guard of a new earliest timer.
+    /// activity guard of a new earliest timer.
     fn take_due(&self, now: Timestamp) -> (Vec<Arc<str>>, Timestamp, Option<ActivityGuard>) {
         let mut state = lock(&self.state);
         let mut runs = Vec::new();

@@ -8,7 +8,7 @@ use tracing::field::Empty;
 
 use crate::events::Working;
 
-/// Writes the span of a durable record.
+/// Emits the span of a durable record.
 pub(crate) fn record(record: &Record) {
     let span = tracing::info_span!(
         "charter.record",
@@ -26,11 +26,11 @@ pub(crate) fn record(record: &Record) {
     if let Some(refusal) = &record.refusal {
         span.record("charter.refusal", tracing::field::display(refusal.code));
     }
-    // Entered and left at once: the commit has already happened.
+    // Enter and leave the span at once: the commit has already happened.
     drop(span.entered());
 }
 
-/// The span of one attempt of an actor.
+/// Creates the span of one attempt of an actor.
 pub(crate) fn attempt(working: &Working) -> Span {
     tracing::info_span!(
         "charter.call",
@@ -45,7 +45,7 @@ pub(crate) fn attempt(working: &Working) -> Span {
     )
 }
 
-/// Notes how an attempt ended.
+/// Records in the span how an attempt ended.
 pub(crate) fn ended(span: &Span, result: &Result<Outcome, Fault>) {
     if let Err(fault) = result {
         span.record("error.type", fault.code.as_str());

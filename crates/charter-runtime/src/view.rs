@@ -1,4 +1,5 @@
-//! Reading runs: their current state, their further events, and waiting until a condition holds.
+//! Read access to runs: lists them, returns their state and legal events, subscribes to new events,
+//! and waits for a condition.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::runtime::Runtime;
 use crate::sync::lock;
 
 impl Runtime {
-    /// The current state of a run.
+    /// Returns the current state of a run.
     ///
     /// # Errors
     /// There is no such run, or it cannot be restored from its records.
@@ -24,7 +25,7 @@ impl Runtime {
         Ok(View { charter, snapshot, working: self.inner.calls.of_run(run), tasks })
     }
 
-    /// The events that a principal may send to a run now.
+    /// Returns the events that a principal may send to a run now.
     ///
     /// # Errors
     /// See [`Runtime::view`].
@@ -33,7 +34,7 @@ impl Runtime {
         Ok(charter.machine.legal(&snapshot, by, self.inner.clock.now()))
     }
 
-    /// The runs of the journal.
+    /// Lists the runs in the journal.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -41,7 +42,7 @@ impl Runtime {
         Ok(self.inner.with_store(move |inner| inner.store.runs(&filter)).await??)
     }
 
-    /// What happens from now on, in one run or in all.
+    /// Subscribes to the events of one run or of all runs, from now on.
     #[must_use]
     pub fn subscribe(&self, run: Option<&str>) -> Subscription {
         self.inner.publisher.subscribe(run)
@@ -50,7 +51,7 @@ impl Runtime {
     /// Waits until a run has ended.
     ///
     /// # Errors
-    /// See [`Runtime::view`]; [`RuntimeError::Closing`] if the host ends first.
+    /// See [`Runtime::view`]; also [`RuntimeError::Closing`] if the host shuts down first.
     pub async fn ended(&self, run: &str) -> Result<View, RuntimeError> {
         self.until(run, |snapshot| snapshot.status().is_finished()).await
     }
@@ -74,7 +75,7 @@ impl Runtime {
 }
 
 impl Inner {
-    /// The current state of a run, read without its mailbox.
+    /// Returns the current state of a run without going through its mailbox.
     pub(crate) async fn look(self: &Arc<Self>, run: &str) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
         if let Some(view) = self.view_in_memory(run) {
             return Ok(view);
@@ -84,7 +85,7 @@ impl Inner {
         Ok((state.charter, snapshot))
     }
 
-    /// The current state of a run, if it is in memory.
+    /// Returns the current state of a run if the run is in memory.
     pub(crate) fn view_in_memory(&self, run: &str) -> Option<(Arc<Charter>, Snapshot)> {
         let found = lock(&self.runs).get(run).cloned();
         found.and_then(|run| run.view())

@@ -1,7 +1,7 @@
-//! Packets per second through all of `charter conform omen`: each line is parsed, validated,
-//! stepped through the machine with all its rules, and reported. For comparison, in the same run:
-//! parsing alone, and parsing with a general JSON Schema validator. `cargo bench -p
-//! charter-scenario --bench conform`; one thread.
+//! Measures the packets per second of the complete `charter conform omen`: each line is parsed,
+//! validated, stepped through the machine with all its rules, and reported. The same run measures,
+//! for comparison, parsing alone, and parsing with a general JSON Schema validator. Run it with
+//! `cargo bench -p charter-scenario --bench conform`; it uses one thread.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
@@ -16,11 +16,11 @@ use divan::counter::{BytesCount, ItemsCount};
 use serde_json::Value as Json;
 
 const OMEN: &str = include_str!("../../../charters/omen/charter.yaml");
-/// One episode, from its first observation until a person ends it: 19 lines of 1.9 kB, with two
-/// verification loops and a WRITE with its token.
+/// One episode, from its first observation until a person ends it: 19 lines of 1.9 kB each, with
+/// two verification loops and a `WRITE` with its token.
 const EPISODE: &str = include_str!("episode.jsonl");
 const EPISODES: usize = 200;
-/// Episodes interleaved line by line.
+/// The number of episodes that are interleaved line by line.
 const CONCURRENT: usize = 4;
 
 fn main() {
@@ -32,7 +32,7 @@ fn omen() -> Machine {
     Machine::compile(document.definition).expect("the charter")
 }
 
-/// Distinct episodes, interleaved.
+/// Returns the lines of distinct, interleaved episodes.
 fn stream() -> Vec<String> {
     let mut lines = Vec::new();
     for group in (0..EPISODES).step_by(CONCURRENT) {
@@ -69,7 +69,7 @@ fn conform(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The cost of parsing the lines to JSON values, in any program.
+/// Measures what it costs any program to parse the lines to JSON values.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn peer_serde_json_value(bencher: Bencher<'_, '_>) {
     let lines = stream();
@@ -81,8 +81,8 @@ fn peer_serde_json_value(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Like `peer_serde_json_value`, plus the crate `jsonschema` with the schema of each packet,
-/// compiled once.
+/// Like `peer_serde_json_value`, but also validates each packet with the crate `jsonschema`; the
+/// schemas are compiled once.
 #[divan::bench(sample_count = 20, sample_size = 1)]
 fn peer_value_and_jsonschema(bencher: Bencher<'_, '_>) {
     let machine = omen();

@@ -1,5 +1,5 @@
 #![doc = include_str!("../README.md")]
-// Counters of lines, steps and items; overflow checks are on in release builds.
+// The arithmetic only counts lines, steps and items; overflow checks are enabled in release builds.
 #![allow(clippy::arithmetic_side_effects)]
 
 pub mod conform;

@@ -1,9 +1,9 @@
-//! Reads a stream line by line. The length of a line is limited: a file without line breaks must
-//! not fill the memory.
+//! Reads a stream line by line. The length of a line is limited, so that a file without line breaks
+//! cannot fill the memory.
 
 use std::io::{self, BufRead};
 
-/// Upper limit for the length of a line, in bytes. The data of an event may have 1 MiB.
+/// Upper limit of the length of a line, in bytes. The data of one event may take 1 MiB.
 pub const MAX_BYTES: usize = 16 << 20;
 
 /// Reads the lines of a stream.
@@ -16,22 +16,22 @@ pub struct Lines<R> {
 /// One line of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RawLine<'b> {
-    /// Its bytes, without the line break.
+    /// The bytes of the line, without the line break.
     Bytes(&'b [u8]),
-    /// Longer than [`MAX_BYTES`]; skipped.
+    /// The line was longer than [`MAX_BYTES`] and was skipped.
     TooLong,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads from `from`.
+    /// Creates a reader of the lines in `from`.
     pub fn new(from: R) -> Lines<R> {
         Lines { from, buffer: Vec::new(), number: 0 }
     }
 
-    /// The next line that is not blank, and its number, counted from 1.
+    /// Reads the next line that is not blank. Returns its number, counted from 1, and its content.
     ///
     /// # Errors
-    /// If reading from the stream fails.
+    /// Returns an error if the stream cannot be read.
     pub fn advance(&mut self) -> io::Result<Option<(u64, RawLine<'_>)>> {
         loop {
             self.buffer.clear();
@@ -51,7 +51,8 @@ impl<R: BufRead> Lines<R> {
         Ok(Some((self.number, RawLine::Bytes(&self.buffer))))
     }
 
-    /// Reads a line into the buffer. `None`: the stream has ended; `false`: the line is too long.
+    /// Reads a line into the buffer. Returns `None` at the end of the stream, `false` if the line
+    /// is too long.
     fn fill(&mut self) -> io::Result<Option<bool>> {
         let mut whole = true;
         let mut any = false;

@@ -1,5 +1,5 @@
-//! A run in memory, on the pure kernel: no journal, no effects executed, time only from the events.
-//! Scenarios and `step` sessions drive it.
+//! A run in memory that uses only the kernel: it has no journal, executes no effects, and takes the
+//! time only from events. Scenarios and `step` sessions drive it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,8 +11,8 @@ use charter_kernel::{
 use charter_run::{Incoming, Position};
 use serde_json::Value as Json;
 
-/// Upper limit for the timers that one tick fires: a statechart whose timers set new ones at once
-/// would never end.
+/// Upper limit of the timers that one tick fires: a statechart whose timers immediately set new
+/// ones would never settle.
 pub const MAX_FIRINGS: u64 = 100_000;
 
 /// A run in memory.
@@ -21,35 +21,37 @@ pub struct Session<'m> {
     machine: &'m Machine,
     run: String,
     position: Position,
-    /// As the position's; always there, because the run has started.
+    /// The snapshot of the position, which always exists because the run has started.
     snapshot: Snapshot,
-    /// Time of the last event.
+    /// The time of the last event.
     at: Timestamp,
 }
 
 /// The result of applying one input.
 #[derive(Debug)]
 pub struct StepOutcome<'m> {
-    /// Number of the record; for an input that writes none, that of the last record.
+    /// The sequence number of the record. For an input that writes no record, that of the last
+    /// record.
     pub seq: u64,
-    /// `accepted`, `refused`, `ignored`, `vote`, `late`.
+    /// The verdict: `accepted`, `refused`, `ignored`, `vote` or `late`.
     pub verdict: &'static str,
-    /// The actor addressed; for answers, the owner of the invocation; for a tick, the actor whose
+    /// The actor addressed. For an answer, the owner of the invocation; for a tick, the actor whose
     /// timers fired, or `root` if there were several.
     pub to: String,
-    /// Effects, as in the record.
+    /// The effects, as in the record.
     pub effects: Vec<Json>,
-    /// Names of the transitions taken; those of another actor than `to` begin with its id.
+    /// The names of the transitions taken. If the actor is not `to`, its id precedes the name.
     pub transitions: Vec<String>,
-    /// Addresses of the transitions taken, in the core form of the charter.
+    /// The addresses of the transitions taken, in the core form of the charter.
     pub taken: Vec<&'m str>,
-    /// Timers set and canceled.
+    /// The timers that were set and canceled.
     pub timers: Vec<Json>,
     /// Notes of the kernel; they do not affect the verdict.
     pub notes: Vec<Note>,
-    /// For a tick: how many timers fired.
+    /// For a tick, the number of timers that fired.
     pub fired: Option<u64>,
-    /// For a tick: how many timers were refused although others were accepted. They stay pending.
+    /// For a tick, the number of timers that were refused although others were accepted. They stay
+    /// pending.
     pub timers_refused: usize,
     /// Why the input was refused.
     pub refusal: Option<Box<Explanation>>,
@@ -64,9 +66,9 @@ pub struct SessionEvent {
     pub to: Option<String>,
     /// The sender; ignored for answers.
     pub by: Principal,
-    /// When it happens; `None`: at the time of the last event.
+    /// The time of the event; `None` means the time of the last event.
     pub at: Option<Timestamp>,
-    /// The last record that the sender has seen.
+    /// The sequence number of the last record that the sender has seen.
     pub expected_seq: Option<u64>,
 }
 
@@ -79,13 +81,13 @@ pub struct EndlessTimers;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoundTripError {
-    /// Its text is not JSON.
+    /// The text of the snapshot is not valid JSON.
     #[error("the snapshot is not valid JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    /// The kernel does not restore it.
+    /// The kernel refuses to restore the snapshot.
     #[error(transparent)]
     NotRestored(#[from] charter_kernel::RestoreError),
-    /// It is restored as another snapshot.
+    /// The restored snapshot is different.
     #[error("the restored snapshot differs from the original")]
     Differs,
 }
@@ -94,7 +96,7 @@ impl<'m> Session<'m> {
     /// Starts a run.
     ///
     /// # Errors
-    /// The refusal of the start.
+    /// Returns the explanation of the refusal if the start is refused.
     pub fn start(
         machine: &'m Machine,
         run: &str,
@@ -128,13 +130,13 @@ impl<'m> Session<'m> {
         self.machine
     }
 
-    /// Time of the last event.
+    /// The time of the last event.
     #[must_use]
     pub fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// Number of the last record.
+    /// The sequence number of the last record.
     #[must_use]
     pub fn seq(&self) -> u64 {
         self.position.next_seq().saturating_sub(1)
@@ -158,7 +160,7 @@ impl<'m> Session<'m> {
     }
 
     /// Refuses an event whose id was used for another event, in record `seq`. The kernel does not
-    /// see it.
+    /// receive the event.
     pub fn refuse_reused_id(&mut self, input: SessionEvent, id: &str, seq: u64) -> StepOutcome<'m> {
         let incoming = self.incoming(input);
         let to = self.addressee(&incoming);
@@ -176,11 +178,12 @@ impl<'m> Session<'m> {
         outcome
     }
 
-    /// Fires every timer that is due by `until`, in order, each at its own time, including the
-    /// timers that these set.
+    /// Fires every timer that is due by `until`, in order, each at its own time. This includes
+    /// timers that are set on the way.
     ///
     /// # Errors
-    /// If more than [`MAX_FIRINGS`] fire; nothing has changed then.
+    /// Returns an error if more than [`MAX_FIRINGS`] timers would fire. In this case nothing has
+    /// changed.
     pub fn tick(&mut self, until: Timestamp) -> Result<StepOutcome<'m>, EndlessTimers> {
         let saved = self.clone();
         let mut tick = Tick::new();
@@ -195,10 +198,11 @@ impl<'m> Session<'m> {
         Ok(tick.outcome(self.seq()))
     }
 
-    /// Fires timers on a virtual clock until the run is finished or has none left.
+    /// Fires timers on a virtual clock until the run is finished or has no timers left.
     ///
     /// # Errors
-    /// If more than [`MAX_FIRINGS`] fire; they have been applied then.
+    /// Returns an error after [`MAX_FIRINGS`] timers have fired. The snapshot includes these
+    /// firings.
     pub fn run_out(&mut self) -> Result<StepOutcome<'m>, EndlessTimers> {
         let mut tick = Tick::new();
         while self.fire(&mut tick, Timestamp::MAX) {
@@ -209,10 +213,11 @@ impl<'m> Session<'m> {
         Ok(tick.outcome(self.seq()))
     }
 
-    /// Replaces the snapshot by its round trip through JSON text, which must not change it.
+    /// Replaces the snapshot with the result of its round trip through JSON text, which must be
+    /// equal.
     ///
     /// # Errors
-    /// If the round trip changes it: a bug in Charter.
+    /// Returns an error if it is not equal, which is a bug in Charter.
     pub fn restore(&mut self) -> Result<StepOutcome<'m>, RoundTripError> {
         let text = self.machine.snapshot_json(&self.snapshot).to_string();
         let json = serde_json::from_str(&text)?;
@@ -227,7 +232,7 @@ impl<'m> Session<'m> {
         Ok(outcome)
     }
 
-    /// Fires the next timer that is due by `until`; `false` if there is none.
+    /// Fires the next timer that is due by `until`; returns `false` if there is none.
     fn fire(&mut self, tick: &mut Tick<'m>, until: Timestamp) -> bool {
         let Some(actor) = self.position.timer().map(|t| t.actor.to_string()) else {
             return false;
@@ -260,7 +265,7 @@ impl<'m> Session<'m> {
         self.machine.explain(Some(&self.snapshot), envelope, refusal)
     }
 
-    /// The actor whose state the output shows.
+    /// The actor whose state is shown in the output.
     fn addressee(&self, incoming: &Incoming) -> String {
         if let Some(to) = &incoming.to {
             return to.clone();
@@ -279,11 +284,11 @@ impl<'m> Session<'m> {
     }
 }
 
-/// What the timers of one tick did.
+/// The combined result of the timers that one tick fired.
 struct Tick<'m> {
     fired: u64,
     accepted: bool,
-    /// Its transition names all begin with the actor's id.
+    /// All names of transitions in it begin with the id of an actor.
     total: StepOutcome<'m>,
     actors: BTreeSet<String>,
     explanations: Vec<(String, Explanation)>,
@@ -361,7 +366,7 @@ impl<'m> StepOutcome<'m> {
         self.refusal = Some(Box::new(explanation));
     }
 
-    /// The refusal code.
+    /// The refusal code, if the input was refused.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         self.refusal.as_ref().map(|explanation| explanation.code)

@@ -1,4 +1,4 @@
-//! JSON without duplicate keys: parsers differ in which of two values they keep.
+//! Parses JSON and refuses duplicate keys: parsers disagree about which of the two values to keep.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ use serde_json::{Map, Number, Value as Json};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {message}")]
 pub(crate) struct JsonError {
-    /// Byte column, from 1.
+    /// The column in bytes, counted from 1.
     pub(crate) column: usize,
-    /// What is wrong there.
+    /// What is wrong at that column.
     pub(crate) message: String,
 }
 
 /// Parses a line of JSON.
 ///
 /// # Errors
-/// If it is not JSON, or an object has a key twice.
+/// Returns an error if the line is not JSON, or if an object contains a key twice.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Json, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = StrictJson.deserialize(&mut deserializer).and_then(|json| deserializer.end().map(|()| json));
     value.map_err(|error| JsonError { column: error.column(), message: message(&error) })
 }
 
-/// The parser's message without the position: the line is always 1 here.
+/// Returns the parser's message without its position, because the line number is always 1 here.
 pub(crate) fn message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()
@@ -78,7 +78,7 @@ impl<'de> Visitor<'de> for StrictJson {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
         let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            // Checked before the value is read, so that the error points at the key.
+            // This is checked before the value is read, so that the error points at the key.
             match object.entry(key) {
                 serde_json::map::Entry::Vacant(entry) => {
                     entry.insert(map.next_value_seed(StrictJson)?);
@@ -90,7 +90,7 @@ impl<'de> Visitor<'de> for StrictJson {
     }
 }
 
-/// The error for a key that occurs twice in an object.
+/// Creates the error for a key that occurs twice in an object.
 pub(crate) fn duplicate_key<E: de::Error>(key: &str) -> E {
     E::custom(format_args!("duplicate key `{key}`"))
 }

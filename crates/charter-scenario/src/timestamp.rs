@@ -1,27 +1,28 @@
-//! Timestamps as people write them: RFC 3339, or whole milliseconds since 1970.
+//! Parses and formats timestamps as people write them: RFC 3339, or whole milliseconds since 1970.
 
 use charter_expr::{ErrorKind, ExprTimestamp};
 use charter_kernel::Timestamp;
 use serde_json::Value as Json;
 
-/// A value that is not a timestamp.
+/// Why a value is not a timestamp.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimestampError {
-    /// Neither RFC 3339 nor whole milliseconds.
+    /// The value is neither RFC 3339 nor whole milliseconds.
     #[error(
         "invalid timestamp `{0}`: expected RFC 3339, such as `2026-11-21T10:00:00Z`, or whole milliseconds since 1970"
     )]
     Invalid(String),
-    /// Outside the years that the kernel supports.
+    /// The timestamp is outside the years that the kernel supports.
     #[error("timestamp `{0}` is outside the years 1 to 9999")]
     OutOfRange(String),
 }
 
-/// A timestamp, from JSON.
+/// Converts a JSON value to a timestamp.
 ///
 /// # Errors
-/// If the value is neither RFC 3339 text nor whole milliseconds within the years 1 to 9999.
+/// Returns an error if the value is neither RFC 3339 text nor whole milliseconds, or is outside the
+/// years 1 to 9999.
 pub fn from_json(value: &Json) -> Result<Timestamp, TimestampError> {
     match value {
         Json::String(text) => parse(text),
@@ -30,10 +31,11 @@ pub fn from_json(value: &Json) -> Result<Timestamp, TimestampError> {
     }
 }
 
-/// A timestamp, from text.
+/// Parses a timestamp.
 ///
 /// # Errors
-/// If the text is neither RFC 3339 nor whole milliseconds within the years 1 to 9999.
+/// Returns an error if the text is neither RFC 3339 nor whole milliseconds, or is outside the years
+/// 1 to 9999.
 pub fn parse(text: &str) -> Result<Timestamp, TimestampError> {
     if let Ok(ms) = text.parse() {
         return in_range(ms);
@@ -47,15 +49,16 @@ pub fn parse(text: &str) -> Result<Timestamp, TimestampError> {
     })
 }
 
-/// Whether it is RFC 3339 but for the year, which has five digits or more, or a sign.
+/// Whether the text is RFC 3339 except that the year has five or more digits or a sign.
 fn has_long_year(text: &str) -> bool {
     let year = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
     let rest = text.get(year..).unwrap_or_default();
-    // 2000 is a leap year, so it has every date.
+    // 2000 is a leap year, so every date is valid in it.
     year >= 4 && ExprTimestamp::parse(&format!("2000{rest}")).is_ok()
 }
 
-/// Checked here because the time of one event is the lower limit for all later ones.
+/// Checks that a timestamp is in the supported range. It is checked here because the time of one
+/// event is the lower limit for all later events.
 fn in_range(ms: i64) -> Result<Timestamp, TimestampError> {
     match Timestamp(ms).is_in_range() {
         true => Ok(Timestamp(ms)),
@@ -63,13 +66,13 @@ fn in_range(ms: i64) -> Result<Timestamp, TimestampError> {
     }
 }
 
-/// RFC 3339 in UTC.
+/// Formats a timestamp as RFC 3339 in UTC.
 #[must_use]
 pub fn text(Timestamp(ms): Timestamp) -> String {
     ExprTimestamp::from_millis(ms).to_string()
 }
 
-/// The first 60 characters of a string, for messages.
+/// Returns the first 60 characters of a string, for messages.
 #[must_use]
 pub fn abbreviate(text: &str) -> String {
     const MAX_CHARS: usize = 60;

@@ -22,7 +22,7 @@ pub trait EventSink {
     /// The host behind the sink vouches for the id and the role.
     ///
     /// # Errors
-    /// The host's refusal; the run is unchanged.
+    /// The host refuses the event; the run is unchanged.
     fn send(
         &mut self,
         to: Option<&str>,

@@ -13,17 +13,18 @@ pub struct Session<'m> {
     machine: &'m Machine,
     run: String,
     position: Position,
-    /// As the position's; always there, because the run has started.
+    /// The snapshot of `position`, where it is optional; here it always exists, because the run has
+    /// started.
     snapshot: Snapshot,
     at: Timestamp,
     first: Option<Step>,
 }
 
 impl<'m> Session<'m> {
-    /// Starts a run at a time.
+    /// Starts a run at the time `at`.
     ///
     /// # Errors
-    /// A refusal, if the input does not fit the charter.
+    /// The kernel refuses the start, for example because the input does not match the charter.
     pub fn start(
         machine: &'m Machine,
         run: &str,
@@ -36,7 +37,7 @@ impl<'m> Session<'m> {
         Ok(Session { machine, run: run.into(), position, snapshot: step.snapshot.clone(), at, first: Some(step) })
     }
 
-    /// The step that started the run, with its effects. Returned once, then `None`.
+    /// Returns the step that started the run, with its effects; `None` after the first call.
     pub fn first(&mut self) -> Option<Step> {
         self.first.take()
     }
@@ -61,7 +62,7 @@ impl<'m> Session<'m> {
     /// Delivers an event of the host itself: a result, a failure, a timer.
     ///
     /// # Errors
-    /// A refusal; the run is unchanged.
+    /// The kernel refuses the event; the run is unchanged.
     pub fn host(&mut self, event: Event) -> Result<Step, Refusal> {
         self.take(Incoming::host(event))
     }

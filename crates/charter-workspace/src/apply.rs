@@ -1,10 +1,10 @@
-//! Applies an approved changeset: check, checkpoint, verify in a copy, stage, switch. All or
-//! nothing.
+//! Applies an approved changeset, all or nothing: checks it, makes a checkpoint, verifies the
+//! changes in a copy, stages the files, and switches them in.
 //!
-//! The order of writes makes it atomic. Before the first file of the workspace is touched, the
-//! store holds the old state (the checkpoint) and the planned one (the intent). After the last file
-//! is in place and synced, renaming the intent commits the apply. Wherever it is interrupted,
-//! [`recover`](crate::recover) undoes or finishes it.
+//! The order of writes makes an apply atomic. Before the first file of the workspace is touched,
+//! the store holds the old state (the checkpoint) and the planned one (the intent). After the last
+//! file is in place and synced, renaming the intent commits the apply. If the apply is interrupted
+//! at any point, [`recover`](crate::recover) undoes or finishes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::verify::{Verification, VerifyCommand};
 use crate::watch::Watch;
 use crate::workspace::{MAX_FILE_BYTES, PathState, Workspace, look};
 
-/// Who approved which changeset. The host reads it from the record of the approval.
+/// The approval of a changeset. The host reads it from the record of the approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangesetApproval {
     /// Digest of the changeset that was approved.
@@ -46,15 +46,15 @@ pub struct ApplyRequest<'a> {
     pub verify: Option<&'a VerifyCommand>,
 }
 
-/// The steps of an operation, each announced to the observer; it can be stopped until the switch is
-/// complete.
+/// The steps of an operation. Each is announced to the observer, which can stop the operation until
+/// the switch is complete.
 pub(crate) struct Step<'w> {
     pub(crate) watch: &'w mut dyn Watch,
     pub(crate) stoppable: bool,
 }
 
 impl Step<'_> {
-    /// Announces a write.
+    /// Announces a write. Fails if the observer stops the operation.
     pub(crate) fn announce(&mut self, what: &'static str, path: &str) -> Result<(), Error> {
         if self.stoppable && self.watch.stopped() {
             return Err(Error::Stopped(format!("canceled before {what} `{path}`")));
@@ -117,8 +117,8 @@ impl Workspace {
         }
     }
 
-    /// Recovers after a failure. Returns the error if everything was restored; the result if all
-    /// files were already in place.
+    /// Recovers after a failure. If everything was restored, returns the error; if all files were
+    /// already in place, returns the result.
     fn recover_from(&self, key: &str, error: Error, watch: &mut dyn Watch) -> Result<Applied, Error> {
         match self.recover_now(watch) {
             Ok(ApplyRecovery::Finished { .. }) => self.applied(key)?.ok_or(error),
@@ -192,8 +192,8 @@ impl Workspace {
         Ok(())
     }
 
-    /// Moves one file into place, then checks the file that it replaced: if that is not the
-    /// expected one, the move is reverted.
+    /// Moves one file into place, then checks the file that it replaced. If that is not the
+    /// expected file, the move is reverted.
     fn switch(&self, stage: &Dir, i: usize, planned: &Planned, step: &mut Step<'_>) -> Result<(), Error> {
         let path = planned.path()?;
         let shown = path.as_str();
@@ -285,7 +285,7 @@ impl Workspace {
         self.store.put(text.as_bytes(), step.watch)
     }
 
-    /// The missing folders that new files need, outermost first.
+    /// Lists the missing folders that new files need, outermost first.
     fn missing_folders(&self, changeset: &Changeset) -> Result<Vec<String>, Error> {
         let mut missing = BTreeSet::new();
         for change in changeset.changes().iter().filter(|c| c.operation == Operation::Create) {
@@ -345,7 +345,7 @@ pub(crate) fn is(dir: &Dir, name: &str, expected: &PathState) -> bool {
     look(dir, name, name).is_ok_and(|now| now.same(expected))
 }
 
-/// Checks that the approval is of exactly this changeset, by somebody other than its proposer.
+/// Checks that the approval is for exactly this changeset, by someone other than its proposer.
 fn approved(approval: &ChangesetApproval, digest: Digest) -> Result<(), Error> {
     if approval.changeset != digest {
         return Err(Error::Unapproved(format!(

@@ -15,7 +15,7 @@ use crate::store::Store;
 pub const MAX_CHANGES: usize = 10_000;
 /// Maximum total size of the contents of a changeset, in bytes.
 pub const MAX_CONTENT_BYTES: usize = 256 << 20;
-/// Maximum bytes of a summary.
+/// Maximum size of a summary, in bytes.
 pub const MAX_SUMMARY_BYTES: usize = 4_096;
 
 /// What happens to a file.
@@ -71,19 +71,19 @@ pub struct Change {
 }
 
 impl Change {
-    /// Creates a file.
+    /// Describes the creation of a file.
     #[must_use]
     pub fn create(path: RelPath, content: impl Into<Vec<u8>>) -> Change {
         Change { operation: Operation::Create, path, old_sha256: None, content: Some(content.into()) }
     }
 
-    /// Replaces the content of a file whose content has the digest `old`.
+    /// Describes the replacement of a file's content, whose digest is `old`.
     #[must_use]
     pub fn modify(path: RelPath, old: Digest, content: impl Into<Vec<u8>>) -> Change {
         Change { operation: Operation::Modify, path, old_sha256: Some(old), content: Some(content.into()) }
     }
 
-    /// Deletes a file whose content has the digest `old`, if given.
+    /// Describes the deletion of a file whose content has the digest `old`, if given.
     #[must_use]
     pub fn delete(path: RelPath, old: Option<Digest>) -> Change {
         Change { operation: Operation::Delete, path, old_sha256: old, content: None }
@@ -103,7 +103,8 @@ impl Changeset {
     /// Builds a changeset from changes, in display order.
     ///
     /// # Errors
-    /// The first inconsistency, with the number of the change.
+    /// The changes are inconsistent; the error describes the first inconsistency, with the number
+    /// of the change.
     pub fn new(summary: impl Into<String>, changes: Vec<Change>) -> Result<Changeset, ChangesetError> {
         let summary = summary.into();
         if let Some(why) = summary_fault(&summary) {
@@ -142,9 +143,9 @@ impl Changeset {
         &self.changes
     }
 
-    /// The canonical form as a value: operations, paths, sizes, and digests in place of contents,
-    /// so that it is small enough for the context of a run. Two changesets with the same manifest
-    /// change the same files in the same way.
+    /// Returns the canonical form as a value: operations, paths, sizes, and digests in place of
+    /// contents, so that it is small enough for the context of a run. Two changesets with the same
+    /// manifest change the same files in the same way.
     #[must_use]
     pub fn manifest(&self) -> Json {
         let changes: Vec<Json> = self.changes.iter().map(manifest_of).collect();
@@ -179,7 +180,7 @@ impl Changeset {
         Digest::of_json(&self.manifest())
     }
 
-    /// The changeset with the accepted paths only. It has its own digest.
+    /// Returns the changeset with only the accepted paths. It has its own digest.
     ///
     /// # Errors
     /// A path is not in the changeset or is named twice, or no path is named.
@@ -297,7 +298,7 @@ fn change_fault(change: &Change) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Paths are distinct, and no file is also the folder of another.
+/// Checks that paths are distinct, and that no file is also the folder of another.
 fn paths_fit(changes: &[Change]) -> Result<(), ChangesetError> {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     for (i, change) in changes.iter().enumerate() {

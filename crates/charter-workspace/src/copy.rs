@@ -13,7 +13,7 @@ use crate::path::STAGE;
 use crate::store;
 use crate::workspace::Workspace;
 
-/// Maximum files and bytes of a copy.
+/// Maximum number of files in a copy, and maximum total size in bytes.
 const MAX_FILES: usize = 200_000;
 const MAX_BYTES: u64 = 4 << 30;
 /// Maximum depth of nested folders.
@@ -21,8 +21,8 @@ const MAX_DEPTH: usize = 128;
 
 impl Workspace {
     /// Copies everything except `.git` and special files (pipes, devices), then applies the
-    /// changes. A link is copied if its target stays inside; other links are omitted, since a
-    /// command could follow them back into the workspace itself.
+    /// changes. A link is copied if its target stays inside; other links are omitted, because a
+    /// command could follow them back into the workspace.
     pub(crate) fn copy_to(&self, to: &Path, changeset: &Changeset, modes: &BTreeMap<&str, u32>) -> Result<(), Error> {
         if to.exists() {
             fs::remove_dir_all(to).context(|| format!("remove `{}`", to.display()))?;
@@ -50,7 +50,7 @@ impl Workspace {
     }
 }
 
-/// The remaining budget of a copy.
+/// The remaining limits of a copy.
 struct Left {
     files: usize,
     bytes: u64,
@@ -99,7 +99,7 @@ fn create(path: &Path, mode: u32) -> io::Result<fs::File> {
     fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Whether the target of a link at a depth of `depth` folders is inside.
+/// Whether the target of a link, at a depth of `depth` folders, stays inside.
 fn stays_inside(target: &str, depth: usize) -> bool {
     let mut level = depth;
     !target.starts_with('/')

@@ -1,4 +1,4 @@
-//! Listing files for an agent (curate), and reading the approved ones (bundle).
+//! Lists files for an agent (curate), and reads the approved ones (bundle).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,12 +18,12 @@ use crate::workspace::{PathState, Workspace};
 /// Which files to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurateOptions {
-    /// Patterns as in a `.gitignore`: files that match one are listed (all files, if there are
-    /// none); a leading `!` excludes.
+    /// Patterns as in a `.gitignore`: files that match one are listed (all files if there are no
+    /// patterns); a leading `!` excludes files.
     pub patterns: Vec<String>,
-    /// Maximum number of files. More is an error, not a truncated list.
+    /// Maximum number of files. Exceeding it is an error; the list is never truncated.
     pub max_files: usize,
-    /// Maximum bytes of a file. Larger files are skipped.
+    /// Maximum size of a file, in bytes. Larger files are skipped.
     pub max_file_bytes: u64,
 }
 
@@ -47,13 +47,13 @@ pub enum FileKind {
 /// A file that an agent may request to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedFile {
-    /// Path.
+    /// The path of the file.
     pub path: String,
     /// Size in bytes.
     pub size: u64,
     /// SHA-256 of the content, 64 hex digits.
     pub sha256: String,
-    /// Kind of content.
+    /// The kind of content.
     pub kind: FileKind,
 }
 
@@ -62,8 +62,8 @@ pub struct ListedFile {
 pub struct Listing {
     /// The files.
     pub files: Vec<ListedFile>,
-    /// Paths of skipped files with the reason. Files excluded by an ignore rule or pattern are not
-    /// included.
+    /// Paths of skipped files, with the reason. Files that an ignore rule or pattern excludes are
+    /// not included.
     pub skipped: BTreeMap<String, String>,
 }
 
@@ -75,20 +75,21 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// The digest of each file, for [`Changeset::bind`](crate::Changeset::bind).
+    /// Returns the digest of each file, for [`Changeset::bind`](crate::Changeset::bind).
     #[must_use]
     pub fn digests(&self) -> BTreeMap<RelPath, Digest> {
         self.files.iter().map(|(path, bytes)| (path.clone(), Digest::of_bytes(bytes))).collect()
     }
 
-    /// Paths, sizes and digests, sorted by path: the value that [`digest`](Bundle::digest) covers.
+    /// Returns paths, sizes and digests, sorted by path: the value that [`digest`](Bundle::digest)
+    /// covers.
     #[must_use]
     pub fn manifest(&self) -> Json {
         let one = |(path, bytes): (&RelPath, &Vec<u8>)| json!({"path": path.as_str(), "size": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()});
         json!({"files": self.files.iter().map(one).collect::<Vec<_>>()})
     }
 
-    /// SHA-256 of the canonical JSON of the [`manifest`](Bundle::manifest).
+    /// Computes the SHA-256 of the canonical JSON of the [`manifest`](Bundle::manifest).
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of_json(&self.manifest())
@@ -96,7 +97,8 @@ impl Bundle {
 }
 
 impl Workspace {
-    /// Lists the files, without `.git` and what the workspace's `.gitignore` files exclude.
+    /// Lists the files, except `.git` and the files that the workspace's `.gitignore` files
+    /// exclude.
     ///
     /// # Errors
     /// The workspace is dirty, a pattern is invalid, there are too many files, or a folder cannot
@@ -146,7 +148,7 @@ impl Workspace {
         Ok(Bundle { files })
     }
 
-    /// The current content of a file, to show a diff; `None` if the file does not exist.
+    /// Returns the current content of a file, to show a diff; `None` if the file does not exist.
     ///
     /// # Errors
     /// The path leads out of the workspace, or the file cannot be read.
@@ -162,7 +164,7 @@ impl Workspace {
 
 /// Maximum depth of nested folders.
 const MAX_DEPTH: usize = 128;
-/// Maximum bytes of a `.gitignore`.
+/// Maximum size of a `.gitignore`, in bytes.
 const MAX_RULES: u64 = 1 << 20;
 
 struct Walk<'a> {
@@ -252,7 +254,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Patterns decide first, then the innermost `.gitignore` with a matching rule.
+    /// Whether a path is ignored. Patterns decide first, then the innermost `.gitignore` with a
+    /// matching rule.
     fn ignored(&self, path: &str, folder: bool) -> bool {
         match self.patterns.matched(path, folder) {
             Match::Ignore(_) => return true,
@@ -273,7 +276,7 @@ impl Walk<'_> {
     }
 }
 
-/// The `.gitignore` rules of a folder. Invalid lines are ignored, as in git.
+/// Reads the `.gitignore` rules of a folder. Invalid lines are ignored, as in git.
 fn rules(dir: &Dir, at: &str) -> Option<Gitignore> {
     let (bytes, _) = dir.read(".gitignore", ".gitignore", MAX_RULES).ok()?;
     let mut builder = GitignoreBuilder::new(Path::new(at));

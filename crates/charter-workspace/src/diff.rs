@@ -1,5 +1,5 @@
-//! What a changeset does, for a human reviewer: one unified diff per file, in which no character
-//! can hide or disguise text.
+//! Shows a reviewer what a changeset does: one unified diff per file, in which no character can
+//! hide or disguise text.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::changeset::{Change, Operation};
 use crate::path::misleading;
 
-/// Maximum bytes of a side; larger contents are not compared.
+/// Maximum size of either side, in bytes; larger contents are not compared.
 const MAX_COMPARED: usize = 8 << 20;
 /// Time after which a coarser diff is accepted. A diff is for display; no decision depends on it.
 const TIME: Duration = Duration::from_millis(500);
@@ -59,7 +59,7 @@ pub struct FileDiff {
 }
 
 impl FileDiff {
-    /// The diff of a change to a file with the content `old` (`None` if the file is created, or its
+    /// Compares a change with the file's content `old` (`None` if the file is created, or its
     /// content is unknown).
     #[must_use]
     pub fn of(change: &Change, old: Option<&[u8]>) -> FileDiff {
@@ -80,7 +80,7 @@ impl FileDiff {
         diff
     }
 
-    /// A change that is not compared, with the reason.
+    /// Returns a diff that states why a change is not compared.
     pub(crate) fn noted(change: &Change, note: &str) -> FileDiff {
         let mut diff = FileDiff::of(change, None);
         diff.lines.retain(|line| line.kind == LineKind::File);
@@ -94,7 +94,7 @@ impl FileDiff {
         self
     }
 
-    /// All lines, each followed by a line feed.
+    /// Renders all lines, each followed by a line feed.
     #[must_use]
     pub fn to_text(&self) -> String {
         self.lines.iter().fold(String::new(), |out, line| out + &line.text + "\n")

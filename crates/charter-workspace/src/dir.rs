@@ -1,5 +1,5 @@
-//! Folders and files, opened name by name. Every operation uses handles that were opened one by one
-//! without following links, so replacing a folder by a link in between does not redirect it.
+//! Folders and files, accessed through handles. Each folder of a path is opened separately without
+//! following links, so replacing a folder with a link during an operation does not redirect it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -19,8 +19,8 @@ use crate::path::RelPath;
 pub(crate) struct Dir {
     fd: OwnedFd,
     device: u64,
-    /// Whether two names may be exchanged atomically; tests turn it off, as on file systems that
-    /// cannot do it.
+    /// Whether two names may be exchanged atomically; tests disable this to simulate file systems
+    /// that do not support it.
     exchanges: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Node {
 }
 
 impl Node {
-    /// A description that follows "is".
+    /// Describes the node, for a message: the text follows "is".
     pub(crate) fn describe(&self) -> &'static str {
         match self {
             Node::Absent => "missing",
@@ -64,7 +64,7 @@ impl Dir {
         Ok(Dir { fd, device, exchanges: true })
     }
 
-    /// A second handle on the same folder.
+    /// Duplicates the handle of the folder.
     pub(crate) fn again(&self) -> Result<Dir, Error> {
         let fd = self.fd.try_clone().context(|| "duplicate a folder handle".into())?;
         Ok(Dir { fd, device: self.device, exchanges: self.exchanges })
@@ -79,7 +79,7 @@ impl Dir {
         &self.fd
     }
 
-    /// Opens a subfolder: a real folder on the same file system, or `None` if it is missing.
+    /// Opens a subfolder: a real folder on the same file system; returns `None` if it is missing.
     pub(crate) fn enter(&self, name: &str, path: &str) -> Result<Option<Dir>, Error> {
         let fd = match rustix::fs::openat(&self.fd, name, FOLDER, Mode::empty()) {
             Ok(fd) => fd,
@@ -97,7 +97,8 @@ impl Dir {
         Ok(Some(Dir { fd, device: self.device, exchanges: self.exchanges }))
     }
 
-    /// The parent folder of a path and its last name; `None` if a folder is missing.
+    /// Opens the parent folder of a path; returns it with the path's last name, or `None` if a
+    /// folder is missing.
     pub(crate) fn parent<'p>(&self, path: &'p RelPath) -> Result<Option<(Dir, &'p str)>, Error> {
         let (folders, name) = path.split();
         let mut dir = self.again()?;
@@ -110,7 +111,7 @@ impl Dir {
         Ok(Some((dir, name)))
     }
 
-    /// What a name refers to, without following links.
+    /// Returns what a name refers to, without following links.
     pub(crate) fn node(&self, name: &str, path: &str) -> Result<Node, Error> {
         let stat = match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
@@ -156,7 +157,7 @@ impl Dir {
         Ok((File::from(fd), file_node(&stat)))
     }
 
-    /// The content and mode of a regular file of at most `limit` bytes.
+    /// Returns the content and mode of a regular file of at most `limit` bytes.
     pub(crate) fn read(&self, name: &str, path: &str, limit: u64) -> Result<(Vec<u8>, u32), Error> {
         let (file, node) = self.open_file(name, path)?;
         let Node::File { size, mode } = node else {
@@ -170,7 +171,7 @@ impl Dir {
         Ok((bytes, mode))
     }
 
-    /// The SHA-256 of a regular file.
+    /// Computes the SHA-256 of a regular file.
     pub(crate) fn digest(&self, name: &str, path: &str) -> Result<Digest, Error> {
         let (mut file, _) = self.open_file(name, path)?;
         let (mut hasher, mut buffer) = (Sha256::new(), vec![0u8; 64 << 10]);
@@ -194,12 +195,12 @@ impl Dir {
         file.sync_all().context(doing)
     }
 
-    /// Syncs the names in this folder.
+    /// Syncs the names in this folder to disk.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         rustix::fs::fsync(&self.fd).context(|| "sync a folder".into())
     }
 
-    /// Creates a folder; `false` if it exists.
+    /// Creates a folder; returns `false` if it exists.
     pub(crate) fn create_folder(&self, name: &str, path: &str) -> Result<bool, Error> {
         match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o755)) {
             Ok(()) => Ok(true),
@@ -220,7 +221,7 @@ impl Dir {
         }
     }
 
-    /// Removes an empty folder; `false` if it is not empty or does not exist.
+    /// Removes an empty folder; returns `false` if it is not empty or does not exist.
     pub(crate) fn remove_empty(&self, name: &str, path: &str) -> Result<bool, Error> {
         match rustix::fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
             Ok(()) => Ok(true),
@@ -229,7 +230,7 @@ impl Dir {
         }
     }
 
-    /// Moves a file to an unused name in `there`; `false` if the name is in use.
+    /// Moves a file to an unused name in `there`; returns `false` if the name is in use.
     pub(crate) fn move_new(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<bool, Error> {
         let doing = || format!("move `{path}` into place");
         let moved = if self.exchanges {
@@ -257,7 +258,7 @@ impl Dir {
         rustix::fs::renameat(&self.fd, name, &there.fd, to).context(|| format!("move `{path}`"))
     }
 
-    /// Exchanges two names atomically; `false` if the file system cannot.
+    /// Exchanges two names atomically; returns `false` if the file system does not support it.
     pub(crate) fn exchange(&self, name: &str, there: &Dir, to: &str, path: &str) -> Result<bool, Error> {
         let exchanged = if self.exchanges {
             rustix::fs::renameat_with(&self.fd, name, &there.fd, to, RenameFlags::EXCHANGE)
@@ -271,7 +272,7 @@ impl Dir {
         }
     }
 
-    /// The names in the folder, sorted; names that are not UTF-8 in a separate list.
+    /// Lists the names in the folder, sorted, and separately the names that are not UTF-8.
     pub(crate) fn names(&self, path: &str) -> Result<(Vec<String>, Vec<String>), Error> {
         let doing = || format!("list the folder `{path}`");
         let (mut names, mut invalid) = (Vec::new(), Vec::new());

@@ -6,7 +6,7 @@ use std::{fmt, io};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The changeset is malformed, or changes files that were not read.
+    /// The changeset is malformed, or it changes files that were not read.
     #[error("{0}")]
     Changeset(#[from] ChangesetError),
     /// A path leads out of the workspace, or through something that could lead out of it.
@@ -33,7 +33,7 @@ pub enum Error {
         /// What prevents it.
         why: String,
     },
-    /// There is no approval of exactly this changeset by somebody other than its proposer.
+    /// There is no approval of exactly this changeset by someone other than its proposer.
     #[error("not approved: {0}")]
     Unapproved(String),
     /// Another run or process uses the workspace.
@@ -48,22 +48,22 @@ pub enum Error {
     /// person must inspect it.
     #[error("the workspace is dirty: {0}; inspect it, repair it, then clear the mark")]
     Dirty(String),
-    /// An apply was interrupted, and only the database that started it can undo it.
+    /// An apply was interrupted, and can only be undone with the store with which it was started.
     #[error(
         "an apply on `{path}` was interrupted; open the workspace with the database in `{store}`, which can undo it"
     )]
     Interrupted {
         /// The workspace.
         path: String,
-        /// The folder of the database that started it.
+        /// The folder of that store.
         store: String,
     },
     /// The `verify` command rejected the changes.
     #[error("verification failed: {why}")]
     Verify {
-        /// How it ended: exit code, time limit, output limit.
+        /// How the command ended: exit code, time limit, output limit.
         why: String,
-        /// What it printed.
+        /// What the command printed.
         output: String,
     },
     /// A limit was exceeded.
@@ -81,7 +81,7 @@ pub enum Error {
     /// A file or folder could not be read or written.
     #[error("cannot {doing}: {}", reason(.source))]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: String,
         /// The error of the operating system.
         source: io::Error,
@@ -92,7 +92,7 @@ fn by(holder: &Option<String>) -> String {
     holder.as_ref().map(|h| format!(" by `{h}`")).unwrap_or_default()
 }
 
-/// The message of the operating system, without the error number.
+/// Returns the message of the operating system, without the error number.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
@@ -101,7 +101,7 @@ fn reason(error: &io::Error) -> String {
 }
 
 impl Error {
-    /// The stable code, for charters and programs.
+    /// The stable error code, for charters and programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -123,7 +123,7 @@ impl Error {
     }
 }
 
-/// Adds what was being done to an error of the operating system.
+/// Adds the operation that failed to an error of the operating system.
 pub(crate) trait Context<T> {
     fn context(self, what: impl FnOnce() -> String) -> Result<T, Error>;
 }

@@ -1,9 +1,8 @@
-//! Insights: what was learned in successful and failed cycles, kept append-only for planning the
-//! next one.
+//! Insights from successful and failed cycles, stored append-only and used to plan the next cycle.
 //!
-//! One file of JSON lines per workspace, beside the database. The same insights are in the journal
-//! (in the answer of the reflecting actor), where SQL can query them; other runs on the same
-//! workspace read this file.
+//! There is one file of JSON lines per workspace, in the store. The same insights are in the
+//! journal (in the answer of the reflecting actor), where SQL can query them; other runs on the
+//! same workspace read this file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -34,7 +33,7 @@ pub enum CycleOutcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Insight {
-    /// How that cycle ended.
+    /// How the cycle ended.
     pub outcome: CycleOutcome,
     /// Category: `verification`, `conflict`, `style`, ...
     pub category: String,
@@ -48,7 +47,7 @@ pub struct Insight {
     pub evidence: Json,
 }
 
-/// An insight and its cycle.
+/// An insight, with the key of its cycle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredInsight {
     /// The caller's key of the cycle; insights are stored once per key.
@@ -57,7 +56,7 @@ pub struct StoredInsight {
     pub insight: Insight,
 }
 
-/// Maximum bytes of an insight as JSON.
+/// Maximum size of an insight as JSON, in bytes.
 const MAX_BYTES: usize = 64 << 10;
 const FILE: &str = "insights.jsonl";
 
@@ -69,12 +68,12 @@ impl Workspace {
     pub fn learn(&self, key: &str, insights: &[Insight], watch: &mut dyn Watch) -> Result<(), Error> {
         let path = self.state.join(FILE);
         let doing = || format!("write `{}`", path.display());
-        // After a crash only the first ones may be stored.
+        // After a crash, possibly only the first ones were stored.
         let known = self.learned()?.iter().filter(|l| l.key == key).count();
         if known >= insights.len() {
             return Ok(());
         }
-        // A line truncated by a crash has no line feed: start a new line.
+        // A line truncated by a crash has no line feed, so start a new line.
         let mut text = if ends_mid_line(&path) { "\n".to_owned() } else { String::new() };
         for insight in insights.iter().skip(known) {
             let line = serde_json::to_string(&StoredInsight { key: key.to_owned(), insight: insight.clone() });
@@ -91,7 +90,8 @@ impl Workspace {
         store::sync(&self.state)
     }
 
-    /// All insights about this workspace, oldest first. Lines truncated by a crash are skipped.
+    /// Returns all insights about this workspace, oldest first. Lines truncated by a crash are
+    /// skipped.
     ///
     /// # Errors
     /// The file cannot be read.

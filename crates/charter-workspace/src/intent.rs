@@ -19,9 +19,9 @@ use crate::workspace::{PathState, Workspace};
 pub(crate) enum Phase {
     /// New contents are being written to the staging folder.
     Staging,
-    /// Files are being moved into place: undone if interrupted.
+    /// Files are being moved into place; undone if interrupted.
     Switching,
-    /// All files are in place: finished if interrupted.
+    /// All files are in place; finished if interrupted.
     Done,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Checkpoint {
 /// The result of an apply: who approved it, what it replaced, how it was verified.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Applied {
-    /// The caller's idempotency key.
+    /// The caller's key, under which a second apply returns this result.
     pub key: String,
     /// Digest of the changeset.
     pub changeset: Digest,
@@ -73,7 +73,7 @@ pub struct Applied {
     /// The result of the `verify` command, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// Whether it has been rolled back since.
+    /// Whether the apply has been rolled back since.
     #[serde(default)]
     pub undone: bool,
 }
@@ -98,7 +98,7 @@ impl Workspace {
         }
     }
 
-    /// The result of the apply with that key; `None` if it was never finished.
+    /// Returns the result of the apply with that key; `None` if it was never finished.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -130,8 +130,8 @@ pub(crate) fn plan(changeset: &Changeset, olds: &[PathState]) -> Vec<Planned> {
                 None => PathState::Absent,
                 Some(content) => PathState::File {
                     sha256: Digest::of_bytes(content),
-                    // New content keeps the permissions of the old, without setuid, setgid and
-                    // sticky bits.
+                    // New content keeps the permissions of the old content, without the setuid,
+                    // setgid and sticky bits.
                     mode: if let PathState::File { mode, .. } = old { mode & 0o777 } else { 0o644 },
                 },
             },

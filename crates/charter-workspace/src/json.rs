@@ -35,14 +35,15 @@ struct FormChange {
 /// Parses a changeset in the JSON form. Unknown and duplicate keys are errors.
 ///
 /// # Errors
-/// What is wrong and how to correct it, with the line (JSON errors) or the number of the change.
+/// The changeset is invalid; the error says what is wrong and how to correct it, with the line
+/// (JSON errors) or the number of the change.
 pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     let form: Form = serde_json::from_slice(text).map_err(|e| unreadable(&e))?;
     of_form(form)
 }
 
-/// Like [`read()`], for a parsed value (an actor's answer), in which duplicate keys can no longer
-/// be detected.
+/// Like [`read()`], for a value that is already parsed (an actor's answer), in which duplicate keys
+/// can no longer be detected.
 ///
 /// # Errors
 /// See [`read()`].
@@ -98,7 +99,7 @@ fn change_of(change: FormChange) -> Result<Change, ChangesetError> {
     Ok(Change { operation, path, old_sha256, content })
 }
 
-/// The JSON form, indented; [`read()`] restores the same changeset.
+/// Renders the JSON form, indented; [`read()`] restores the same changeset.
 #[must_use]
 pub fn write(changeset: &Changeset) -> String {
     let changes = changeset.changes().iter().map(|change| {

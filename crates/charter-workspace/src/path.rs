@@ -5,7 +5,7 @@ use std::fmt;
 /// The folder inside a workspace in which an apply stages its files. No change may name it.
 pub(crate) const STAGE: &str = ".charter-apply";
 
-/// Maximum bytes of a path and of a name in it, as in common file systems.
+/// Maximum size of a path and of each name in it, in bytes, as in common file systems.
 const MAX_PATH_BYTES: usize = 1_024;
 const MAX_NAME_BYTES: usize = 255;
 
@@ -80,7 +80,7 @@ impl RelPath {
         &self.0
     }
 
-    /// The parent folders, and the last name.
+    /// Splits the path into its parent folders and its last name.
     #[must_use]
     pub(crate) fn split(&self) -> (Vec<&str>, &str) {
         match self.0.rsplit_once('/') {
@@ -89,7 +89,7 @@ impl RelPath {
         }
     }
 
-    /// The parent folders, each as a path from the workspace: `a`, `a/b` for `a/b/c`.
+    /// Returns the parent folders, each as a path from the workspace: `a`, `a/b` for `a/b/c`.
     pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
         self.0.match_indices('/').map(|(at, _)| self.0.get(..at).unwrap_or_default())
     }

@@ -1,4 +1,4 @@
-//! Recovery finishes or undoes an interrupted apply. It can itself be interrupted and is then
+//! Recovery finishes or undoes an interrupted apply. If recovery is itself interrupted, it is
 //! repeated.
 
 use std::io::Read as _;
@@ -23,17 +23,17 @@ pub enum ApplyRecovery {
     Nothing,
     /// An interrupted apply was undone completely.
     Undone {
-        /// Its key.
+        /// The key of the apply.
         key: String,
     },
     /// An apply was interrupted after all files were in place; it counts as applied.
     Finished {
-        /// Its key.
+        /// The key of the apply.
         key: String,
     },
     /// An interrupted apply could not be undone: the workspace is dirty.
     Failed {
-        /// Why.
+        /// Why it could not be undone.
         reason: String,
     },
 }
@@ -76,7 +76,7 @@ impl Workspace {
         Ok(ApplyRecovery::Undone { key })
     }
 
-    /// A staging folder without an intent belongs to another database.
+    /// Fails if there is a staging folder without an intent: it belongs to another store.
     fn foreign_stage(&self) -> Result<(), Error> {
         let Some(stage) = self.stage()? else {
             return Ok(());
@@ -98,11 +98,11 @@ impl Workspace {
     }
 
     /// Rolls back a finished apply, in the same way as an interrupted one. Does nothing if there is
-    /// no such apply, or it was rolled back. Returns the restored paths.
+    /// no such apply, or if it has already been rolled back. Returns the restored paths.
     ///
     /// # Errors
-    /// [`Error::Dirty`] if it fails, for example because one of the files has changed since: the
-    /// workspace is then marked dirty.
+    /// [`Error::Dirty`] if the rollback fails, for example because one of the files has changed
+    /// since: the workspace is then marked dirty.
     pub fn roll_back(&self, key: &str, watch: &mut dyn Watch) -> Result<Vec<String>, Error> {
         self.ensure_clean()?;
         let Some(plan) = self.read_plan(key)? else {
@@ -123,7 +123,7 @@ impl Workspace {
         }
     }
 
-    /// The intent of a finished apply, from its result and its checkpoint.
+    /// Builds the intent of a finished apply from its result and its checkpoint.
     fn read_plan(&self, key: &str) -> Result<Option<Intent>, Error> {
         let Some(applied) = self.applied(key)? else {
             return Ok(None);
@@ -174,8 +174,8 @@ impl Workspace {
             };
         };
         let now = look(&parent, name, shown)?;
-        // The switch may have moved out a file that is neither old nor new: another program wrote
-        // it at that moment. That file goes back.
+        // The switch may have moved out a file that is neither old nor new, because another program
+        // wrote it at that moment. Put that file back.
         for aside in [format!("new-{i}"), format!("old-{i}")] {
             let Ok(taken) = look(stage, &aside, shown) else {
                 continue;
@@ -226,7 +226,7 @@ impl Workspace {
         self.place(stage, &from, &parent, name, &now, new, shown, step)
     }
 
-    /// Moves `aside` to the place of `now`, if that is what the apply put there.
+    /// Moves `aside` to the place of `now`, if `now` is what the apply put there.
     #[allow(clippy::too_many_arguments)] // source and target
     fn place(
         &self,

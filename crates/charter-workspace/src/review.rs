@@ -1,4 +1,4 @@
-//! What a changeset would do to a folder in its current state, for the approver. Only reads, and
+//! Shows an approver what a changeset would do to a folder in its current state. It only reads, and
 //! takes no lock.
 
 use std::path::Path;
@@ -13,9 +13,9 @@ use crate::error::Error;
 use crate::store::Store;
 use crate::workspace::MAX_FILE_BYTES;
 
-/// The diff of each file of a changeset (given as its [manifest](Changeset::manifest), with
-/// contents in the store) against the current folder. A file that cannot be compared, or that
-/// differs from what the change expects, has a note.
+/// Compares each file of a changeset with the current folder. The changeset is given as its
+/// [manifest](Changeset::manifest), with contents in the store. A file that cannot be compared, or
+/// that differs from what the change expects, has a note.
 ///
 /// # Errors
 /// The manifest is invalid, or a content is not in the store.
@@ -41,7 +41,7 @@ pub fn review(folder: &Path, manifest: &Json, store: &Store) -> Result<Vec<FileD
     Ok(changeset.changes().iter().map(one).collect())
 }
 
-/// The current content of the file; `None` if it does not exist.
+/// Returns the current content of the file; `None` if it does not exist.
 fn now(root: &Dir, change: &Change) -> Result<Option<Vec<u8>>, Error> {
     let path = &change.path;
     let Some((dir, name)) = root.parent(path)? else {

@@ -1,5 +1,5 @@
-//! The store: contents by digest, and small files that are written atomically. It is a folder
-//! beside the database, never inside a workspace.
+//! The store: contents by digest, and small files that are written atomically. It is a folder next
+//! to the journal file, never inside a workspace.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -33,13 +33,13 @@ impl Store {
         Ok(Store { root: root.into() })
     }
 
-    /// Its folder.
+    /// The folder of the store.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.root
     }
 
-    /// Stores a content. It is on disk when this returns.
+    /// Stores a content. It is on disk when this function returns.
     ///
     /// # Errors
     /// The content cannot be written.
@@ -108,13 +108,13 @@ pub(crate) fn write(folder: &Path, name: &str, bytes: &[u8], watch: &mut dyn Wat
     sync(folder)
 }
 
-/// Syncs the names in a folder.
+/// Syncs the names in a folder to disk.
 pub(crate) fn sync(folder: &Path) -> Result<(), Error> {
     let synced = File::open(folder).and_then(|f| f.sync_all());
     synced.context(|| format!("sync the folder `{}`", folder.display()))
 }
 
-/// Like [`write()`], for a value as JSON.
+/// Writes a value as JSON, like [`write()`].
 pub(crate) fn write_json<T: Serialize>(
     folder: &Path,
     name: &str,
@@ -125,7 +125,7 @@ pub(crate) fn write_json<T: Serialize>(
     write(folder, name, &text, watch)
 }
 
-/// Reads a value from a JSON file; `None` if the file does not exist.
+/// Reads a value from a JSON file; returns `None` if the file does not exist.
 pub(crate) fn read_json<T: DeserializeOwned>(folder: &Path, name: &str) -> Result<Option<T>, Error> {
     let path = folder.join(name);
     let mut text = Vec::new();

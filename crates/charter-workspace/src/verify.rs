@@ -1,4 +1,4 @@
-//! The `verify` command: run with limits on time and output, in its own process group, which is
+//! The `verify` command. It runs with limits on time and output, in its own process group, which is
 //! killed as a whole.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Context as _, Error};
 use crate::watch::Watch;
 
-/// A command that accepts changed files with exit code 0. It runs with the rights of the host, on
+/// A command that accepts changed files by exiting with 0. It runs with the rights of the host, on
 /// files that the changeset may have written. It receives only the environment listed here, and no
 /// input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +27,12 @@ pub struct VerifyCommand {
     /// Maximum bytes of standard output and standard error together. The command is killed if it
     /// prints more.
     pub output_limit: usize,
-    /// Its whole environment, for example `PATH`.
+    /// The whole environment of the command, for example `PATH`.
     pub environment: BTreeMap<String, String>,
 }
 
 impl VerifyCommand {
-    /// A command with the default limits: 30 seconds, 1 MiB of output.
+    /// Creates a command with the default limits: 30 seconds, 1 MiB of output.
     #[must_use]
     pub fn new(command: Vec<String>) -> VerifyCommand {
         VerifyCommand {
@@ -47,15 +47,15 @@ impl VerifyCommand {
 /// How a `verify` command ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verification {
-    /// Whether it accepted the changes.
+    /// Whether the command accepted the changes.
     pub accepted: bool,
-    /// How it ended, as a clause.
+    /// How the command ended, as a clause.
     pub ended: String,
-    /// What it printed: the last 64 KiB, with invalid UTF-8 replaced.
+    /// What the command printed: the last 64 KiB, with invalid UTF-8 replaced.
     pub output: String,
 }
 
-/// Bytes of output that are kept (the last ones).
+/// Maximum number of bytes of output that are kept (the last ones).
 const KEPT: usize = 64 << 10;
 /// Interval at which the command is polled.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -71,7 +71,7 @@ impl VerifyCommand {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = command.spawn().context(|| format!("start the `verify` command `{program}`"))?;
         let ended = self.follow(&mut child, watch);
-        // Kill the children it has left behind, also after a success.
+        // Kill any child processes that the command left behind, even after a success.
         if let Ok(Some(group)) = i32::try_from(child.id()).map(Pid::from_raw) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }

@@ -9,7 +9,7 @@ pub trait Watch {
     /// stops the apply, which is then undone.
     ///
     /// # Errors
-    /// The reason to stop.
+    /// The apply must stop; the error is the reason.
     fn before(&mut self, what: &'static str, path: &str) -> io::Result<()>;
 
     /// Whether to stop before the next step; also polled while a command runs.

@@ -1,4 +1,4 @@
-//! An open workspace: locked and recovered, with its state kept beside the database.
+//! An open workspace: locked and recovered, with its state kept in the store.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -53,7 +53,7 @@ struct DirtyMark {
     reason: String,
 }
 
-/// Who holds the lock; used in messages only.
+/// Identifies who holds the lock; used only in messages.
 #[derive(Debug, Serialize, Deserialize)]
 struct Holder {
     holder: String,
@@ -64,9 +64,9 @@ impl Workspace {
     /// Its state is kept in the store, which must be outside the folder.
     ///
     /// # Errors
-    /// [`Error::Locked`] when another run or process has it open, [`Error::Interrupted`] when an
-    /// apply of another database was interrupted in it. A failed recovery is not an error here: it
-    /// leaves the workspace [dirty](Workspace::dirty).
+    /// [`Error::Locked`] if another run or process has it open, [`Error::Interrupted`] if an apply
+    /// with another store was interrupted in it. A failed recovery is not an error here: it leaves
+    /// the workspace [dirty](Workspace::dirty).
     pub fn open(path: &Path, store: &Store, holder: &str, watch: &mut dyn Watch) -> Result<Workspace, Error> {
         let shown = path.display().to_string();
         let path = path.canonicalize().context(|| format!("open the workspace `{shown}`"))?;
@@ -87,16 +87,16 @@ impl Workspace {
             }
             Err(e) => return Err(e).context(|| format!("lock the workspace `{shown}`")),
         }
-        // For messages, and for `last_holder`.
+        // This file is for messages and for `last_holder`.
         let _ = fs::write(state.join("holder.json"), serde_json::json!({"holder": holder}).to_string());
         let mut workspace = Workspace { root, path, store: store.clone(), state, recovery: ApplyRecovery::Nothing };
         workspace.recovery = workspace.recover(watch)?;
         Ok(workspace)
     }
 
-    /// The run for which this store opened the folder last, if known. A host that reserves a folder
-    /// for a run while it is not open (the run waits for a person, and its process has ended)
-    /// checks this first.
+    /// Returns the run for which this store last opened the folder, if known. A host that reserves
+    /// a folder for a run while the folder is not open (the run waits for a person, and its process
+    /// has ended) checks this first.
     #[must_use]
     pub fn last_holder(path: &Path, store: &Store) -> Option<String> {
         let state = state(&path.canonicalize().ok()?, store);
@@ -110,7 +110,7 @@ impl Workspace {
         &self.path
     }
 
-    /// Its store.
+    /// The store of the workspace.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
@@ -122,7 +122,7 @@ impl Workspace {
         &self.recovery
     }
 
-    /// Why the workspace is dirty: the reason for which a restore failed, if one did.
+    /// Returns why the workspace is dirty: why a restore failed, if one did.
     ///
     /// # Errors
     /// The mark cannot be read.
@@ -143,8 +143,7 @@ impl Workspace {
     }
 
     /// Clears the mark after a person has inspected the workspace. The workspace does not change.
-    /// Files that an apply had set aside are kept in the store; their names and digests are
-    /// returned.
+    /// Files that an apply had set aside are kept in the store; returns their names and digests.
     ///
     /// # Errors
     /// A file cannot be kept or removed.
@@ -164,7 +163,8 @@ impl Workspace {
         Ok(kept)
     }
 
-    /// The state of a path: absent, a file with its digest, or a link. Anything else is an error.
+    /// Returns the state of a path: absent, a file with its digest, or a link. Anything else is an
+    /// error.
     pub(crate) fn look(&self, path: &RelPath) -> Result<PathState, Error> {
         match self.root.parent(path)? {
             Some((dir, name)) => look(&dir, name, path.as_str()),
@@ -172,7 +172,7 @@ impl Workspace {
         }
     }
 
-    /// The folder in which an apply stages its files, if it exists.
+    /// Opens the folder in which an apply stages its files, if it exists.
     pub(crate) fn stage(&self) -> Result<Option<Dir>, Error> {
         self.root.enter(STAGE, STAGE)
     }
@@ -194,23 +194,23 @@ impl Workspace {
 
 impl Drop for Workspace {
     fn drop(&mut self) {
-        // Closing the handle is not enough: a process that another thread is just starting holds a
-        // copy of it for a moment.
+        // Closing the handle is not enough: a process that another thread is just starting briefly
+        // holds a copy of it.
         let _ = rustix::fs::flock(self.root.handle(), FlockOperation::Unlock);
     }
 }
 
-/// Maximum bytes of a file that is read as a whole.
+/// Maximum size of a file that is read as a whole, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// Where the state of a folder is kept.
+/// Returns the folder in which the state of a workspace is kept.
 fn state(path: &Path, store: &Store) -> PathBuf {
     let id = Digest::of_bytes(path.as_os_str().as_encoded_bytes()).hex();
     let folders = store.folder().join("workspaces");
     folders.join(id.get(..32).unwrap_or(&id))
 }
 
-/// The state of a name in a folder.
+/// Returns the state of a name in a folder.
 pub(crate) fn look(dir: &Dir, name: &str, path: &str) -> Result<PathState, Error> {
     match dir.node(name, path)? {
         Node::Absent => Ok(PathState::Absent),

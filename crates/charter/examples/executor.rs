@@ -29,8 +29,8 @@ struct Upper;
 
 impl Executor for Upper {
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
-        // The record that requests the effect is committed. After a crash the same effect can be
-        // requested again: `call.effect` is the key that makes a request to another service
+        // The record that requests the effect is already committed. After a crash, the same effect
+        // may be requested again: `call.effect` is the key that makes a request to another service
         // idempotent.
         Box::pin(async move {
             match call.input.as_ref() {

@@ -1,6 +1,6 @@
-//! A host of your own: a map as storage, a thread for each call of an actor. What a run makes of
-//! its inputs is decided in `charter::run`; a host commits the records, carries out the actions and
-//! knows the time.
+//! A host of your own: a map as storage, and a thread for each call of an actor. `charter::run`
+//! decides what an input does to a run; a host commits the records, executes the actions and keeps
+//! the time.
 //!
 //! `cargo run -p charter --example host`
 #![allow(clippy::indexing_slicing)] // what is indexed is in this file
@@ -32,7 +32,7 @@ states:
   paid: {type: final}
 ";
 
-/// Does the work of the actor `bank`; the first attempt fails.
+/// Answers for the actor `bank`; the first attempt fails.
 fn bank(request: &InvocationRequest) -> Result<Json, Fault> {
     match request.attempt {
         1 => Err(Fault::new("busy", "the bank is busy").retryable()),
@@ -49,12 +49,13 @@ struct Host {
     kept: HashMap<String, Kept>,
     answers: (Sender<Answer>, Receiver<Answer>),
     calls: usize,
-    /// Attempts that begin later.
+    /// Attempts that start later.
     later: Vec<(String, InvocationRequest)>,
 }
 
 impl Host {
-    /// Gives an input to a run: restores it from what is kept, commits, carries out the actions.
+    /// Passes an input to a run: restores the run from its stored form, commits, executes the
+    /// actions.
     fn give(&mut self, id: &str, input: Input) -> Result<Reply, Box<dyn Error>> {
         let records = self.records.entry(id.to_owned()).or_default();
         let kept = self.kept.remove(id).unwrap_or_default();
@@ -66,13 +67,13 @@ impl Host {
         let known = Known { first: records.first().cloned(), same };
         let bounds = Bounds { records: 1_000, data_bytes: 1 << 20 };
         let handled = run.handle(&self.machine, &bounds, self.now, input, known);
-        // The commit: with a database, both in one transaction.
+        // Commit. With a database, do both in one transaction.
         records.extend(handled.appended.iter().map(|a| a.append.record.clone()));
         self.kept.insert(id.to_owned(), run.kept(&self.machine, records.last().cloned()));
         for action in handled.appended.into_iter().flat_map(|a| a.actions) {
             match action {
                 Action::Invoke(request) => self.call(id.to_owned(), request),
-                // The run does not wait for the answer any more, so it makes no record.
+                // The run no longer waits for the answer, so it has no record.
                 Action::Stop(effect) => self.later.retain(|(_, r)| r.effect != effect),
                 other => println!("{id}: {other:?}"),
             }
@@ -85,12 +86,12 @@ impl Host {
         let answers = self.answers.0.clone();
         thread::spawn(move || {
             let result = bank(&request);
-            // Nobody receives it only if the host has ended.
+            // Sending fails only if the host has ended.
             let _ = answers.send((run, request, result));
         });
     }
 
-    /// Waits for the answers of all calls; this host's clock jumps to the next attempt.
+    /// Waits for the answers of all calls; the clock of this host jumps to the next attempt.
     fn settle(&mut self) -> Result<(), Box<dyn Error>> {
         loop {
             if self.calls == 0 {

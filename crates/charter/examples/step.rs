@@ -1,4 +1,4 @@
-//! Steps the kernel by hand: no journal, no clock, no threads.
+//! Steps the kernel directly: no journal, no clock, no threads.
 //!
 //! `cargo run -p charter --example step`
 
@@ -25,12 +25,12 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let document = charter::format::read(SOURCE, "errand.yaml", &Default::default())?;
     let machine = Machine::compile(document.definition).map_err(|problems| format!("{problems:?}"))?;
 
-    // Everything that the kernel knows is in the envelope: the position, the event, who sends it,
+    // The envelope has everything that the kernel knows: the position, the event, its sender and
     // the time.
     let started = machine.start("run-1", &Envelope::host(0, Event::Start { input: json!({}) }, 1_000));
     let waiting = started.map_err(|refusal| format!("{refusal:?}"))?.snapshot;
 
-    // A refusal is a value, and the snapshot stays as it was.
+    // A refusal is a value, and the snapshot is unchanged.
     let eve = Envelope::event(1, "GO", json!({}), Principal::new("eve", &[]), 2_000);
     assert_eq!(machine.step(&waiting, &eve).map_err(|refusal| refusal.code).err(), Some(Code::Authority));
 
@@ -41,7 +41,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let EffectKind::Invoke { invocation, src, .. } = &effect.kind else { return Err("no invocation".into()) };
     println!("{}: execute `{src}`", effect.id.text("run-1"));
 
-    // The result of an effect comes back as an event.
+    // The result of an effect is sent to the machine as an event.
     let done = Event::answer(&**invocation, effect.id, Ok(json!({"milk": 2})));
     let home = machine.step(&step.snapshot, &Envelope::host(3, done, 4_000));
     let home = home.map_err(|refusal| format!("{refusal:?}"))?.snapshot;

@@ -1,5 +1,5 @@
-//! A store of your own: keeps records in memory and counts what it commits. A real one writes to a
-//! database; what it has to guarantee is in the documentation of `Store`.
+//! A store of your own: keeps records in memory and counts its commits. A real one writes to a
+//! database; the documentation of `Store` lists its guarantees.
 //!
 //! `cargo run -p charter --example store`
 
@@ -23,8 +23,8 @@ struct Counting {
 }
 
 impl Store for Counting {
-    /// The one method that writes records: a batch is committed whole or not at all, and `reply` is
-    /// called afterwards.
+    /// This is the only method that writes records: a batch is committed as a whole or not at all,
+    /// and `reply` is called afterwards.
     fn submit(&self, batch: Vec<Append>, reply: Reply) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.inner.submit(batch, reply);

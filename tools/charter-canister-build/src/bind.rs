@@ -1,5 +1,5 @@
-//! Binds the WASI imports of a module to the polyfill inside it, and leaves only what a canister
-//! may have.
+//! Binds the WASI imports of a module to the polyfill inside it, and removes everything that a
+//! canister may not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,17 @@ use crate::BuildError;
 
 /// The prefix of the polyfill's functions, followed by the name of the WASI function.
 const POLYFILL: &str = "__ic_custom_";
-/// The function with the constructors, which runs first.
+/// The function that runs the constructors; it runs first.
 const INITIALIZE: &str = "_initialize";
 
-/// Rewrites a module for the Internet Computer: each `wasi_*` import becomes the polyfill's
+/// Rewrites a module for the Internet Computer. Each `wasi_*` import becomes the polyfill's
 /// function `__ic_custom_NAME` of the same module, `_initialize` becomes the start function, and of
 /// the exports only the memory, `canister_*` and `get_candid_pointer` remain. Names and debug
 /// information are removed.
 ///
 /// # Errors
-/// If the module is invalid, has two start functions, or an import that neither the Internet
-/// Computer nor the polyfill has.
+/// The module is invalid, has two start functions, or has an import that neither the Internet
+/// Computer nor the polyfill provides.
 pub fn bind(module: &[u8]) -> Result<Vec<u8>, BuildError> {
     validate(module)?;
     let mut binding = Binding::read(module)?;
@@ -45,9 +45,9 @@ fn invalid(error: &dyn std::error::Error) -> BuildError {
     BuildError::Module(format!("{error}{cause}"))
 }
 
-/// Maps functions of the old module to those of the new one.
+/// Maps functions of the old module to functions of the new one.
 struct Binding {
-    /// New index of each old function; for WASI imports that of the polyfill's function.
+    /// The new index of each old function; for WASI imports, the index of the polyfill's function.
     functions: Vec<u32>,
     /// The old index of the start function.
     start: Option<u32>,
@@ -76,7 +76,7 @@ impl Binding {
     }
 }
 
-/// What the rewriting needs to know of a module.
+/// The properties of a module that rewriting needs.
 #[derive(Default)]
 struct Found<'a> {
     types: Vec<Option<FuncType>>,
@@ -135,7 +135,7 @@ impl<'a> Found<'a> {
         self.types.get(usize::try_from(ty).ok()?)?.as_ref()
     }
 
-    /// The polyfill's function for a WASI function; it must not be a WASI import itself.
+    /// Finds the polyfill's function for a WASI function; it must not be a WASI import itself.
     fn polyfill(&self, name: &str) -> Option<u32> {
         let function = *self.exports.get(format!("{POLYFILL}{name}").as_str())?;
         let import = self.imports.get(usize::try_from(function).ok()?);
@@ -185,7 +185,7 @@ impl<'a> Found<'a> {
             )));
         }
         let all = u32::try_from(self.imports.len().saturating_add(self.defined.len())).unwrap_or(u32::MAX);
-        // Remaining functions move up by the number of removed imports before them.
+        // The index of a remaining function decreases by the number of removed imports before it.
         let mut next = 0_u32;
         let moved: Vec<u32> = (0..all)
             .map(|old| {
@@ -215,7 +215,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// Whether a canister exports this name.
+/// Whether a canister may export this name.
 fn exported(name: &str) -> bool {
     name == "memory" || name == "get_candid_pointer" || name.starts_with("canister_")
 }

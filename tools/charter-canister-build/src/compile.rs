@@ -19,24 +19,24 @@ pub struct Crate {
 }
 
 impl Crate {
-    /// The crate `package` of the current workspace.
+    /// Finds the crate `package` in the current workspace.
     ///
     /// # Errors
-    /// If the current folder is not in a workspace.
+    /// The current folder is not in a workspace.
     pub fn new(package: &str) -> Result<Crate, BuildError> {
         let here = std::env::current_dir().map_err(|source| BuildError::file(Path::new("."), source))?;
         Ok(Crate { workspace: workspace(&here)?, package: package.to_string(), shown: false })
     }
 
-    /// Shows the output of cargo instead of keeping it for the error.
+    /// Shows the output of cargo instead of capturing it for the error.
     #[must_use]
     pub fn shown(mut self) -> Crate {
         self.shown = true;
         self
     }
 
-    /// The target folder for canisters: not that of the outer cargo, which is locked while tests
-    /// run.
+    /// The target folder for canisters. It is not the target folder of the outer cargo, which is
+    /// locked while tests run.
     pub fn target(&self) -> PathBuf {
         self.workspace.join("target").join("canister")
     }
@@ -49,7 +49,7 @@ impl Crate {
     /// Compiles and binds the module, reads its interface, and packs it.
     ///
     /// # Errors
-    /// If the crate does not compile or is not a canister.
+    /// The crate does not compile or is not a canister.
     pub fn build(&self) -> Result<Built, BuildError> {
         let compiled = self.compile()?;
         let bound = bind(&compiled)?;
@@ -63,7 +63,7 @@ impl Crate {
     fn compile(&self) -> Result<Vec<u8>, BuildError> {
         self.ensure_target()?;
         let mut cargo = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        // Only the module: cargo has no LTO for crates that are also built as `rlib`.
+        // Build only the module: cargo has no LTO for crates that are also built as `rlib`.
         cargo.args([
             "rustc",
             "--profile",
@@ -77,8 +77,7 @@ impl Crate {
             "cdylib",
         ]);
         cargo.arg("--target-dir").arg(self.target());
-        // Paths in panic messages are part of the module; they must not depend on where it is
-        // built.
+        // Paths in panic messages are part of the module, and must not depend on where it is built.
         let mut remap = vec![format!("--remap-path-prefix={}=charter", self.workspace.display())];
         if let Some(home) = cargo_home() {
             remap.push(format!("--remap-path-prefix={}=cargo", home.display()));
@@ -114,8 +113,8 @@ impl Crate {
         }
     }
 
-    /// Whether the target is installed. Also true if that cannot be determined; cargo then reports
-    /// the error.
+    /// Whether the target is installed. Also returns true if that cannot be determined; cargo then
+    /// reports the error.
     fn has_target(&self) -> bool {
         let mut rustc = self.command("rustc");
         match rustc.args(["--print", "target-libdir", "--target", TARGET]).output() {
@@ -165,7 +164,7 @@ fn disturbs(name: &str) -> bool {
     (name.starts_with("CARGO") && !STAY.iter().any(|stay| name.starts_with(stay))) || GO.contains(&name)
 }
 
-/// The folder that crates are unpacked in.
+/// Returns the folder in which cargo unpacks crates.
 fn cargo_home() -> Option<PathBuf> {
     let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     named.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))
@@ -175,10 +174,10 @@ fn program_name(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
-/// The root of the workspace that contains `folder`.
+/// Finds the root of the workspace that contains `folder`.
 ///
 /// # Errors
-/// If there is none.
+/// The folder is not in a workspace.
 pub fn workspace(folder: &Path) -> Result<PathBuf, BuildError> {
     for candidate in folder.ancestors() {
         let manifest = candidate.join("Cargo.toml");

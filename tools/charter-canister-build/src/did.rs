@@ -1,7 +1,7 @@
-//! Compares the committed interface with that of the module.
+//! Compares the committed interface with the interface of the module.
 
-/// Describes the first line in which two interfaces differ, ignoring line endings. None if they are
-/// the same.
+/// Describes the first line in which two interfaces differ, ignoring line endings. Returns `None`
+/// if they are the same.
 pub fn difference(committed: &str, made: &str) -> Option<String> {
     let (mut old, mut new) = (committed.lines(), made.lines());
     for line in 1_usize.. {

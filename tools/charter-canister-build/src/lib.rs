@@ -2,8 +2,8 @@
 //!
 //! SQLite needs WASI, and a canister may import nothing but `ic0`. So the crate is built for
 //! `wasm32-wasip1` with [`ic-wasi-polyfill`](https://docs.rs/ic-wasi-polyfill), and each WASI
-//! import is then bound to the polyfill's function, as
-//! [wasi2ic](https://github.com/wasm-forge/wasi2ic) does.
+//! import is then bound to the polyfill's function, as in
+//! [wasi2ic](https://github.com/wasm-forge/wasi2ic).
 //!
 //! | step | where |
 //! |---|---|
@@ -67,7 +67,7 @@ pub struct Built {
 /// Why a build failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// Not in a cargo workspace.
+    /// The folder is not in a cargo workspace.
     #[error("no `Cargo.toml` with `[workspace]` in `{}` or above: run it inside the workspace of the canister", .0.display())]
     NoWorkspace(PathBuf),
     /// The target is not installed, and installing it failed.
@@ -92,7 +92,7 @@ pub enum BuildError {
     /// A file cannot be read or written.
     #[error("`{}`: {source}", path.display())]
     File {
-        /// Its path.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the operating system.
         source: std::io::Error,
@@ -113,11 +113,11 @@ impl BuildError {
 
 /// Builds the canister of the crate `package` in the current workspace.
 ///
-/// Cargo does nothing if nothing has changed, and within a process a second call for the same crate
-/// waits for the first and returns its result. So every test may call it.
+/// Cargo does nothing if nothing has changed. Within a process, a second call for the same crate
+/// waits for the first and returns its result, so every test may call this function.
 ///
 /// # Errors
-/// If the crate does not compile or is not a canister; the message says what to do.
+/// The crate does not compile or is not a canister; the message says what to do.
 pub fn build(package: &str) -> Result<Built, BuildError> {
     // One lock for all crates, because cargo locks its folder anyway.
     static MADE: Mutex<BTreeMap<String, Built>> = Mutex::new(BTreeMap::new());

@@ -12,7 +12,7 @@ const PACKAGE: &str = "charter-canister";
 const NAME: &str = "automaton";
 /// The committed interface, relative to the root of the workspace.
 const DID: &str = "crates/charter-canister/automaton.did";
-/// Upper limit of a message of the Internet Computer in bytes; larger modules are installed in
+/// Maximum size of a message of the Internet Computer, in bytes; larger modules are installed in
 /// chunks.
 const MAX_MESSAGE: usize = 2 * 1024 * 1024;
 

@@ -1,4 +1,4 @@
-//! The last steps: the interface as metadata, and gzip.
+//! The last steps of the build: adds the interface as metadata, and compresses the module.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -14,7 +14,7 @@ const CANDID: &str = "icp:public candid:service";
 /// Appends the interface to a module.
 ///
 /// # Errors
-/// If the module with it is invalid.
+/// The resulting module is invalid.
 pub fn with_candid(module: &[u8], did: &str) -> Result<Vec<u8>, BuildError> {
     let mut whole = module.to_vec();
     let section = CustomSection { name: CANDID.into(), data: did.as_bytes().into() };
@@ -24,12 +24,12 @@ pub fn with_candid(module: &[u8], did: &str) -> Result<Vec<u8>, BuildError> {
     Ok(whole)
 }
 
-/// Gzips a module as small as possible, because an install message holds 2 MiB: Zopfli takes
-/// seconds, and its output is 4 to 5 % smaller than that of `gzip -9`. The output is reproducible:
-/// the header has no time and no name.
+/// Gzips a module as small as possible, because an install message is limited to 2 MiB: Zopfli
+/// takes seconds, and its output is 4 to 5 % smaller than the output of `gzip -9`. The output is
+/// reproducible: the header has no time and no name.
 ///
 /// # Errors
-/// If it runs out of memory.
+/// There is not enough memory.
 pub fn gzip(module: &[u8]) -> Result<Vec<u8>, BuildError> {
     // Measured with the automaton: more iterations gain 0.1 %, more block splits up to 0.4 %.
     let options = zopfli::Options {
@@ -43,7 +43,7 @@ pub fn gzip(module: &[u8]) -> Result<Vec<u8>, BuildError> {
     Ok(gzipped)
 }
 
-/// [`gzip`] with a cache in `folder`, by the digest of the module.
+/// Like [`gzip`], with a cache in `folder`, by the digest of the module.
 pub(crate) fn gzip_cached(module: &[u8], folder: &Path, name: &str) -> Result<Vec<u8>, BuildError> {
     let digest: String = Sha256::digest(module).iter().map(|byte| format!("{byte:02x}")).collect();
     let path = folder.join(format!("{name}-{digest}.gz"));
@@ -65,7 +65,7 @@ pub(crate) fn gzip_cached(module: &[u8], folder: &Path, name: &str) -> Result<Ve
 /// Writes a file atomically.
 ///
 /// # Errors
-/// If it cannot be written.
+/// The file cannot be written.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));

@@ -6,17 +6,17 @@ use wasmi::{Config, Engine, Extern, Linker, Module, Store, Val};
 
 use crate::BadModule;
 
-/// Upper limit of the size of an interface, in bytes.
+/// Maximum size of an interface, in bytes.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Upper limit of instructions; reading the interface takes some millions.
+/// Maximum number of instructions; reading the interface takes some millions.
 const MAX_INSTRUCTIONS: u64 = 200_000_000;
 
-/// The Candid interface of a module with `ic_cdk::export_candid!()`: calls its export
+/// Reads the Candid interface of a module with `ic_cdk::export_candid!()`: calls its export
 /// `get_candid_pointer` on an instance in which every function of `ic0` returns zero.
 ///
 /// # Errors
-/// If the export is missing, or the module traps.
+/// The export is missing, or the module traps.
 pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
     let mut config = Config::default();
     config.consume_fuel(true);
@@ -76,7 +76,7 @@ pub fn candid_of(module: &[u8]) -> Result<String, BadModule> {
     Ok(text)
 }
 
-/// The message of a trap.
+/// Reads the message of a trap.
 fn text(caller: &wasmi::Caller<'_, ()>, values: &[Val]) -> Option<String> {
     let number = |at: usize| usize::try_from(values.get(at)?.i32()?.cast_unsigned()).ok();
     let (source, size) = (number(0)?, number(1)?);

@@ -1,9 +1,10 @@
 //! A canister: its state, and executions that are committed or rolled back.
 //!
-//! Rolling back the heap would need a copy of it before each message. Instead there is a copy that
-//! is some messages old (the checkpoint), and the inputs of the messages since. After a trap they
-//! are executed again, which gives the same state, because an execution depends only on its input
-//! and the state. A new copy is made when it costs little compared with the executions since.
+//! Rolling back the heap would require a copy of it before each message. Instead, the host keeps a
+//! copy that is some messages old (the checkpoint), and the inputs of the messages since then.
+//! After a trap, these messages are executed again, which gives the same state, because an
+//! execution depends only on its input and the state. A new copy is made when it costs little
+//! compared with the executions since the last one.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,23 +18,23 @@ use crate::instance::{Image, Instance};
 use crate::run::{Call, Closure, Effects, Facts, Input, Ran, Trap};
 use crate::stable::Stable;
 
-/// Lower limit of instructions between two copies of the heap.
+/// Minimum number of instructions between two copies of the heap.
 const MIN_BETWEEN: u64 = 20_000_000;
-/// The same limit per byte of heap, so that copies take a few percent of the time.
+/// The same minimum per byte of heap, so that copies take only a few percent of the time.
 const BETWEEN_PER_BYTE: u64 = 2;
-/// Upper limit of messages between two copies.
+/// Maximum number of messages between two copies.
 const MAX_BETWEEN: usize = 5_000;
-/// Upper limit of stored lines that a canister prints.
+/// Maximum number of stored lines that a canister printed.
 const MAX_LINES: usize = 10_000;
 
 /// The status of a canister.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// It accepts messages.
+    /// The canister accepts messages.
     Running = 1,
-    /// It receives answers to its calls, but no messages.
+    /// The canister receives answers to its calls, but no messages.
     Stopping = 2,
-    /// It accepts nothing.
+    /// The canister accepts nothing.
     Stopped = 3,
 }
 
@@ -51,9 +52,9 @@ pub struct Line {
 pub struct Spent {
     /// Number of executions, including trapped ones.
     pub messages: u64,
-    /// Instructions of all of them.
+    /// Instructions of all executions together.
     pub instructions: u64,
-    /// Instructions of the most expensive one.
+    /// Instructions of the most expensive execution.
     pub most: u64,
 }
 
@@ -75,10 +76,10 @@ pub(crate) struct Context {
     pub(crate) caller: Principal,
     pub(crate) method: String,
     pub(crate) answered: bool,
-    /// Number of its calls that have not been answered.
+    /// Number of calls made in this context that have not been answered.
     pub(crate) outstanding: usize,
     pub(crate) instructions: u64,
-    /// When its caller stops waiting, or zero.
+    /// When the caller stops waiting, or zero.
     pub(crate) deadline: u64,
 }
 
@@ -147,7 +148,7 @@ impl Canister {
         self.loaded.as_ref().map(|loaded| &loaded.code)
     }
 
-    /// Bytes of heap.
+    /// The size of the heap in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.loaded.as_ref().map_or(0, |loaded| loaded.live.heap())
     }
@@ -213,7 +214,7 @@ impl Canister {
         ran
     }
 
-    /// Executes a call on a copy, without effect.
+    /// Executes a call on a copy of the state, without effect.
     pub(crate) fn look(&mut self, call: Call) -> Ran {
         let input = self.input(call, self.version);
         let Some(loaded) = self.loaded.as_mut() else {
@@ -232,9 +233,9 @@ impl Canister {
     }
 
     /// Installs a module into an empty canister, or (with `keep`) replaces the module and keeps
-    /// stable memory. One transaction: if anything traps, nothing changes.
+    /// stable memory. Runs as one transaction: if anything traps, nothing changes.
     ///
-    /// `calls` returns the call of each entry point; the limit is for all together.
+    /// `calls` returns the call of each entry point; the limit applies to all of them together.
     pub(crate) fn put(
         &mut self,
         code: &Arc<Code>,
@@ -255,7 +256,7 @@ impl Canister {
                 outcome = self.part(&input, ran, &mut spent, &mut effects);
             }
         }
-        // An upgrade clears the timer, also one set by `canister_pre_upgrade`.
+        // An upgrade clears the timer, even one that `canister_pre_upgrade` set.
         self.timer = 0;
         effects.timer = None;
         let version = self.version.saturating_add(1);
@@ -303,7 +304,7 @@ impl Canister {
         Ok(())
     }
 
-    /// One execution of several in a transaction.
+    /// Processes one of several executions in a transaction.
     fn part(&mut self, input: &Input, mut ran: Ran, spent: &mut u64, effects: &mut Effects) -> Result<(), Trap> {
         self.note(input, &mut ran);
         *spent = spent.saturating_add(ran.instructions);
@@ -330,8 +331,8 @@ impl Loaded {
         self.instructions = 0;
     }
 
-    /// After a trap: loads the checkpoint and executes everything since again. Stable memory is
-    /// already rolled back.
+    /// Recovers after a trap: loads the checkpoint and executes everything since then again. Stable
+    /// memory is already rolled back.
     fn go_back(&mut self, stable: &mut Stable) -> Result<(), BadModule> {
         stable.rewind();
         self.live.load(&self.checkpoint)?;
@@ -352,7 +353,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// An instance with a copy of the current state.
+    /// Returns an instance with a copy of the current state.
     fn scratch(&mut self) -> Result<&mut Instance, BadModule> {
         if self.scratch.is_none() {
             self.scratch = Some(Instance::new(&self.code)?);
@@ -363,7 +364,7 @@ impl Loaded {
     }
 }
 
-/// The result without a module; callers check for one first.
+/// Returns the result for a canister without a module; callers check for one first.
 pub(crate) fn empty() -> Ran {
     Ran { result: Err(Trap::Contract("there is no module".to_string())), instructions: 0, printed: Vec::new() }
 }

@@ -1,5 +1,5 @@
-//! Prepares a module: unpacks it, validates it as the Internet Computer does, and exports its whole
-//! state.
+//! Prepares a module: unpacks it, validates it as the Internet Computer does, and exports its
+//! entire state.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
@@ -20,9 +20,9 @@ pub(crate) const TABLE: &str = "charter-icp-host table";
 pub(crate) const START: &str = "charter-icp-host start";
 const GLOBAL: &str = "charter-icp-host global ";
 
-/// Upper limit of the size of a module in bytes, gzipped or not.
+/// Maximum size of a module in bytes, gzipped or not.
 const MAX_MODULE_BYTES: u64 = 100 * 1024 * 1024;
-/// Functions that the system calls by name, other than methods.
+/// Functions that the system calls by name, apart from methods.
 const HOOKS: [&str; 7] = [
     "canister_init",
     "canister_pre_upgrade",
@@ -41,14 +41,14 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// # Errors
-    /// If the system functions cannot be defined, which is a bug in this crate.
+    /// The system functions cannot be defined, which is a bug in this crate.
     pub(crate) fn get() -> Result<&'static Machine, BadModule> {
         static MACHINE: OnceLock<Result<Machine, BadModule>> = OnceLock::new();
         MACHINE
             .get_or_init(|| {
                 let mut config = Config::default();
-                // Eager, so that the first call of a function costs the same instructions as the
-                // second.
+                // Compile eagerly, so that the first call of a function costs the same number of
+                // instructions as the second.
                 config.consume_fuel(true).compilation_mode(CompilationMode::Eager);
                 config.fuel_cost(CustomFuelCosts {
                     bytes_copied_per_fuel: 1,
@@ -74,7 +74,7 @@ pub(crate) enum Method {
 }
 
 impl Method {
-    /// The name of its export.
+    /// The name of the method's export.
     pub(crate) fn export(self, name: &str) -> String {
         match self {
             Method::Update => format!("canister_update {name}"),
@@ -95,8 +95,8 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Reads a module, gzipped or not. The same bytes are compiled once per process; other callers
-    /// wait.
+    /// Loads a module, gzipped or not. The same bytes are compiled once per process; concurrent
+    /// callers wait.
     pub(crate) fn load(bytes: &[u8]) -> Result<Arc<Code>, BadModule> {
         static LOADED: OnceLock<Mutex<HashMap<Vec<u8>, Arc<Code>>>> = OnceLock::new();
         let loaded = LOADED.get_or_init(Mutex::default);
@@ -121,7 +121,7 @@ impl Code {
         self.methods.get(name).copied()
     }
 
-    /// Whether it exports this hook.
+    /// Whether the module exports this hook.
     pub(crate) fn has(&self, hook: &str) -> bool {
         self.hooks.contains(hook)
     }
@@ -217,7 +217,7 @@ impl<'a> Surface<'a> {
         Ok(())
     }
 
-    /// Methods and hooks; rejects what the Internet Computer rejects.
+    /// Collects methods and hooks; rejects what the Internet Computer rejects.
     fn entry_points(&self) -> Result<(BTreeMap<String, Method>, BTreeSet<&'static str>), BadModule> {
         if let Some(refusal) = self.refusals.first() {
             return Err(BadModule::new(format!("{refusal}: a canister cannot")));
@@ -258,7 +258,8 @@ impl<'a> Surface<'a> {
 }
 
 /// Exports memory, table, mutable globals and the start function. The start function no longer runs
-/// by itself: the host calls it at install and upgrade, but not when it creates another instance.
+/// automatically: the host calls it at install and upgrade, but not when it creates another
+/// instance.
 fn prepare(wasm: &[u8], surface: &Surface<'_>) -> Result<Vec<u8>, wasmparser::Error> {
     let mut module = wasm_encoder::Module::new();
     let mut exports = ExportSection::new();

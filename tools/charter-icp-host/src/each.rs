@@ -3,13 +3,13 @@
 use crate::host::Host;
 use crate::local::LocalHost;
 
-/// A requested host that is not available.
+/// Error for a requested host that is not available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoHost(pub(crate) String);
 
-/// Runs a test on a new [`LocalHost`], and, with the feature `pocket-ic` and `POCKET_IC_BIN` set,
-/// on a new PocketIC too.
+/// Runs a test on a new [`LocalHost`] and, with the feature `pocket-ic` and `POCKET_IC_BIN` set,
+/// also on a new PocketIC.
 ///
 /// ```
 /// use charter_icp_host::{Principal, each_host};
@@ -22,7 +22,7 @@ pub struct NoHost(pub(crate) String);
 /// ```
 ///
 /// # Errors
-/// If `POCKET_IC_BIN` is set and does not name a PocketIC server.
+/// `POCKET_IC_BIN` is set and does not name a PocketIC server.
 pub fn each_host(mut test: impl FnMut(&mut dyn Host)) -> Result<(), NoHost> {
     test(&mut LocalHost::new());
     #[cfg(feature = "pocket-ic")]

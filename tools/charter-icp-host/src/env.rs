@@ -1,4 +1,4 @@
-//! What the system functions access during an execution.
+//! The state that system functions access during an execution.
 
 use std::sync::Arc;
 

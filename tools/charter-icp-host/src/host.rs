@@ -1,4 +1,4 @@
-//! The interface of both hosts: that of this crate, and PocketIC.
+//! The interface of both hosts: the host of this crate, and PocketIC.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ pub(crate) enum Inner {
     Pocket(pocket_ic::common::rest::RawMessageId),
 }
 
-/// An Internet Computer for tests. Time passes only when it is advanced, and nothing happens by
-/// itself.
+/// An Internet Computer for tests. Time passes only when a test advances it, and nothing happens
+/// without a call.
 ///
 /// Methods that only a controller may use take the `sender`. Arguments and replies are bytes;
 /// [`call`] and [`ask`] use Candid.
@@ -31,52 +31,53 @@ pub trait Host {
     /// Creates an empty, running canister with cycles.
     ///
     /// # Errors
-    /// If the host fails.
+    /// The host fails.
     fn create(&mut self, controllers: &[Principal]) -> Result<Principal, Reject>;
 
     /// Installs a module (`.wasm` or `.wasm.gz`) into an empty canister and runs `canister_init`.
     ///
     /// # Errors
-    /// If the sender is not a controller, the module is invalid, the canister is not empty, or it
-    /// traps. The canister stays empty then.
+    /// The sender is not a controller, the module is invalid, the canister is not empty, or it
+    /// traps. The canister then stays empty.
     fn install(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
     /// Installs a module again; heap and stable memory are lost.
     ///
     /// # Errors
-    /// See [`Host::install`]; nothing has changed then.
+    /// See [`Host::install`]; after an error, nothing has changed.
     fn reinstall(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
-    /// Replaces the module; stable memory stays, the heap is lost. Runs `canister_pre_upgrade` of
-    /// the old and `canister_post_upgrade` of the new module, as one transaction.
+    /// Replaces the module; stable memory is kept, the heap is lost. Runs `canister_pre_upgrade` of
+    /// the old module and `canister_post_upgrade` of the new one, as one transaction.
     ///
     /// # Errors
-    /// See [`Host::install`]; nothing has changed then.
+    /// See [`Host::install`]; after an error, nothing has changed.
     fn upgrade(&mut self, canister: Principal, sender: Principal, module: &[u8], arg: &[u8]) -> Result<(), Reject>;
 
     /// Executes a query; its changes are dropped.
     ///
     /// # Errors
-    /// If it is rejected.
+    /// The query is rejected.
     fn query(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Answer;
 
     /// Submits a message; [`Host::tick`] or [`Host::await_call`] executes it.
     ///
     /// # Errors
-    /// If it is not accepted: the canister does not exist, is stopped, or its
-    /// `canister_inspect_message` does not accept it.
+    /// The message is not accepted: the canister does not exist, is stopped, or its
+    /// `canister_inspect_message` does not accept the message.
     fn submit(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Result<CallId, Reject>;
 
-    /// The answer to a message, if there is one.
+    /// Returns the answer to a message, if there is one.
     fn answer(&mut self, call: &CallId) -> Option<Answer>;
 
     /// Ticks until the message is answered.
     ///
     /// # Errors
-    /// If it is rejected; `SysUnknown` if nothing is left to do and there is no answer.
+    /// The message is rejected, with `SysUnknown` if nothing is left to do and there is no answer.
     fn await_call(&mut self, call: &CallId) -> Answer;
 
-    /// Executes the next message or due timer; with PocketIC a round, which may be several.
+    /// Executes the next message or due timer; with PocketIC, executes a round, which may include
+    /// several.
     fn tick(&mut self);
 
     /// Ticks until nothing is left to do at the current time.
@@ -88,29 +89,29 @@ pub trait Host {
     /// The time since 1970.
     fn now(&mut self) -> Duration;
 
-    /// Stops a canister: it accepts no more messages, receives the answers it waits for, and is
-    /// then stopped.
+    /// Stops a canister: it accepts no more messages, receives the answers for which it waits, and
+    /// is then stopped.
     ///
     /// # Errors
-    /// If the sender is not a controller, or an answer it waits for does not arrive.
+    /// The sender is not a controller, or an answer for which the canister waits does not arrive.
     fn stop(&mut self, canister: Principal, sender: Principal) -> Result<(), Reject>;
 
-    /// Starts it again.
+    /// Starts a stopped canister.
     ///
     /// # Errors
-    /// If the sender is not a controller.
+    /// The sender is not a controller.
     fn start(&mut self, canister: Principal, sender: Principal) -> Result<(), Reject>;
 
-    /// The controllers of a canister.
+    /// Returns the controllers of a canister.
     ///
     /// # Errors
-    /// If the canister does not exist.
+    /// The canister does not exist.
     fn controllers(&mut self, canister: Principal) -> Result<Vec<Principal>, Reject>;
 
     /// Sets the controllers of a canister.
     ///
     /// # Errors
-    /// If the sender is not a controller.
+    /// The sender is not a controller.
     fn set_controllers(
         &mut self,
         canister: Principal,
@@ -118,10 +119,10 @@ pub trait Host {
         controllers: &[Principal],
     ) -> Result<(), Reject>;
 
-    /// [`Host::submit`] and [`Host::await_call`].
+    /// Calls [`Host::submit`] and [`Host::await_call`].
     ///
     /// # Errors
-    /// As these two.
+    /// See [`Host::submit`] and [`Host::await_call`].
     fn update(&mut self, canister: Principal, sender: Principal, method: &str, arg: &[u8]) -> Answer {
         let call = self.submit(canister, sender, method, arg)?;
         self.await_call(&call)
@@ -144,7 +145,7 @@ impl CallError {
         CallError::Candid(error.to_string())
     }
 
-    /// The rejection, if it is one.
+    /// Returns the rejection, if the error is one.
     pub fn rejected(&self) -> Option<&Reject> {
         match self {
             CallError::Rejected(reject) => Some(reject),
@@ -156,7 +157,7 @@ impl CallError {
 /// Calls an update method in Candid: arguments as a tuple, one return value.
 ///
 /// # Errors
-/// If it is rejected, or the types do not match.
+/// The call is rejected, or the types do not match.
 pub fn call<A: ArgumentEncoder, R: CandidType + DeserializeOwned>(
     host: &mut (impl Host + ?Sized),
     canister: Principal,
@@ -172,7 +173,7 @@ pub fn call<A: ArgumentEncoder, R: CandidType + DeserializeOwned>(
 /// Calls a query method in Candid: arguments as a tuple, one return value.
 ///
 /// # Errors
-/// If it is rejected, or the types do not match.
+/// The query is rejected, or the types do not match.
 pub fn ask<A: ArgumentEncoder, R: CandidType + DeserializeOwned>(
     host: &mut (impl Host + ?Sized),
     canister: Principal,

@@ -1,4 +1,5 @@
-//! An instance of a module: executes one entry point at a time; its state can be saved and loaded.
+//! An instance of a module. It executes one entry point at a time, and its state can be saved and
+//! loaded.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// A new instance; the start function has not run.
+    /// Creates an instance; its start function has not run.
     pub(crate) fn new(code: &Arc<Code>) -> Result<Instance, BadModule> {
         let machine = Machine::get()?;
         let mut store = Store::new(&machine.engine, Env::default());
@@ -43,7 +44,7 @@ impl Instance {
         Ok(Instance { code: Arc::clone(code), store, wasm, memory, table, globals })
     }
 
-    /// Bytes of heap.
+    /// The size of the heap in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.memory.map_or(0, |memory| memory.data_size(&self.store))
     }

@@ -1,4 +1,4 @@
-//! [`LocalHost`] as a [`Host`]: ingress messages, and the lifecycle of canisters.
+//! Implements [`Host`] for [`LocalHost`]: ingress messages, and the lifecycle of canisters.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::local::{LocalHost, Task, said_answer};
 use crate::reject::{Answer, Reject, RejectCode};
 use crate::run::{Call, Target};
 
-/// Upper limit of steps while waiting, in case canisters call each other forever.
+/// Maximum number of steps while waiting, in case canisters call each other forever.
 const MAX_STEPS: usize = 100_000;
 
-/// How a module is installed.
+/// How to install a module.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Install,

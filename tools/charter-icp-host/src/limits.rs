@@ -1,11 +1,11 @@
-//! Limits of instructions, and injected faults.
+//! Instruction limits, and injected faults.
 
 use candid::Principal;
 
 use crate::entry::Entry;
 
-/// Upper limits of the instructions of one execution, by entry point. The defaults are those of the
-/// Internet Computer.
+/// Maximum number of instructions of one execution, by entry point. The defaults are the limits of
+/// the Internet Computer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Updates, callbacks, timers: 40 billion.
@@ -51,19 +51,21 @@ pub struct InjectedFault {
 }
 
 impl InjectedFault {
-    /// The next execution of this entry point traps after `instructions`, if it takes that many.
+    /// Makes the next execution of this entry point trap after `instructions`, if it takes that
+    /// many.
     pub fn new(entry: Entry, instructions: u64) -> InjectedFault {
         InjectedFault { entry, method: None, skip: 0, instructions }
     }
 
-    /// Skips the first `executions`.
+    /// Skips the first `executions` executions.
     #[must_use]
     pub fn after(mut self, executions: u64) -> InjectedFault {
         self.skip = executions;
         self
     }
 
-    /// Only executions of this method; for callbacks, the method whose call it is.
+    /// Restricts the fault to executions of this method; for callbacks, to the method that made the
+    /// call.
     #[must_use]
     pub fn method(mut self, name: impl Into<String>) -> InjectedFault {
         self.method = Some(name.into());
@@ -84,13 +86,13 @@ impl InjectedFaults {
         self.0.clear();
     }
 
-    /// The limit of an execution, lowered by an injected fault.
+    /// Returns the limit of an execution, lowered by an injected fault.
     pub(crate) fn limit(&mut self, canister: Principal, entry: Entry, method: &str, limit: u64) -> u64 {
         let struck = self.strike(canister, entry, method);
         struck.map_or(limit, |struck| struck.min(limit))
     }
 
-    /// The number of instructions after which this execution traps, if a fault is injected.
+    /// Returns the number of instructions after which this execution traps, if a fault is injected.
     fn strike(&mut self, canister: Principal, entry: Entry, method: &str) -> Option<u64> {
         let mut struck = None;
         self.0.retain_mut(|(whose, fault)| {

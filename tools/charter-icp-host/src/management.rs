@@ -1,11 +1,11 @@
-//! The management canister: `raw_rand` only.
+//! The management canister, with only `raw_rand`.
 
 use candid::encode_one;
 use sha2::{Digest, Sha256};
 
 use crate::reject::{Answer, Reject};
 
-/// Draws from a seed, so each run gets the same numbers.
+/// Draws random numbers from a seed, so each run gets the same numbers.
 #[derive(Debug)]
 pub(crate) struct Management {
     seed: u64,
@@ -17,7 +17,7 @@ impl Management {
         Management { seed, drawn: 0 }
     }
 
-    /// The answer to a canister's call.
+    /// Returns the answer to a canister's call.
     pub(crate) fn answer(&mut self, method: &str, arg: &[u8]) -> Answer {
         if method != "raw_rand" {
             return Err(Reject::new(

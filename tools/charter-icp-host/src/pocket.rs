@@ -1,8 +1,8 @@
-//! The trait `Host` on PocketIC, the test replica of the Internet Computer's developers.
+//! Implements `Host` for PocketIC, the test replica by the developers of the Internet Computer.
 //!
-//! Its server is in no package registry; `POCKET_IC_BIN` is the path of the program. Differences
-//! from the local host: a tick is a round, in which several messages may be executed; ids of
-//! canisters and times differ.
+//! Its server is in no package registry; `POCKET_IC_BIN` is the path of the program. It differs
+//! from the local host: a tick is a round, in which several messages may be executed, and the ids
+//! of canisters and times differ.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::reject::{Answer, Reject, RejectCode};
 
 /// The environment variable with the path of the server.
 pub(crate) const VARIABLE: &str = "POCKET_IC_BIN";
-/// Rounds after which nothing is left to do in tests without endless calls.
+/// Number of rounds after which nothing is left to do, in tests without endless calls.
 const ROUNDS: usize = 20;
 
 /// A PocketIC server with one application subnet.
@@ -26,7 +26,7 @@ impl PocketHost {
     /// Starts the server that `POCKET_IC_BIN` names.
     ///
     /// # Errors
-    /// If it does not name a server.
+    /// `POCKET_IC_BIN` is not set or does not name a server.
     pub fn new() -> Result<PocketHost, NoHost> {
         let path = std::env::var_os(VARIABLE).ok_or_else(|| {
             NoHost(format!("`{VARIABLE}` is not set: it must name the program `pocket-ic`, which is not part of this crate (see https://github.com/dfinity/pocketic)"))

@@ -8,15 +8,15 @@ use candid::Principal;
 use crate::Reject;
 use crate::entry::Entry;
 
-/// Everything an execution depends on besides heap and stable memory. The same input on the same
-/// state gives the same result, which is how the state is restored after a trap.
+/// Everything on which an execution depends besides heap and stable memory. The same input on the
+/// same state gives the same result; this is how the state is restored after a trap.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) call: Call,
     pub(crate) facts: Facts,
 }
 
-/// What an execution calls, and with what.
+/// The entry point that an execution calls, and its arguments.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) entry: Entry,
@@ -25,7 +25,7 @@ pub(crate) struct Call {
     pub(crate) caller: Principal,
     /// The method of the message, or of the inspected one.
     pub(crate) method: String,
-    /// For reject callbacks and their cleanup.
+    /// The reject code and message, for reject callbacks and their cleanup.
     pub(crate) reject: Option<(u32, String)>,
     pub(crate) time: u64,
     pub(crate) deadline: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Call {
     pub(crate) limit: u64,
 }
 
-/// What a canister can query about itself.
+/// The properties of a canister that it can query.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) id: Principal,
@@ -73,7 +73,7 @@ pub(crate) struct Effects {
     pub(crate) accepted: bool,
 }
 
-/// An answer of the canister itself.
+/// The answer of a canister.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
     Reply(Vec<u8>),
@@ -105,15 +105,15 @@ pub(crate) struct Ran {
 /// Why an execution trapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Trap {
-    /// `ic0.trap` with this message.
+    /// The canister called `ic0.trap` with this message.
     Called(String),
     /// A system function was used in a forbidden way.
     Contract(String),
     /// The table has no callable function at this index.
     Function(u32),
-    /// The limit of instructions.
+    /// The instruction limit was exceeded.
     Instructions(u64),
-    /// WebAssembly's own traps.
+    /// A trap of WebAssembly itself.
     Wasm(String),
 }
 
@@ -141,7 +141,7 @@ impl fmt::Display for Trap {
 impl wasmi::errors::HostError for Trap {}
 
 impl Trap {
-    /// The rejection that the caller receives.
+    /// Returns the rejection that the caller receives.
     pub(crate) fn reject(&self, canister: Principal) -> Reject {
         let error = match self {
             Trap::Called(_) => 503,

@@ -1,18 +1,17 @@
-//! Stable memory: pages allocated on write, and two undo logs (of the message, and since the
-//! checkpoint).
+//! Stable memory: pages allocated on write, and two undo logs (for the current message, and since
+//! the checkpoint).
 
 /// Size of a page of the undo log in bytes. Smaller than a WebAssembly page, because most messages
 /// write little.
 const PAGE: usize = 4096;
 /// Size of a WebAssembly page in bytes, the unit of growth.
 const WASM_PAGE: u64 = 65_536;
-/// Upper limit of the size. The Internet Computer allows 500 GiB, for which the index alone would
-/// be large.
+/// Maximum size. The Internet Computer allows 500 GiB, for which the index alone would be large.
 const MAX_WASM_PAGES: u64 = 16 * 1024 * 1024 * 1024 / WASM_PAGE;
 
 type Page = Box<[u8; PAGE]>;
 
-/// What a rollback needs.
+/// The data that a rollback needs.
 #[derive(Debug, Default)]
 struct Undo {
     /// Size in WebAssembly pages.
@@ -39,7 +38,7 @@ pub(crate) struct Stable {
 }
 
 impl Stable {
-    /// Size in WebAssembly pages of 64 KiB.
+    /// The size in WebAssembly pages of 64 KiB.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
@@ -79,7 +78,7 @@ impl Stable {
         Ok(())
     }
 
-    /// Writes `from` at `offset`.
+    /// Writes the bytes of `from` at `offset`.
     pub(crate) fn write(&mut self, offset: u64, from: &[u8]) -> Result<(), OutOfBounds> {
         let offset = self.check(offset, from.len())?;
         for (page, within, part) in pieces(offset, from.len()) {
@@ -92,7 +91,7 @@ impl Stable {
         Ok(())
     }
 
-    /// The page, after growing the index if needed.
+    /// Returns the page, after growing the index if needed.
     fn page_for_writing(&mut self, page: usize) -> Option<&mut Page> {
         if self.pages.len() <= page {
             let length = page.saturating_add(1);
@@ -160,14 +159,14 @@ impl Stable {
         }
     }
 
-    /// A part of the memory, for tests.
+    /// Returns a part of the memory, for tests.
     pub(crate) fn bytes(&self, offset: u64, size: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; size];
         self.read(offset, &mut bytes).ok().map(|()| bytes)
     }
 }
 
-/// The pages of `size` bytes at `offset`: page, offset in it, and range of the bytes.
+/// Splits `size` bytes at `offset` by page: page, offset in it, and range of the bytes.
 fn pieces(offset: usize, size: usize) -> impl Iterator<Item = (usize, usize, std::ops::Range<usize>)> {
     let mut done = 0_usize;
     std::iter::from_fn(move || {

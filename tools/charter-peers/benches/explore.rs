@@ -1,5 +1,5 @@
-//! Exploration speed, table-driven and through the kernel, beside `stateright` on the same machine
-//! in the same run: `cargo bench -p charter-peers --bench explore`.
+//! Exploration speed, table-driven and through the kernel, compared with `stateright` on the same
+//! machine in the same run: `cargo bench -p charter-peers --bench explore`.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
@@ -20,7 +20,8 @@ fn machine(source: &str) -> Machine {
     Machine::compile(document.definition).expect("a machine")
 }
 
-/// A million states: six regions of ten states, each with an event that leads to the next.
+/// Generates a charter with parallel regions, each with an event that leads to its next state. Six
+/// regions of ten states have a million states.
 fn regions(regions: usize, states: usize, rest: &str) -> String {
     let mut source = String::from("charter: 1\nid: bench\nevents: {");
     for r in 0..regions {

@@ -1,5 +1,5 @@
-//! One guard over a context of 40 leaves: `charter-expr`, native code and the `cel` crate in the
-//! same run: `cargo bench -p charter-peers --bench guard`.
+//! Evaluates one guard over a context of 40 leaves with `charter-expr`, native code and the `cel`
+//! crate in the same run: `cargo bench -p charter-peers --bench guard`.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
@@ -8,7 +8,8 @@ use divan::{Bencher, black_box};
 use serde_json::{Value as Json, json};
 
 fn main() {
-    // Many iterations per sample: one guard takes less than the clock's resolution.
+    // Each sample has many iterations, because one guard takes less time than the resolution of the
+    // clock.
     divan::Divan::from_args().sample_size(1000).sample_count(100).main();
 }
 

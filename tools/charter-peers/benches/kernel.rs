@@ -1,5 +1,5 @@
-//! The kernel beside its peers in one run: `cargo bench -p charter-peers --bench kernel`. Compare
-//! ratios, not absolute figures.
+//! Compares the kernel with its peers in one run: `cargo bench -p charter-peers --bench kernel`.
+//! Compare ratios, not absolute figures.
 //!
 //! - `flat`: a ring of six states, one event. Peers: a hand-written `match`, `rust-fsm`, `statig`.
 //! - `shapes`: parallel, deeply nested and guarded machines; the digest of a snapshot.

@@ -1,4 +1,4 @@
-//! Kind `exec`: runs a command without a shell, JSON in, JSON out, within limits.
+//! Kind `exec`: runs a command without a shell. Input and output are JSON, within limits.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -15,9 +15,9 @@ use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, Outcome};
 use crate::folder::Folder;
 
-/// Upper limit of a command's standard output by default: 1 MiB.
+/// Default limit of a command's standard output: 1 MiB.
 const MAX_OUTPUT: u64 = 1 << 20;
-/// How much of the end of standard error is reported when a command fails, in bytes.
+/// Maximum number of bytes of standard error, from its end, that are reported when a command fails.
 const MAX_STDERR: usize = 2_048;
 
 /// Kind `exec`. Configuration: `command` (a list: program and arguments), `env` (variables), `dir`
@@ -110,7 +110,7 @@ struct Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Once the command has ended, another process group may have its id.
+        // Once the command has ended, another process group may reuse its id.
         if matches!(self.child.try_wait(), Ok(None)) {
             kill_group(self.id);
         }
@@ -135,8 +135,9 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     let Some((program, arguments)) = words.split_first() else {
         return Err(Fault::new("config", "`command` is empty"));
     };
-    // A path is relative to the folder, a bare name is looked up in PATH: with a working directory
-    // set, the system's own lookup of relative paths differs by platform.
+    // A path is relative to the folder; a bare name is looked up in PATH. This is done here
+    // because, with a working directory set, the system's own lookup of relative paths differs
+    // between platforms.
     let program = if program.contains('/') {
         dir.join(program).into_os_string()
     } else {
@@ -162,7 +163,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     let child = command.spawn().map_err(|e| {
         let shown = words.first().map_or("", String::as_str);
         let fault = Fault::new("start", format!("cannot start `{shown}`: {e}"));
-        // A lack of processes or memory is temporary; a missing program is not.
+        // A lack of processes or memory may be temporary; a missing program is not.
         if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) {
             fault
         } else {
@@ -186,7 +187,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
             None => Some(Vec::new()),
         };
         if out.is_none() {
-            // Its output is no longer read, so it would block.
+            // The output is no longer read, so the command would block on it.
             kill_group(id);
         }
         out.ok_or_else(|| {
@@ -202,7 +203,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
     let child = &mut group.child;
     let finish = async {
         let status = child.wait().await;
-        // Processes that it left behind would keep the pipes open.
+        // Any processes that the command left behind would keep the pipes open.
         kill_group(id);
         status
     };
@@ -242,7 +243,8 @@ fn find(name: &str, env: &BTreeMap<String, String>) -> Option<std::ffi::OsString
     found.map(Into::into)
 }
 
-/// Everything, if it has at most `limit` bytes. The pipe is closed on return.
+/// Reads everything, or returns `None` if there are more than `limit` bytes. The pipe is closed on
+/// return.
 async fn head(mut from: impl AsyncRead + Unpin, limit: u64) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let read = (&mut from).take(limit.saturating_add(1)).read_to_end(&mut out).await;
@@ -250,7 +252,7 @@ async fn head(mut from: impl AsyncRead + Unpin, limit: u64) -> Option<Vec<u8>> {
     (read.is_ok() && fits).then_some(out)
 }
 
-/// The last [`MAX_STDERR`] bytes, as text.
+/// Reads everything and returns the last [`MAX_STDERR`] bytes as text.
 async fn tail(mut from: impl AsyncRead + Unpin) -> String {
     let mut kept: Vec<u8> = Vec::new();
     let mut page = [0u8; 4_096];

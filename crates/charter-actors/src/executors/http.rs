@@ -19,11 +19,11 @@ use crate::folder::Folder;
 /// Kind `http`. Configuration: `url`, `headers` (a string, or `{secret: NAME}`), `maxOutput`
 /// (bytes).
 ///
-/// The effect's id is sent as `Idempotency-Key`. `https` may go anywhere; `http` only to this
-/// machine, unless the host allows more.
+/// The id of the effect is sent as `Idempotency-Key`. `https` URLs may have any host; `http` URLs
+/// only this machine, unless the host allows more.
 #[derive(Clone)]
 pub struct Http {
-    /// Whether `http`, which is not encrypted, may leave this machine.
+    /// Whether `http`, which is not encrypted, may be used for other machines.
     pub plain_anywhere: bool,
     /// Looks up the secrets that headers name.
     pub secret: FindSecret,
@@ -63,14 +63,14 @@ impl Executor for Http {
         let agent = self.agent.clone();
         Box::pin(async move {
             let request = request?;
-            // If the run no longer waits, the thread still finishes the request; its answer is
+            // If the run no longer waits, the thread still finishes the request, and its answer is
             // dropped.
             super::blocking(move || request.post(&agent)).await
         })
     }
 }
 
-/// A request. The thread that sends it holds nothing of the host.
+/// A request. The thread that sends it holds no reference to the host.
 struct Request {
     url: String,
     headers: Vec<(String, String)>,
@@ -80,7 +80,7 @@ struct Request {
 }
 
 impl Http {
-    /// Looks up secrets that headers name with `secret`.
+    /// Sets the function that looks up the secrets that headers name.
     #[must_use]
     pub fn secrets(self, secret: FindSecret) -> Http {
         Http { secret, ..self }
@@ -122,7 +122,7 @@ impl Http {
                 }
                 _ => return Err(invalid()),
             };
-            // The message must not show a secret.
+            // The error message must not contain a secret.
             let valid = ureq::http::HeaderName::try_from(name.as_str()).is_ok()
                 && ureq::http::HeaderValue::try_from(&value).is_ok();
             match valid {

@@ -12,10 +12,10 @@ use crate::folder::Folder;
 use charter_run::texts;
 
 /// Kind `human`. Configuration: `title` (what the task is about), `by` (roles that may answer;
-/// default: anybody).
+/// default: anyone).
 ///
-/// It does nothing by itself: the invocation stays open and is listed as a task. It ends when
-/// somebody completes or declines the task, when the invocation times out, or when the charter
+/// The executor itself does nothing: the invocation stays open and is listed as a task. It ends
+/// when someone completes or declines the task, when the invocation times out, or when the charter
 /// leaves the state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Human;

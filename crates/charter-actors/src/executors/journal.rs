@@ -1,4 +1,5 @@
-//! Kind `journal`: what earlier runs emitted, found in the journal. A charter's memory across runs.
+//! Kind `journal`: searches the journal for events that earlier runs emitted, as a charter's memory
+//! across runs.
 
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
@@ -9,7 +10,7 @@ use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, Outcome};
 use crate::folder::Folder;
 
-/// Number of results by default.
+/// Default number of results.
 const DEFAULT_RESULTS: u64 = 10;
 /// Upper limit of `most`.
 const MAX_RESULTS: u64 = 1_000;
@@ -17,8 +18,8 @@ const MAX_RESULTS: u64 = 1_000;
 /// Kind `journal`. Configuration: `emitted` (an event type of `emit`), `where` (a field of its data
 /// -> the field of the input that it must equal), `most` (the number of results; default 10).
 ///
-/// The answer is the list of their data, the latest first. Only committed records are seen, those
-/// of the same run included.
+/// The answer is the list of data of the matching events, the latest first. Only committed records
+/// are searched, including records of the same run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Journal;
 
@@ -36,7 +37,7 @@ impl Executor for Journal {
     }
 }
 
-/// What an actor searches for.
+/// The query of an actor.
 struct Query<'a> {
     emitted: &'a str,
     /// Pairs of a field of the data and the field of the input that it must equal.
@@ -83,7 +84,7 @@ fn find(call: &Call) -> Result<Json, Fault> {
     let query = Query::read(call.actor())?;
     let mut equal = Vec::new();
     for (field, of) in &query.equal {
-        // A missing field of the input must not match data that lacks the field, too.
+        // A field missing from the input must not match data that also lacks the field.
         let missing = || Fault::new("config", format!("the input has no `{of}`, which `where` names"));
         equal.push((*field, call.input.get(*of).ok_or_else(missing)?));
     }

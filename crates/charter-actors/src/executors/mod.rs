@@ -27,7 +27,7 @@ pub use scripted::Scripted;
 pub use workspace::Workspaces;
 
 /// The executors that every host has: `exec`, `http`, `human`, `journal` and `scripted`, with their
-/// defaults.
+/// default settings.
 #[must_use]
 pub fn standard() -> Executors {
     BTreeMap::from([
@@ -39,10 +39,10 @@ pub fn standard() -> Executors {
     ])
 }
 
-/// Time limit of an attempt of `exec` and `http` by default: ten minutes.
+/// Default time limit of an attempt of `exec` and `http`: ten minutes.
 const ATTEMPT: Millis = Millis(600_000);
 
-/// The environment of commands by default: `PATH=/usr/local/bin:/usr/bin:/bin` and `LANG=C.UTF-8`.
+/// The default environment of commands: `PATH=/usr/local/bin:/usr/bin:/bin` and `LANG=C.UTF-8`.
 #[must_use]
 pub fn default_env() -> BTreeMap<String, String> {
     let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
@@ -52,11 +52,11 @@ pub fn default_env() -> BTreeMap<String, String> {
 /// Keys that every kind of actor has.
 const COMMON: [&str; 5] = ["idempotent", "retry", "attemptTimeout", "as", "id"];
 
-/// Checks that a configuration has no other keys than those of the kind (`keys`) and those that
-/// every kind has.
+/// Checks that a configuration has only the keys of the kind (`keys`) and those that every kind
+/// has.
 ///
 /// # Errors
-/// The first unknown key.
+/// The configuration has an unknown key; the error names the first one.
 pub fn check_keys(actor: &ActorDecl, keys: &[&str]) -> Result<(), ConfigError> {
     let known = keys.iter().chain(&COMMON).copied();
     match actor.config.keys().find(|key| !known.clone().any(|k| k == key.as_str())) {
@@ -65,7 +65,7 @@ pub fn check_keys(actor: &ActorDecl, keys: &[&str]) -> Result<(), ConfigError> {
     }
 }
 
-/// Runs something that waits for a disk or a server on a thread for blocking work.
+/// Runs a blocking function on a thread for blocking work.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
     let result = tokio::task::spawn_blocking(work).await;
     result.unwrap_or_else(|_| Err(Fault::new("failed", "the call was interrupted").retryable()))

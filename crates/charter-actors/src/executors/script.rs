@@ -1,5 +1,5 @@
-//! The script of a scripted actor: answers by input or in order, with delays, failures, and events
-//! to send.
+//! The script of a scripted actor: answers that are selected by input or given in order, with
+//! delays, failures, and events to send.
 
 use charter_expr::{CompileError, Env, EvalError, Fuel, Program, RootId, Scope, Type, Value};
 use charter_kernel::Millis;
@@ -9,7 +9,7 @@ use crate::error::ConfigError;
 use crate::executor::Fault;
 use charter_run::delay;
 
-/// What is wrong with a script.
+/// Why a script is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ScriptError {
     #[error(transparent)]
@@ -22,7 +22,7 @@ pub(super) enum ScriptError {
     Answer { number: u32, error: Box<ScriptError> },
 }
 
-/// The answers of one actor.
+/// The scripted answers of one actor.
 #[derive(Debug)]
 pub(super) struct Script {
     answers: Vec<Answer>,
@@ -31,13 +31,13 @@ pub(super) struct Script {
 #[derive(Debug)]
 struct Answer {
     when: Option<When>,
-    /// One for each attempt; further attempts get the last.
+    /// One act per attempt; further attempts repeat the last.
     attempts: Vec<Act>,
 }
 
 #[derive(Debug)]
 enum When {
-    /// The input contains this.
+    /// The input must contain this value.
     Contains(Json),
     Cel(Computed),
 }
@@ -53,7 +53,7 @@ pub(super) struct Act {
 
 #[derive(Debug, Clone, Default)]
 pub(super) enum Ending {
-    /// It answers with an empty object.
+    /// Answers with an empty object.
     #[default]
     Nothing,
     Output(Computed),
@@ -62,7 +62,7 @@ pub(super) enum Ending {
         message: String,
         retryable: bool,
     },
-    /// It never answers.
+    /// Never answers.
     Never,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct ScriptedEvent {
     pub(super) r#type: String,
     pub(super) to: Option<Computed>,
     pub(super) data: Option<Computed>,
-    /// Pause before it.
+    /// Delay before the event is sent.
     pub(super) after: Millis,
     /// Sends it once for each item of this list.
     pub(super) each: Option<Computed>,
@@ -84,12 +84,12 @@ pub(super) struct ScriptedEvent {
 /// What an actor does if its event is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum OnRefusal {
-    /// It fails, with the code `refused`.
+    /// Fails with the code `refused`.
     #[default]
     Fail,
-    /// It continues.
+    /// Continues.
     Ignore,
-    /// It tries again each time the run has changed.
+    /// Tries again each time the run has changed.
     Wait,
 }
 
@@ -184,7 +184,7 @@ impl Computed {
 }
 
 impl Script {
-    /// Reads the answers of an actor: a list that is not empty.
+    /// Parses the answers of an actor, a non-empty list.
     pub(super) fn read(value: &Json) -> Result<Script, ScriptError> {
         let entries = value.as_array().filter(|list| !list.is_empty());
         let entries = entries.ok_or_else(|| ConfigError::invalid("answers", "a list of answers", value))?;
@@ -195,8 +195,9 @@ impl Script {
         Ok(Script { answers })
     }
 
-    /// The answer to an input: the first one with a `when` that holds; otherwise, of those without
-    /// `when`, the next one in order. `earlier` is the number of calls that the actor had before.
+    /// Finds the answer to an input: the first one with a `when` that holds; otherwise the next
+    /// one, in order, of those without `when`. `earlier` is the number of previous calls of the
+    /// actor.
     pub(super) fn find(
         &self,
         context: &ScriptContext<'_>,

@@ -1,4 +1,4 @@
-//! Kind `scripted`: answers from a file or from the charter itself, the same each time. For tests,
+//! Kind `scripted`: deterministic answers from a file or from the charter itself, for tests,
 //! examples and offline work.
 
 use charter_kernel::definition::ActorDecl;
@@ -13,9 +13,9 @@ use crate::executor::{Executor, Fault, Outcome};
 use crate::folder::Folder;
 use crate::host::{RunUpdate, RunUpdates};
 
-/// Kind `scripted`. Configuration: `answers` (a list, or the name of a file beside the charter with
-/// a list, or with one list for each actor by its name). With `as: ROLE` it may also send events to
-/// its run, as any other principal does.
+/// Kind `scripted`. Configuration: `answers`, either a list or the name of a file next to the
+/// charter. The file contains a list, or one list per actor name. With `as: ROLE`, the actor may
+/// also send events to its run, like any other principal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scripted;
 
@@ -60,7 +60,7 @@ impl From<ScriptError> for Fault {
 }
 
 async fn play(call: Call) -> Result<Outcome, Fault> {
-    // Reads a file and, for an answer that depends on earlier calls, the journal.
+    // This reads a file and, for an answer that depends on earlier calls, the journal.
     let (call, found) = super::blocking(move || {
         let script = read_script(call.name(), call.actor(), call.folder())?;
         let run = json!({"id": call.run.as_ref()});
@@ -139,7 +139,7 @@ async fn send(call: &Call, event: &ScriptedEvent, context: &ScriptContext<'_>, n
     let mut updates = call.updates();
     let mut tries = 0u32;
     loop {
-        // The same key would return the same refusal, so each try is a separate event.
+        // The same key would return the same refusal, so each try uses a new key.
         let key = if tries == 0 { format!("event/{number}") } else { format!("event/{number}/{tries}") };
         let delivery = call.send(&key, to.clone(), &event.r#type, data.clone()).await?;
         let Some(refusal) = &delivery.refusal else {
@@ -154,7 +154,7 @@ async fn send(call: &Call, event: &ScriptedEvent, context: &ScriptContext<'_>, n
             OnRefusal::Wait => {}
         }
         tries = tries.saturating_add(1);
-        // A repeated refusal dates from before a restart: the run may have changed since.
+        // A repeated refusal was recorded before a restart; the run may have changed since.
         if !delivery.repeated {
             changed(call, updates.as_mut(), delivery.snapshot_seq.unwrap_or(0)).await?;
         }
@@ -172,7 +172,7 @@ async fn changed(call: &Call, updates: &mut dyn RunUpdates, seen: u64) -> Result
                 Some(_) => {}
                 None => return Err(Fault::new("send", "the host is shutting down")),
             },
-            // So that a virtual clock counts this actor as asleep.
+            // Sleep, so that a virtual clock does not count this actor as active.
             () = call.clock().sleep_until(Timestamp::MAX) => {}
         }
     }

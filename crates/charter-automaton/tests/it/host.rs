@@ -13,7 +13,7 @@ use charter_kernel::{Principal, Timestamp};
 use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
-/// A host with the executors of the automaton.
+/// Adds the executors of the automaton to the options of a host.
 fn with_executors(mut options: Options) -> Options {
     add_executors(&mut options.executors);
     options
@@ -84,7 +84,7 @@ impl Host {
             .cloned()
             .unwrap_or_default()
     }
-    /// Outcome and reason of the turns that ended.
+    /// Returns the outcome of each turn that ended, and why it failed.
     fn turns(&self) -> Vec<(String, Json)> {
         let records = self.store.records("a", 0, 10_000).unwrap();
         let emitted = records.iter().flat_map(|r| &r.effects).filter(|e| e["kind"] == "emit");
@@ -110,7 +110,7 @@ fn the_loop_starts_turns_and_each_is_recorded_once() {
         assert_eq!(h.variable("skills").await["greet"]["source"], "skills/greet.md");
         let episodes = h.variable("episodes").await;
         assert_eq!(episodes[0]["reply"], "(mock) I heard: Please sign this");
-        // One more turn every 300 s.
+        // There is one more turn every 300 s.
         h.clock.advance(900_000).await;
         assert_eq!(h.turns().len(), 4);
         assert!(h.send("SetLoop", json!({"enabled": false})).await);

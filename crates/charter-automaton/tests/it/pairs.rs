@@ -1,5 +1,5 @@
-//! Every state with every event by every role, compared with a table of legal moves that is written
-//! independently of the charter.
+//! Every state with every event by every role, compared with a table of legal moves that is
+//! independent of the charter.
 
 use charter_automaton::bindings::{AsController, AsHost, State, data};
 use charter_kernel::{Code, Event, Machine, Refusal, Step};
@@ -26,7 +26,7 @@ fn machine() -> Machine {
     Machine::compile(document.definition).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// The legal moves.
+/// Returns the state after a legal move; `None` if the move is not legal.
 fn next(state: State, event: &str) -> Option<State> {
     use State::*;
     match (state, event) {
@@ -62,7 +62,7 @@ fn start(machine: &Machine) -> Session<'_> {
     Session::start(machine, "run-1", json!({}), 1_795_255_200_000).unwrap()
 }
 
-/// A run in a state, led there by the host's events.
+/// Returns a run that the host's events have brought into a state.
 fn at(machine: &Machine, state: State) -> Session<'_> {
     let mut session = start(machine);
     let path: &[&str] = match state {
@@ -124,7 +124,7 @@ fn every_state_with_every_event_by_every_role() {
             }
         }
     }
-    // 13 legal moves, three of them (two wakes and the sleep) for both roles.
+    // There are 14 legal moves, three of which (two wakes and the sleep) are legal for both roles.
     assert_eq!(taken, 14 + 3);
 }
 
@@ -217,7 +217,7 @@ fn soul_and_protected_keys_are_guarded() {
     assert_eq!(code(ana.set_config(set("loop.interval", "soon"))), Code::Guard);
     ana.set_config(set("loop.interval", "60s")).unwrap();
     ana.set_config(set("systematic", "yes")).unwrap();
-    // Not by any other role.
+    // No other role may send the event.
     assert_eq!(code(session.send(None, "UpdateSoul", json!({"text": "mine"}), "node", "host")), Code::Authority);
     assert_eq!(session.state("root"), ["Inferring"]);
 }

@@ -12,14 +12,14 @@ use charter_test_support::cases;
 use rusqlite::Connection;
 use serde_json::{Value as Json, json};
 
-/// A host with the executors of the automaton.
+/// Adds the executors of the automaton to the options of a host.
 fn with_executors(mut options: Options) -> Options {
     add_executors(&mut options.executors);
     options
 }
 
-/// A journal that is deleted with the test, in memory where possible: durability is not tested
-/// here.
+/// A journal file that is deleted with the test, in memory where possible, because durability is
+/// not tested here.
 struct File(PathBuf);
 
 impl File {
@@ -45,7 +45,7 @@ impl Drop for File {
     }
 }
 
-/// All rows of a table, as text.
+/// Returns all rows of a table, as text.
 fn rows(c: &Connection, sql: &str) -> Vec<String> {
     let mut select = c.prepare(sql).unwrap();
     let columns = select.column_count();
@@ -53,7 +53,7 @@ fn rows(c: &Connection, sql: &str) -> Vec<String> {
     select.query_map([], row).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// All projections and the definitions of the views.
+/// Returns all projections and the definitions of the views.
 fn projections(c: &Connection) -> Vec<String> {
     let mut all = rows(c, "SELECT name, sql FROM sqlite_schema WHERE type = 'view' ORDER BY name");
     for table in ["turn_projection", "transitions", "refusals", "effects", "timers"] {
@@ -62,7 +62,7 @@ fn projections(c: &Connection) -> Vec<String> {
     all
 }
 
-/// Marsaglia's xorshift: the same turns each time.
+/// Marsaglia's xorshift, which generates the same turns each time.
 struct Random(u64);
 
 impl Random {
@@ -107,7 +107,7 @@ fn random_turns_are_in_the_projection_also_after_a_rebuild() {
                 80..85 => ("EnableSkill", json!({"name": "greet", "enabled": random.below(2) == 0})),
                 85..95 => ("ResetFault", json!({})),
                 _ => {
-                    // The loop wakes it.
+                    // The loop wakes the automaton.
                     clock.advance(300_000).await;
                     continue;
                 }
@@ -131,7 +131,7 @@ fn random_turns_are_in_the_projection_also_after_a_rebuild() {
             let sql = format!("SELECT count(*) FROM turn_projection WHERE outcome = '{outcome}'");
             assert!(count(&sql) > wanted / 20, "{outcome}: {}", count(&sql));
         }
-        // The replies of the mock.
+        // Count the replies of the mock.
         let said = "SELECT count(*) FROM turn_projection WHERE reply = '(mock) I heard: ' || input";
         assert!(count(said) > wanted / 20);
         let before = projections(&c);

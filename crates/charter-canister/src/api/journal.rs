@@ -62,7 +62,7 @@ pub struct Record {
     pub state: Vec<String>,
     /// The transitions taken.
     pub transitions: Vec<String>,
-    /// The reason of a refusal.
+    /// Why the event was refused.
     pub refusal: Option<Reason>,
     /// Hash of the previous record.
     pub prev: String,

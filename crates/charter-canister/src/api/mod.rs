@@ -1,5 +1,5 @@
-//! What callers send and receive: the Candid types of the canister. Times are milliseconds since
-//! 1970; JSON is in strings.
+//! The Candid types of the canister's interface. Times are milliseconds since 1970; JSON is in
+//! strings.
 
 mod journal;
 mod state;
@@ -14,16 +14,16 @@ pub use journal::{
 };
 pub use state::{LastError, Outcome, Runtime, TurnEnd, TurnInFlight};
 
-/// Upper limit of the text of a call, in bytes; longer input is rejected before any work.
+/// Maximum size of the text in a call, in bytes; longer input is rejected before any work.
 pub const MAX_INPUT_BYTES: usize = 65_536;
 
-/// Upper limit of records or rows on a page.
+/// Maximum number of records or rows on a page.
 pub const MAX_PAGE: u32 = 200;
 
-/// Records or rows on a page by default.
+/// Default number of records or rows on a page.
 pub const USUAL_PAGE: u32 = 20;
 
-/// Approximate size of a page in bytes; the Internet Computer limits an answer to 2 MiB.
+/// Approximate maximum size of a page, in bytes; the Internet Computer limits a response to 2 MiB.
 pub const PAGE_BYTES: usize = 1 << 20;
 
 /// Why a call failed.

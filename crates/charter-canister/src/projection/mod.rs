@@ -2,8 +2,8 @@
 //! dropped and rebuilt at any time.
 //!
 //! There is a table for each projection that the charter declares (such as `turn_projection`), with
-//! the same rows as the view of a journal file (`charter sql`), and the tables `transitions` and
-//! `refusals`.
+//! the same rows as the corresponding view of a journal file (`charter sql`), and there are the
+//! tables `transitions` and `refusals`.
 
 mod tables;
 
@@ -21,24 +21,24 @@ use crate::platform::rusqlite::types::Value;
 use crate::platform::rusqlite::{Connection, Row, params, params_from_iter};
 use tables::{TABLES, Table, create, tables};
 
-/// Upper limit of records projected in one message.
+/// Maximum number of records projected in one message.
 pub const PORTION: u64 = 256;
 
-/// Upper limit of rows that are digested.
+/// Maximum number of rows for which a digest is computed.
 const MAX_DIGESTED: u64 = 20_000;
 
-/// The progress of the projection, stored beside it.
+/// The progress of the projection, stored in stable memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Digest of the table definitions.
     pub schema: String,
-    /// The first record it covers.
+    /// The first record that the projection covers.
     pub from: u64,
-    /// The first record it does not cover yet.
+    /// The first record that the projection does not cover yet.
     pub to: u64,
-    /// How often it was rebuilt.
+    /// How often the projection was rebuilt.
     pub replays: u64,
-    /// The error that stopped it.
+    /// The error that stopped the projection, if any.
     pub error: Option<String>,
 }
 
@@ -47,7 +47,7 @@ pub struct Projection {
     tables: Vec<Table>,
     /// The statements that create the tables.
     definition: String,
-    /// Their digest.
+    /// The digest of the definition.
     schema: String,
     progress: Progress,
 }
@@ -70,13 +70,13 @@ impl Projection {
         })
     }
 
-    /// Its progress.
+    /// The progress of the projection.
     #[must_use]
     pub fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// Creates the tables. If the stored ones have other definitions, starts over.
+    /// Creates the tables. Starts over if the stored tables have other definitions.
     ///
     /// # Errors
     /// SQLite fails.
@@ -91,7 +91,7 @@ impl Projection {
         self.anew(sql, automaton)
     }
 
-    /// Drops the tables and starts over; [`Projection::catch_up`] fills them.
+    /// Drops the tables and starts over; [`Projection::catch_up`] fills them again.
     ///
     /// # Errors
     /// SQLite fails.
@@ -100,7 +100,7 @@ impl Projection {
         sql: &mut Connection,
         automaton: &mut Automaton<M>,
     ) -> Result<(), CanisterError> {
-        // Includes the tables of earlier charters.
+        // This includes the tables of earlier charters.
         let names: Vec<String> = sql
             .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
             .and_then(|mut select| {
@@ -161,7 +161,7 @@ impl Projection {
         }
     }
 
-    /// Whether it lags behind the log.
+    /// Whether the projection lags behind the log.
     #[must_use]
     pub fn is_behind(&self, first: u64, end: u64) -> bool {
         self.progress.to < end || self.progress.from < first
@@ -196,7 +196,7 @@ impl Projection {
         transaction.commit().map_err(broken)
     }
 
-    /// The rows of a record.
+    /// Inserts the rows of a record.
     fn put(&self, sql: &Connection, r: &Fields<'_>) -> Result<(), crate::platform::rusqlite::Error> {
         let seq = integer(r.seq);
         if let Some(refusal) = r.refusal.as_deref().filter(|_| r.verdict == Verdict::Refused) {
@@ -232,7 +232,7 @@ impl Projection {
         Ok(())
     }
 
-    /// Rows of turns, transitions and refusals, and a digest of all of them if they are few.
+    /// Counts the rows of turns, transitions and refusals, and digests all of them if they are few.
     ///
     /// # Errors
     /// SQLite fails.
@@ -258,7 +258,7 @@ impl Projection {
         Ok((counts, Some(Digest::of_bytes(all.as_bytes()).to_string())))
     }
 
-    /// The selected turns; one more than the limit if there are more.
+    /// Returns the selected turns; one more than the limit if there are more.
     ///
     /// # Errors
     /// SQLite fails.
@@ -280,7 +280,7 @@ impl Projection {
         rows.and_then(Iterator::collect).map_err(broken)
     }
 
-    /// Refused events from a record on; one more than the limit if there are more.
+    /// Returns refused events from a record on; one more than the limit if there are more.
     ///
     /// # Errors
     /// SQLite fails.
@@ -294,7 +294,7 @@ impl Projection {
                 kind: row.get(2)?,
                 by: row.get(3)?,
                 code: row.get(4)?,
-                // Said by the caller, from the record.
+                // The caller renders the message from the record.
                 message: String::new(),
             })
         });
@@ -302,7 +302,7 @@ impl Projection {
     }
 }
 
-/// Rows as text, for comparisons and digests.
+/// Returns rows as text, for comparisons and digests.
 ///
 /// # Errors
 /// SQLite fails.
@@ -345,7 +345,7 @@ fn number(row: &Row<'_>, column: usize) -> Result<u64, crate::platform::rusqlite
     Ok(u64::try_from(found).unwrap_or_default())
 }
 
-/// Milliseconds between two RFC 3339 timestamps of a charter.
+/// Returns the milliseconds between two RFC 3339 timestamps of a charter.
 pub(crate) fn duration(began: &str, ended: &str) -> u64 {
     let moment = |text: &str| charter_expr::ExprTimestamp::parse(text).ok().map(|t| t.millis());
     let between = moment(ended).zip(moment(began));

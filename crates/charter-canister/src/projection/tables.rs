@@ -26,12 +26,12 @@ CREATE TABLE IF NOT EXISTS refusals(
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) of: String,
-    /// Name, JSON pointer into the data.
+    /// Name of each column, and its JSON pointer into the data.
     pub(super) columns: Vec<(String, String)>,
     pub(super) insert: String,
 }
 
-/// The tables that a charter declares; only names that the kernel accepts get into SQL.
+/// Returns the tables that a charter declares. Only names that the kernel accepts get into SQL.
 pub(super) fn tables(definition: &Definition) -> Vec<Table> {
     let usable = |(name, view): &(&String, &Declared)| {
         Declared::is_name(name)

@@ -1,4 +1,4 @@
-//! What survives an upgrade: the stable structures, which are the source of truth. Each step writes
+//! The stable structures, which survive an upgrade and are the source of truth. Each step writes
 //! only what it has changed.
 
 mod view;
@@ -23,7 +23,7 @@ pub use view::{LastError, LastTurn, RuntimeView, TurnInFlight};
 /// Version of the layout.
 const LAYOUT: u32 = 1;
 
-/// Number of memories that the structures need, from 0.
+/// Number of memories that the structures need; their ids start at 0.
 pub const MEMORIES: u8 = 16;
 
 /// A string of any length.
@@ -45,10 +45,10 @@ impl Storable for Text {
 
 /// The stable structures.
 pub struct Stable<M: Memory> {
-    /// `LAYOUT`, and the charter of the run: a later version of the canister may have another one
-    /// built in.
+    /// `LAYOUT` and the charter of the run; a later version of the canister may have another
+    /// charter built in.
     charter: Cell<Vec<u8>, M>,
-    /// [`RuntimeView`] as JSON, a newline, the text of the kernel's snapshot.
+    /// [`RuntimeView`] as JSON, a newline, and the text of the kernel's snapshot.
     runtime: Cell<Vec<u8>, M>,
     view: RuntimeView,
     config: StableBTreeMap<String, Text, M>,
@@ -93,10 +93,10 @@ impl<M: Memory + Clone> Stable<M> {
         })
     }
 
-    /// The charter of the run; `None` if nothing has been written yet.
+    /// Returns the charter of the run; `None` if nothing has been written yet.
     ///
     /// # Errors
-    /// It is damaged or has another layout.
+    /// The stored charter is damaged or has another layout.
     pub fn charter(&self) -> Result<Option<StoredCharter>, CanisterError> {
         let bytes = self.charter.get();
         if bytes.is_empty() {
@@ -112,7 +112,7 @@ impl<M: Memory + Clone> Stable<M> {
     /// Stores the charter.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The charter cannot be written.
     pub fn put_charter(&mut self, charter: &StoredCharter) -> Result<(), CanisterError> {
         let kept = Kept {
             layout: LAYOUT,
@@ -130,10 +130,10 @@ impl<M: Memory + Clone> Stable<M> {
         &self.view
     }
 
-    /// The text of the kernel's snapshot after the last record.
+    /// Returns the text of the kernel's snapshot after the last record.
     ///
     /// # Errors
-    /// It is not UTF-8.
+    /// The text is not UTF-8.
     pub fn snapshot(&self) -> Result<Option<&str>, CanisterError> {
         let Some((_, text)) = split(&self.runtime) else {
             return Ok(None);
@@ -158,7 +158,8 @@ impl<M: Memory + Clone> Stable<M> {
     /// The memory is full. A partial write is undone only by rolling back the message.
     pub fn commit(&mut self, appended: &Appended) -> Result<(), CanisterError> {
         let record = &appended.append.record;
-        // Only at the start of a segment, before the snapshot in it is overwritten.
+        // An anchor is needed only at the start of a segment, before the snapshot that it contains
+        // is overwritten.
         let anchor = match self.log.needs_anchor() {
             true => Some(self.anchor(record.seq)?),
             false => None,
@@ -201,7 +202,7 @@ impl<M: Memory + Clone> Stable<M> {
         Ok(())
     }
 
-    /// The state before a record that is about to be written.
+    /// Returns the state before a record that is about to be written.
     fn anchor(&self, seq: u64) -> Result<Anchor, CanisterError> {
         let before = seq.checked_sub(1).and_then(|seq| self.log.text(seq));
         Ok(Anchor { record: before.unwrap_or_default(), snapshot: self.snapshot()?.unwrap_or_default().to_owned() })
@@ -237,26 +238,26 @@ impl<M: Memory + Clone> Stable<M> {
         }
     }
 
-    /// A setting, or a key of the soul or the system.
+    /// Returns a setting, or a key of the soul or the system.
     #[must_use]
     pub fn setting(&self, key: &str) -> Option<String> {
         self.config.get(&key.to_owned()).map(|t| t.0)
     }
 
-    /// All settings, with the keys of the soul and the system.
+    /// Returns all settings, including the keys of the soul and the system.
     #[must_use]
     pub fn settings(&self) -> BTreeMap<String, String> {
         self.config.iter().map(|e| (e.key().clone(), e.value().0)).collect()
     }
 
-    /// All skills, by name: their JSON.
+    /// Returns all skills: name and JSON of each.
     #[must_use]
     pub fn skills(&self) -> BTreeMap<String, String> {
         self.skills.iter().map(|e| (e.key().clone(), e.value().0)).collect()
     }
 
-    /// Differences between the maps and the run, as `config: KEY` or `skills: NAME`; empty if they
-    /// agree.
+    /// Returns the differences between the maps and the run, as `config: KEY` or `skills: NAME`;
+    /// empty if they agree.
     #[must_use]
     pub fn differences(&self, snapshot: &Snapshot) -> Vec<String> {
         let (settings, skills) = expected(snapshot);
@@ -286,7 +287,7 @@ impl<M: Memory + Clone> Stable<M> {
     }
 }
 
-/// The contents of both maps, computed from the run.
+/// Computes the contents of both maps from the run.
 fn expected(snapshot: &Snapshot) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let Some(root) = snapshot.actor("root") else {
         return Default::default();
@@ -326,7 +327,7 @@ fn read<T: for<'d> Deserialize<'d>>(value: &Json) -> Option<T> {
     T::deserialize(value).ok()
 }
 
-/// Whether a variable has changed. Steps share values, so comparing addresses is mostly enough.
+/// Whether a variable has changed. Steps share values, so comparing addresses usually suffices.
 fn changed(old: Option<&Actor>, new: &Actor, name: &str) -> bool {
     match (old.and_then(|o| o.variable(name)), new.variable(name)) {
         (Some(old), Some(new)) => !std::ptr::eq(old, new) && old != new,
@@ -353,7 +354,7 @@ fn write_changed<M: Memory>(
     }
 }
 
-/// The two parts of the runtime cell; `None` if nothing has been written yet.
+/// Splits the runtime cell into its two parts; returns `None` if nothing has been written yet.
 fn split<M: Memory>(runtime: &Cell<Vec<u8>, M>) -> Option<(&[u8], &[u8])> {
     let bytes = runtime.get();
     let end = bytes.iter().position(|b| *b == b'\n')?;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A summary for callers, stored beside the kernel's snapshot.
+/// A summary for callers, stored with the kernel's snapshot.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RuntimeView {
     /// Active states.

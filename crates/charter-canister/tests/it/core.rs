@@ -1,5 +1,5 @@
-//! The core without a canister: turns, upgrades, the same records as on the embedded host, the
-//! projection.
+//! The core without a canister: turns, upgrades, the projection, and the same records as on the
+//! embedded host.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ fn a_turn_commits_each_record_before_its_effects() {
     let last = host.automaton.stable.view().last_turn.clone().unwrap();
     assert_eq!((last.number, last.outcome.as_str()), (1, "completed"));
     assert_eq!(last.reply.as_deref(), Some("(mock) I heard: Sign this"));
-    // The loop.
+    // The loop starts the next turn.
     host.advance(300_000);
     assert_eq!(host.automaton.stable.view().turns, 2);
 }
@@ -53,7 +53,7 @@ fn one_turn_at_a_time_and_the_lease_ends_a_lost_one() {
     host.only_send("WakeRequested", json!({"reason": "by hand"}));
     let second = host.only_send("WakeRequested", json!({"reason": "again"}));
     assert_eq!(second.refusal.as_deref().unwrap().code.word(), "unhandled");
-    // The host that drives the turn is gone.
+    // The host that drives the turn is lost.
     let lost = host.automaton.take_request().unwrap();
     host.advance(29_999);
     assert_eq!(host.state(), "LoadingContext");
@@ -82,7 +82,7 @@ fn an_upgrade_in_the_middle_of_a_turn_fails_it() {
         assert!(error.reason.starts_with("unknown: the host stopped during"), "{error:?}");
         assert!(host.automaton.stable.view().turn.is_none());
     }
-    // The skills are read again: that is idempotent.
+    // Skills are read again, because reading them is idempotent.
     let mut host = Host::start(Bounds::default(), json!({}));
     host.restart();
     assert_eq!(host.state(), "Idle");
@@ -110,7 +110,7 @@ fn settings_soul_and_skills_are_stored_and_guarded() {
     assert!(stable.differences(host.automaton.snapshot().unwrap()).is_empty());
 }
 
-/// An action on an automaton, and on one on the embedded host.
+/// An action that is performed on an automaton and on the embedded host.
 #[derive(Debug, Clone)]
 enum Act {
     Send(&'static str, Json),
@@ -157,7 +157,7 @@ impl Host {
     }
 }
 
-/// Performs the same acts on the embedded host.
+/// Performs the same actions on the embedded host.
 async fn embedded(acts: &[Act], store: Arc<dyn Store>) {
     let clock = VirtualClock::new(BEGIN);
     let limits = Limits { events_per_second: 0, ..Limits::default() };
@@ -240,7 +240,7 @@ proptest! {
             prop_assert_eq!(kept.as_str(), host.records[seq as usize].text());
         }
         prop_assert_eq!(log.end() as usize, host.records.len());
-        // The records are those of the kernel: verification computes each again.
+        // Verification recomputes each record with the kernel.
         let report = verify_export(&mut exported(&host).as_bytes(), &[]).unwrap();
         prop_assert!(report.is_verified(), "{:?}", report.findings);
     }
@@ -279,14 +279,14 @@ fn old_segments_are_dropped_and_the_rest_verifies() {
     assert!(report.is_verified(), "{:?}", report.findings);
     assert_eq!((report.runs[0].first, report.runs[0].records), (log.first(), kept));
     assert_eq!(report.runs[0].hash, host.automaton.run().chain().hash());
-    // It cannot be imported, and the error says why.
+    // The file cannot be imported, and the error says why.
     let refused = charter_journal::import(&MemoryStore::new(), &mut file.as_bytes());
     assert!(refused.unwrap_err().to_string().contains("lacks the first records of the run"));
     // Change a letter of a reply.
     let wrong = file.replacen("I heard: note", "I heard: Note", 1);
     let report = verify_export(&mut wrong.as_bytes(), &[]).unwrap();
     assert!(!report.is_verified());
-    // It continues, also after a restart.
+    // The run continues, also after a restart.
     host.restart();
     host.send("WakeRequested", json!({"reason": "by hand"}));
     assert_eq!(host.state(), "Sleeping");
@@ -341,13 +341,13 @@ fn the_projection_equals_the_view_of_the_embedded_host() {
     assert!(before.1.is_some());
     projection.anew(&mut sql, &mut host.automaton).unwrap();
     assert_eq!(projection.rows(&sql).unwrap().0, [0, 0, 0]);
-    // In portions.
+    // The projection is built in portions.
     assert!(projection.catch_up(&mut sql, &mut host.automaton).unwrap());
     assert_eq!(projection.progress().to, PORTION);
     caught_up(&mut host, &mut projection, &mut sql);
     assert_eq!(projection.rows(&sql).unwrap(), before);
     assert_eq!(projection.progress().replays, 1);
-    // Another host opens it unchanged.
+    // Another host opens the projection unchanged.
     let again = Projection::open(&host.reopened()).unwrap();
     assert_eq!(again.progress(), projection.progress());
 }

@@ -75,7 +75,7 @@ impl Host {
         self.now = end;
     }
 
-    /// The host is stopped and started again.
+    /// Stops the host and starts it again.
     pub fn restart(&mut self) {
         let memory = |id| self.memories.get(MemoryId::new(id));
         let mut automaton = Automaton::open(memory).unwrap();
@@ -84,7 +84,7 @@ impl Host {
         self.work();
     }
 
-    /// A second automaton, opened from the same memories.
+    /// Opens a second automaton from the same memories.
     pub fn reopened(&self) -> Automaton<Memory> {
         Automaton::open(|id| self.memories.get(MemoryId::new(id))).unwrap()
     }

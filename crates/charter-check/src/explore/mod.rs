@@ -1,10 +1,10 @@
-//! Exhaustive exploration: all behavior of a run for the data that is tried, breadth first, so that
-//! the first trace to a state is a shortest one.
+//! Exhaustive exploration: covers all behavior of a run with the data that is tried. It is breadth
+//! first, so the first trace found to a state is a shortest one.
 //!
 //! Two snapshots are the same explored state if they agree in everything that affects behavior:
 //! configurations, histories, pending invocations, the order (not the times) of timers, the ledger,
-//! and the context variables in the cone of influence. Run control is left out, because a pause
-//! does not change the behavior after it.
+//! and the context variables in the cone of influence. Whether a run is paused is ignored, because
+//! a pause does not change the behavior after it.
 
 mod cone;
 mod data;
@@ -26,27 +26,28 @@ pub(crate) use moves::Move;
 use predecessors::PredecessorTree;
 pub(crate) use predecessors::trace_of;
 
-/// The explored state and the move in which something happened first.
+/// The explored state, and the move from it, in which something first happened.
 type First = Option<(u32, Arc<Move>)>;
 
 /// The result of an exploration.
 pub struct Exploration {
     pub(crate) explored: Explored,
     pub(crate) predecessors: PredecessorTree,
-    /// By chart and state: the first explored state in which it is active.
+    /// For each state, by chart: the first explored state in which it is active.
     pub(crate) reached: Vec<Vec<Option<u32>>>,
-    /// By chart and state: the first explored state from which one event passes through it.
+    /// For each state, by chart: the first explored state from which an event enters and exits it.
     pub(crate) passed: Vec<Vec<First>>,
-    /// By chart and transition: the first explored state in which it is taken, and the move.
+    /// For each transition, by chart: the first explored state in which it is taken, and the move
+    /// that takes it.
     pub(crate) taken: Vec<Vec<First>>,
-    /// Explored states in which nothing that was tried is accepted, and whether this is certain (a
-    /// deadlock).
+    /// Explored states in which none of the events that were tried is accepted, and whether none
+    /// can be (a deadlock).
     pub(crate) ends: Vec<(u32, bool)>,
     /// Moves that were refused because of an action, an interlock or the microstep limit.
     pub(crate) refused: Vec<RefusedMove>,
     /// Why runs could not be started.
     pub(crate) not_started: Vec<String>,
-    /// Schemas without data: pointer and name.
+    /// Schemas for which no data could be generated: pointer and name.
     pub(crate) missing: Vec<(String, String)>,
     pub(crate) verdicts: Vec<crate::properties::PropertyVerdict>,
     names: Vec<ChartNames>,
@@ -60,14 +61,14 @@ pub(crate) struct RefusedMove {
     pub(crate) message: String,
 }
 
-/// The names of a chart's states and transitions, for look-up by name.
+/// The states and transitions of a chart by name.
 struct ChartNames {
     machine: String,
     states: Vec<String>,
     transitions: Vec<(String, String)>,
 }
 
-/// Explores a charter, for coverage and to propose scenarios.
+/// Explores a charter, to measure coverage and to propose scenarios.
 ///
 /// ```
 /// # use charter_check::{Options, explore};
@@ -134,7 +135,8 @@ impl Exploration {
         &self.explored
     }
 
-    /// A shortest trace to a state, given by machine (`root` for the run's own chart) and path.
+    /// Returns a shortest trace to a state, given by machine (`root` for the run's own chart) and
+    /// path.
     #[must_use]
     pub fn trace_to_state(&self, machine: &str, state: &str) -> Option<Trace> {
         let chart = self.names.iter().position(|c| c.machine == machine)?;
@@ -142,12 +144,12 @@ impl Exploration {
         if let Some(node) = self.reached.get(chart)?.get(number).copied().flatten() {
             return Some(self.predecessors.trace(node));
         }
-        // Never active between events: entered and exited by one event.
+        // The state is never active between events: the same event enters and exits it.
         let (node, how) = self.passed.get(chart)?.get(number)?.as_ref()?;
         Some(self.predecessors.trace_with(*node, how))
     }
 
-    /// A shortest trace whose last event takes a transition, given by its name
+    /// Returns a shortest trace whose last event takes a transition, given by its name
     /// (`review/on/APPROVE/0`).
     #[must_use]
     pub fn trace_to_transition(&self, machine: &str, name: &str) -> Option<Trace> {
@@ -157,7 +159,7 @@ impl Exploration {
         Some(self.predecessors.trace_with(*node, how))
     }
 
-    /// Transitions that were never taken: machine, name, pointer into the core form.
+    /// The transitions that were never taken: machine, name, pointer into the core form.
     pub fn not_taken(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.names.iter().zip(&self.taken).flat_map(|(names, taken)| {
             let open = names.transitions.iter().zip(taken).filter(|(_, t)| t.is_none());
@@ -165,7 +167,7 @@ impl Exploration {
         })
     }
 
-    /// Transitions that were taken: machine, name, pointer into the core form.
+    /// The transitions that were taken: machine, name, pointer into the core form.
     pub fn taken(&self) -> impl Iterator<Item = (&str, &str, &str)> {
         self.names.iter().zip(&self.taken).flat_map(|(names, taken)| {
             let done = names.transitions.iter().zip(taken).filter(|(_, t)| t.is_some());
@@ -173,7 +175,7 @@ impl Exploration {
         })
     }
 
-    /// The snapshot of an explored state, recomputed by replaying its trace.
+    /// Computes the snapshot of an explored state by replaying its trace.
     pub(crate) fn snapshot(&self, machine: &Machine, node: u32) -> Option<Snapshot> {
         let mut at: Option<Snapshot> = None;
         for how in self.predecessors.moves(node) {
@@ -186,8 +188,8 @@ impl Exploration {
         at
     }
 
-    /// The place of an explored state: the pointer of an active state of the root, and the names of
-    /// all active states.
+    /// Where findings about an explored state point: the pointer of an active state of the root,
+    /// and the names of all active states.
     pub(crate) fn where_is(&self, model: &Model<'_>, node: u32) -> (String, String) {
         let Some(snapshot) = self.snapshot(model.machine, node) else {
             return ("/root".into(), "one state".into());
@@ -207,7 +209,7 @@ impl Exploration {
         (leaf.map_or_else(|| "/root".into(), |s| s.at.clone()), names.join(", "))
     }
 
-    /// Whether a state was ever active, even if only during one event.
+    /// Whether a state was ever active, even if only while an event was processed.
     pub(crate) fn saw(&self, chart: usize, state: u32) -> bool {
         let reached = self.reached.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some);
         reached || self.passed.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some)

@@ -1,14 +1,15 @@
-//! The predecessor tree: how each explored state was first reached, which yields a shortest trace.
+//! The predecessor tree: records how each explored state was first reached, which gives a shortest
+//! trace.
 
 use std::sync::Arc;
 
 use super::moves::{Move, MoveKind};
 use crate::Trace;
 
-/// By explored state: its predecessor, and the move between them.
+/// For each explored state, its predecessor and the move between them.
 #[derive(Default)]
 pub(crate) enum PredecessorTree {
-    /// A move per state.
+    /// One move for each state.
     Moves(Vec<(u32, Arc<Move>)>),
     /// Moves by label, the compact form of table mode.
     Labels { parents: Vec<u32>, labels: Vec<u16>, moves: Vec<Arc<Move>>, start: Arc<Move> },
@@ -33,7 +34,7 @@ impl PredecessorTree {
         }
     }
 
-    /// The moves that lead to a state, the start first.
+    /// Returns the moves that lead to a state, beginning with the start of the run.
     pub(crate) fn moves(&self, node: u32) -> Vec<Arc<Move>> {
         let mut moves = Vec::new();
         let mut at = node;
@@ -52,7 +53,7 @@ impl PredecessorTree {
         trace_of(&self.moves(node))
     }
 
-    /// The trace to a state, extended by one move.
+    /// Returns the trace to a state, extended by one move.
     pub(crate) fn trace_with(&self, node: u32, how: &Arc<Move>) -> Trace {
         let mut moves = if matches!(how.kind, MoveKind::Start { .. }) { Vec::new() } else { self.moves(node) };
         moves.push(how.clone());

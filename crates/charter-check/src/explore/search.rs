@@ -1,4 +1,5 @@
-//! The general exploration: steps the kernel and compares snapshots by their fingerprints.
+//! The general exploration: executes steps in the kernel and compares the fingerprints of
+//! snapshots.
 
 use std::collections::VecDeque;
 use std::hash::Hasher;
@@ -21,7 +22,7 @@ const MAX_REFUSED: usize = 50;
 
 /// Restricts fingerprints to the cone of influence.
 pub(crate) struct ConeFilter {
-    /// By chart and slot: whether the variable is in the cone.
+    /// Whether each variable is in the cone, by chart and slot.
     variables: Vec<Vec<bool>>,
     inputs: bool,
     entries: bool,
@@ -59,12 +60,13 @@ impl FingerprintFilter for ConeFilter {
 }
 
 fn write(value: &Json, out: &mut Vec<u8>) {
-    // Writing into a Vec cannot fail.
+    // Writing to a `Vec` cannot fail.
     let _ = serde_json::to_writer(&mut *out, value);
     out.push(0);
 }
 
-/// 128 bits of two hashes: among a million states the probability of a collision is 10^-26.
+/// Returns a 128-bit fingerprint made of two hashes. With a million states, the probability of a
+/// collision is 10^-26.
 fn key(bytes: &[u8]) -> u128 {
     #[allow(clippy::disallowed_types)] // SipHash with fixed keys: the same on every machine
     let hash = |salt: u8| {
@@ -187,7 +189,7 @@ impl Search<'_> {
                 self.out.ends.push((w.node, stuck));
             }
             if !accepted || !w.snapshot.invocations().any(|(_, i)| !i.is_machine()) && w.snapshot.timers().is_empty() {
-                // Only events from outside could continue the run, and they may never come.
+                // Only events from outside could continue the run, and they may never arrive.
                 self.monitor.rests(w.node);
             }
         }
@@ -218,7 +220,7 @@ impl Search<'_> {
         self.known.get(&key).copied()
     }
 
-    /// Adds a state unless it is known; returns its number.
+    /// Adds a state unless it is known; returns its index.
     fn arrive(&mut self, parent: u32, how: &Arc<Move>, snapshot: Snapshot, depth: usize, seen: u64) -> u32 {
         let key = self.key_of(&snapshot, seen);
         if let Some(known) = self.known.get(&key) {
@@ -251,7 +253,7 @@ impl Search<'_> {
         }
     }
 
-    /// Keeps a refusal for the report, unless a similar one is known.
+    /// Records a refusal for the report, unless a similar one is known.
     fn refused(&mut self, w: &FrontierState, how: Move, refused: &StepRefused) {
         let code = refused.refusal.code;
         if !matches!(code, Code::Execution | Code::Runaway | Code::Interlock) || self.out.refused.len() >= MAX_REFUSED {

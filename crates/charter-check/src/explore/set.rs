@@ -1,9 +1,10 @@
-//! An insertion-ordered set of configurations: 8 bytes for each key and 5 to 10 for the hash index.
+//! An insertion-ordered set of configurations. Each key takes 8 bytes, and 5 to 10 more in the hash
+//! index.
 
-/// Keys are numbered in the order of insertion.
+/// The index of a key is its position in the order of insertion.
 pub(crate) struct Set {
     keys: Vec<u64>,
-    /// Open addressing, sized to a power of two: number + 1, or 0 if empty.
+    /// Open-addressing table, sized to a power of two: index of the key + 1, or 0 if empty.
     slots: Vec<u32>,
     mask: usize,
 }
@@ -23,7 +24,7 @@ impl Set {
         self.keys.get(number).copied()
     }
 
-    /// The slot of a key, or the empty slot for it.
+    /// Finds the slot of a key, or the empty slot for it.
     #[inline]
     fn slot(&self, key: u64) -> usize {
         let mut at = self.home(key);
@@ -40,7 +41,8 @@ impl Set {
         }
     }
 
-    /// Fibonacci hashing after folding, so that keys that differ in a few bits are spread out.
+    /// Computes the first slot to try: Fibonacci hashing after folding, so that keys that differ in
+    /// only a few bits are spread out.
     #[inline]
     fn home(&self, key: u64) -> usize {
         let mixed = (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -95,7 +97,7 @@ impl Set {
     }
 }
 
-/// Pushes; grows by a quarter, so that little memory is wasted.
+/// Appends an item; the list grows by a quarter to waste little memory.
 pub(crate) fn push<T>(list: &mut Vec<T>, item: T) {
     if list.len() == list.capacity() {
         list.reserve_exact((list.len() / 4).max(1024));

@@ -1,4 +1,4 @@
-//! Approvals must expire, and the approved value must not change before it is used.
+//! Lints for approvals: they must expire, and the approved value must not change before it is used.
 
 use rustc_hash::FxHashSet;
 
@@ -25,8 +25,8 @@ pub(crate) fn expiry(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Assignments to the variables that an approval covers, between the approval and the first state
-/// that uses them.
+/// Reports assignments to the variables that an approval covers, if they happen after the approval
+/// and before the first state that uses the variables.
 pub(crate) fn overwritten(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for (number, t) in chart.all() {
@@ -59,7 +59,7 @@ fn follow<'d>(
     let mut seen: FxHashSet<u32> = FxHashSet::default();
     let mut waiting: Vec<u32> = approved.targets.iter().flat_map(|s| chart.default_leaves(*s)).collect();
     while let Some(leaf) = waiting.pop() {
-        // Back where it is approved again, or visited before.
+        // The path is back in a state that needs a new approval, or that was already visited.
         if leaf == approved.source || chart.inside(leaf, approved.source) || !seen.insert(leaf) {
             continue;
         }
@@ -80,7 +80,7 @@ fn follow<'d>(
     }
 }
 
-/// Whether an invocation of the state gets an approved variable as input.
+/// Whether an invocation of the state receives an approved variable as input.
 fn uses<'d>(model: &Model<'d>, chart: &Chart<'d>, state: u32, covered: &FxHashSet<String>) -> bool {
     let mut found = false;
     for input in chart.state(state).def.invoke.iter().filter_map(|i| i.input.as_ref()) {

@@ -11,7 +11,7 @@ fn is_free(t: &Transition<'_>) -> bool {
     t.def.by.is_empty() && t.def.quorum.as_ref().is_none_or(|q| q.of.is_none())
 }
 
-/// Events and transitions without an owner, in a charter that has roles.
+/// Reports events and transitions that require no role, in a charter that declares roles.
 pub(crate) fn owners(model: &Model<'_>, findings: &mut Vec<Finding>) {
     if !model.has_roles() {
         return;
@@ -31,7 +31,8 @@ pub(crate) fn owners(model: &Model<'_>, findings: &mut Vec<Finding>) {
         let mixed = takers.iter().any(|t| !is_free(t));
         for t in takers.iter().filter(|t| is_free(t)) {
             if mixed {
-                // Other transitions for the event name a role, so this one was probably forgotten.
+                // Other transitions for the event require a role, so the author probably forgot it
+                // here.
                 if !reported.contains(&t.at) {
                     reported.push(t.at);
                     let message =
@@ -70,7 +71,7 @@ pub(crate) fn owners(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `by` on a transition for platform events, or without an event.
+/// Reports `by` on a transition for platform events, or without an event.
 pub(crate) fn platform(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for t in model.charts.iter().flat_map(|c| &c.transitions) {
         let of_platform = match t.trigger {
@@ -117,7 +118,7 @@ fn has_possible_sender(model: &Model<'_>, t: &Transition<'_>) -> bool {
     possible(&t.def.by) && of && events
 }
 
-/// A state that can only be left by events from outside that are restricted to `system`.
+/// Reports states that can only be left by events from outside that are restricted to `system`.
 pub(crate) fn nobody(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for state in chart.numbers().filter(|s| chart.state(*s).kind == StateKind::Atomic) {
@@ -140,13 +141,13 @@ pub(crate) fn nobody(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Transitions that leave a state, including those of its ancestors.
+/// The transitions that exit a state, including those of its ancestors.
 fn outgoing<'m, 'd>(chart: &'m Chart<'d>, state: u32) -> Vec<&'m Transition<'d>> {
     let of = |s: u32| chart.state(s).transitions.iter().map(|t| chart.transition(*t));
     chart.upwards(state).flat_map(of).filter(|t| !t.targets.is_empty()).collect()
 }
 
-/// A quorum of several principals without a role.
+/// Reports quorums of several principals that require no role.
 pub(crate) fn quorums(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for t in model.charts.iter().flat_map(|c| &c.transitions) {
         let Some(quorum) = t.def.quorum.as_ref().filter(|q| q.count > 1 && q.of.is_none() && t.def.by.is_empty())

@@ -1,4 +1,4 @@
-//! Conditions that do not depend on what they seem to depend on.
+//! Conditions that do not depend on the values that they seem to depend on.
 
 use charter_expr::Program;
 use rustc_hash::FxHashSet;
@@ -8,7 +8,7 @@ use crate::finding::{Finding, Severity};
 use crate::model::Model;
 use crate::model::walk::{Item, variable_of};
 
-/// A condition that reads nothing.
+/// Reports conditions that read nothing.
 pub(crate) fn constant(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let mut seen = FxHashSet::default();
     for chart in &model.charts {
@@ -45,13 +45,13 @@ pub(crate) fn constant(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A guard that reads a variable which the actions of its own transition assign: it sees the old
-/// value.
+/// Reports guards that read a variable assigned by the actions of the same transition: the guard
+/// sees the old value.
 pub(crate) fn reads_before_assign(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for t in &chart.transitions {
-            // Variables that are set from the event, and not from their own old value, as a counter
-            // is.
+            // Variables that are set from the event and not from their own old value, unlike a
+            // counter.
             let mut fresh: FxHashSet<String> = FxHashSet::default();
             model.visit_block(&t.def.actions, t.at, &mut |_, item| {
                 let Item::Assign(path, value) = item else {

@@ -8,7 +8,7 @@ use crate::finding::{Finding, Severity};
 use crate::model::walk::{Item, variable_of};
 use crate::model::{Model, escape};
 
-/// A variable that starts as null and that no action assigns.
+/// Reports variables that start as null and that no action assigns.
 pub(crate) fn never_assigned(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let mut assigned: FxHashSet<String> = FxHashSet::default();
     model.visit_all(&mut |_, item| {
@@ -37,7 +37,7 @@ pub(crate) fn never_assigned(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// An event without a schema.
+/// Reports events without a schema.
 pub(crate) fn without_schema(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for (name, _) in model.def.events.iter().filter(|(_, e)| e.data.is_none()) {
         let at = format!("/events/{}", escape(name));

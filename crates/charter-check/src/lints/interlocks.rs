@@ -1,4 +1,4 @@
-//! Tables of interlocks without a row for a state.
+//! Interlock tables that have no row for a state.
 
 use charter_kernel::definition::{InterlockRule, StateKind};
 

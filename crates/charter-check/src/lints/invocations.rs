@@ -1,4 +1,4 @@
-//! Invocations: timeouts, failures, and errors that are discarded.
+//! Invocations: missing timeouts, unhandled failures, and errors that are discarded.
 
 use charter_kernel::definition::{Action, Invoke};
 
@@ -46,7 +46,7 @@ pub(crate) fn errors(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// `onError` that neither keeps the error nor enters a state that does.
+/// Reports `onError` transitions that neither keep the error nor enter a state that does.
 pub(crate) fn dropped(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         for t in &chart.transitions {

@@ -16,7 +16,7 @@ struct Uses<'d> {
     closed: FxHashSet<&'d str>,
     required: FxHashSet<&'d str>,
     revoked: FxHashSet<&'d str>,
-    /// Kinds that an expression names (`ledger.token`).
+    /// Kinds that occur in an expression (`ledger.token`).
     read: FxHashSet<String>,
     /// Whether an expression computes the kind, so that any kind is possible.
     read_all: bool,

@@ -11,8 +11,8 @@ use crate::finding::{Finding, Severity};
 use crate::model::walk::{Item, variable_of};
 use crate::model::{Chart, Model, Trigger};
 
-/// Leaf states, and the transitions (by number) that lead from one to the next without an event
-/// from outside.
+/// Leaf states as nodes. An edge is a transition (by index) that leads from one leaf to the next
+/// without an event from outside.
 type LeafGraph = DiGraph<u32, u32>;
 
 fn leaf_graph(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> LeafGraph {
@@ -32,13 +32,13 @@ fn leaf_graph(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> LeafGraph {
             _ => chart.leaves(t.source).collect(),
         };
         let to: Vec<u32> = match (t.targets, t.trigger) {
-            // An eventless transition without a target is evaluated again at once.
+            // An eventless transition without a target is evaluated again immediately.
             ([], Trigger::Always) => from.clone(),
             (targets, _) => targets.iter().flat_map(|s| chart.default_leaves(*s)).collect(),
         };
         for a in &from {
             for b in &to {
-                // Without a target, a leaf only leads to itself.
+                // A transition without a target leads from each leaf only to itself.
                 if let (Some(x), Some(y)) = (node(*a), node(*b))
                     && (!t.targets.is_empty() || a == b)
                 {
@@ -50,7 +50,7 @@ fn leaf_graph(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> LeafGraph {
     graph
 }
 
-/// A cycle in the graph, as transitions; the first one in document order.
+/// Finds the first cycle of the graph in document order, as transitions.
 fn cycle(graph: &LeafGraph) -> Option<Vec<u32>> {
     let mut components: Vec<Vec<NodeIndex>> = petgraph::algo::tarjan_scc(graph);
     components.retain(|c| c.len() > 1 || c.first().is_some_and(|n| graph.contains_edge(*n, *n)));
@@ -58,7 +58,7 @@ fn cycle(graph: &LeafGraph) -> Option<Vec<u32>> {
     components.sort();
     let component = components.first()?;
     let start = *component.first()?;
-    // A shortest path from the first state back to itself.
+    // Find a shortest path from the first state back to itself.
     let mut before: Vec<Option<(NodeIndex, u32)>> = vec![None; graph.node_count()];
     let mut waiting = VecDeque::from([start]);
     while let Some(at) = waiting.pop_front() {
@@ -89,7 +89,7 @@ fn names(chart: &Chart<'_>, path: &[u32]) -> String {
     names.join(", then ")
 }
 
-/// Cycles of eventless transitions without a condition.
+/// Reports cycles of eventless transitions without a condition.
 pub(crate) fn always(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         let free = |n: u32| {
@@ -110,7 +110,7 @@ pub(crate) fn always(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Cycles of answers, completions and eventless transitions that nothing counts.
+/// Reports cycles of answers, completions and eventless transitions that no counter limits.
 pub(crate) fn unbounded(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for chart in &model.charts {
         let is_after = |n: u32| chart.transition(n).trigger == Trigger::After;
@@ -137,7 +137,7 @@ pub(crate) fn unbounded(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// A cycle that remains when the transitions with a counter are removed.
+/// Finds a cycle that remains after the transitions with a counter are removed.
 fn uncounted<'d>(model: &Model<'d>, chart: &Chart<'d>, which: &dyn Fn(u32) -> bool) -> Option<Vec<u32>> {
     let graph = leaf_graph(chart, which);
     let mut counted: FxHashSet<u32> = FxHashSet::default();
@@ -169,7 +169,8 @@ fn uncounted<'d>(model: &Model<'d>, chart: &Chart<'d>, which: &dyn Fn(u32) -> bo
     cycle(&leaf_graph(chart, &|n| which(n) && !counted.contains(&n)))
 }
 
-/// Whether a transition, or one that is tried before it, reads one of these variables.
+/// Whether a transition, or another transition that is tried before it, reads one of these
+/// variables.
 fn reads_any<'d>(model: &Model<'d>, chart: &Chart<'d>, number: u32, variables: &FxHashSet<String>) -> bool {
     let t = chart.transition(number);
     let before = chart.state(t.source).transitions.iter().map(|n| chart.transition(*n));

@@ -1,4 +1,4 @@
-//! Lints: checks that do not run the charter. Each has its own function and at least one code.
+//! Lints: checks that do not execute the charter. Each is a function and reports at least one code.
 
 mod approvals;
 mod authority;

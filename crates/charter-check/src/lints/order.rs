@@ -1,4 +1,5 @@
-//! Transitions that are never taken because an earlier one of the same state and event always wins.
+//! Transitions that are never taken because an earlier transition of the same state always takes
+//! precedence for the same event.
 
 use charter_kernel::definition::Transition as Def;
 
@@ -46,7 +47,7 @@ fn descriptor_covers(earlier: &str, later: &str) -> bool {
     }
 }
 
-/// The pointer without the index in its list, which is the key of `after`.
+/// The pointer of the list that contains the transition. It identifies the key of `after`.
 fn after_key<'t>(_: &Chart<'_>, t: &Transition<'t>) -> Option<&'t str> {
     t.at.rsplit_once('/').map(|(list, _)| list)
 }

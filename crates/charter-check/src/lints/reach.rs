@@ -7,11 +7,11 @@ use crate::codes;
 use crate::finding::{Finding, Severity};
 use crate::model::{Chart, Model};
 
-/// States that can be active, judging by targets alone.
+/// Computes the states that targets alone could make active.
 pub(crate) fn reachable(chart: &Chart<'_>) -> FxHashSet<u32> {
     let mut seen = FxHashSet::default();
-    // Entered as a target, so that their initial states are entered, too; ancestors of a target are
-    // not.
+    // The states whose initial states are entered, too. The ancestors of a target are entered
+    // without their initial states, so they are not included.
     let mut started = FxHashSet::default();
     let mut waiting = vec![0u32];
     while let Some(state) = waiting.pop() {
@@ -42,7 +42,7 @@ pub(crate) fn unreachable_states(model: &Model<'_>, findings: &mut Vec<Finding>)
     for chart in &model.charts {
         let seen = reachable(chart);
         for state in chart.numbers().filter(|s| !seen.contains(s)) {
-            // Report a subtree once.
+            // Report only the root of an unreachable subtree.
             if chart.state(state).parent.is_some_and(|p| !seen.contains(&p)) {
                 continue;
             }
@@ -61,7 +61,7 @@ pub(crate) fn dead_ends(model: &Model<'_>, findings: &mut Vec<Finding>) {
         for state in chart.numbers().filter(|s| seen.contains(s) && chart.state(*s).kind == StateKind::Atomic) {
             let up: Vec<u32> = chart.upwards(state).collect();
             let handles = up.iter().any(|s| !chart.state(*s).transitions.is_empty());
-            // Another region may lead out of it.
+            // Another region may have a transition that exits the state.
             let region = up.iter().any(|s| chart.state(*s).kind == StateKind::Parallel);
             if handles || region {
                 continue;

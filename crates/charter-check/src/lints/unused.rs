@@ -15,7 +15,7 @@ pub(crate) struct Used<'d> {
     pub(crate) guards: FxHashSet<&'d str>,
     pub(crate) actions: FxHashSet<&'d str>,
     delays: FxHashSet<&'d str>,
-    /// Actors and machines.
+    /// The names of actors and machines.
     sources: FxHashSet<&'d str>,
     roles: FxHashSet<&'d str>,
 }
@@ -44,7 +44,7 @@ pub(crate) fn used_names<'d>(model: &Model<'d>) -> Used<'d> {
         used.roles.extend(t.def.by.iter().map(String::as_str));
         used.roles.extend(t.def.quorum.iter().filter_map(|q| q.of.as_deref()));
     }
-    // `'auditor' in by.roles`.
+    // A role also counts as used if an expression contains its name: `'auditor' in by.roles`.
     used.roles.extend(model.def.roles.keys().map(String::as_str).filter(|r| texts.contains(*r)));
     used
 }
@@ -109,7 +109,7 @@ pub(crate) fn names(model: &Model<'_>, findings: &mut Vec<Finding>) {
         .for_each(|n| report(codes::UNUSED_ROLE, "roles", n, "role"));
 }
 
-/// Named types that no schema uses.
+/// Reports named types that no schema uses.
 pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let def = model.def;
     let mut schemas: Vec<&Json> = def.events.values().filter_map(|e| e.data.as_ref()).collect();
@@ -144,7 +144,7 @@ pub(crate) fn types(model: &Model<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Declared events that no state handles.
+/// Reports declared events that no state handles.
 pub(crate) fn events(model: &Model<'_>, findings: &mut Vec<Finding>) {
     for name in model.def.events.keys() {
         if !is_handled(model, name) {
@@ -163,13 +163,13 @@ fn is_handled(model: &Model<'_>, name: &str) -> bool {
     model.charts.iter().flat_map(|c| &c.transitions).any(takes)
 }
 
-/// Events that actions raise or send, but no state handles.
+/// Reports events that actions raise or send but no state handles.
 pub(crate) fn raised(model: &Model<'_>, findings: &mut Vec<Finding>) {
     let mut found: Vec<(String, String)> = Vec::new();
     model.visit_all(&mut |at, item| {
         let kind = match item {
             Item::Action(Action::Raise { r#type, .. }) => r#type,
-            // An event with a processor (imports) leaves the run.
+            // An event with a `processor` (only in imported charters) leaves the run.
             Item::Action(Action::Send(send)) if send.processor.is_none() => &send.r#type,
             _ => return,
         };

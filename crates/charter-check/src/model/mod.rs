@@ -1,5 +1,5 @@
-//! A definition with the kernel's numbering: each state and transition with its pointer, kind and
-//! targets.
+//! A definition with the indices that the kernel assigns: each state and transition with its
+//! pointer, kind and targets.
 
 pub(crate) mod walk;
 
@@ -71,15 +71,15 @@ pub(crate) struct Transition<'d> {
 pub(crate) enum Trigger<'d> {
     /// Descriptors under `on`.
     On(&'d [String]),
-    /// Nothing: an eventless transition.
+    /// An eventless transition has no trigger.
     Always,
     /// A timer.
     After,
     /// The completion of its state.
     StateDone,
-    /// The answer of an invocation, by index in its state.
+    /// The answer to an invocation, which is given by its index in its state.
     InvokeDone(usize),
-    /// The failure of an invocation, by index in its state.
+    /// The failure of an invocation, which is given by its index in its state.
     InvokeError(usize),
 }
 
@@ -97,8 +97,8 @@ impl<'d> Model<'d> {
         Model { def, machine, charts, asts: RefCell::default(), raised: OnceCell::new() }
     }
 
-    /// The syntax tree of an expression, parsed once. `None` only for text that the kernel refuses
-    /// to compile.
+    /// Returns the syntax tree of an expression, which is parsed only once. `None` only for text
+    /// that the kernel refuses to compile.
     pub(crate) fn ast(&self, text: &'d str) -> Option<Rc<Ast>> {
         if let Some(ast) = self.asts.borrow().get(text) {
             return Some(ast.clone());
@@ -108,8 +108,8 @@ impl<'d> Model<'d> {
         Some(ast)
     }
 
-    /// The undeclared events that are raised or sent. Computed once, because there may be 100,000
-    /// transitions that need it.
+    /// Returns the undeclared events that actions raise or send. They are computed once, because up
+    /// to 100,000 transitions look them up.
     pub(crate) fn raised(&self) -> &Raised<'d> {
         self.raised.get_or_init(|| {
             let mut raised = Raised::default();
@@ -135,7 +135,7 @@ impl<'d> Model<'d> {
         })
     }
 
-    /// The chart of that name, if `src` names a machine.
+    /// The chart of the machine that `src` names, if it names one.
     pub(crate) fn chart_of(&self, src: &str) -> Option<&Chart<'d>> {
         self.charts.iter().skip(1).find(|c| c.name == src)
     }
@@ -149,7 +149,7 @@ impl<'d> Model<'d> {
 fn chart<'d>(def: &'d definition::Chart, at: String, outline: Outline<'d>) -> Chart<'d> {
     let mut states: Vec<State<'d>> = Vec::with_capacity(outline.states.len());
     let mut found: FxHashMap<String, (&'d definition::Transition, Trigger<'d>)> = FxHashMap::default();
-    // The kernel's order: a state before its children, children in document order.
+    // Use the order of the kernel: a state before its children, children in document order.
     let mut stack = vec![(&def.state, format!("{at}/state"))];
     while let Some((state, at)) = stack.pop() {
         let Some(known) = outline.states.get(states.len()) else {
@@ -207,7 +207,7 @@ fn collect<'d>(
     put(&state.always, format!("{at}/always"), Trigger::Always);
 }
 
-// Numbers of states and transitions come from the kernel's outline of the same chart.
+// The indices of states and transitions come from the kernel's outline of the same chart.
 #[allow(clippy::indexing_slicing)]
 impl<'d> Chart<'d> {
     pub(crate) fn state(&self, number: u32) -> &State<'d> {
@@ -219,7 +219,7 @@ impl<'d> Chart<'d> {
 }
 
 impl<'d> Chart<'d> {
-    /// Numbers of all states except the root.
+    /// The indices of all states except the root.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
         1..u32::try_from(self.states.len()).unwrap_or(u32::MAX)
     }
@@ -239,7 +239,8 @@ impl<'d> Chart<'d> {
         (state..=self.state(state).last).filter(|s| matches!(self.state(*s).kind, StateKind::Atomic | StateKind::Final))
     }
 
-    /// The leaves that are entered by default with a state, without those of other regions.
+    /// The leaves that are entered by default when a state is entered, without those of other
+    /// regions.
     pub(crate) fn default_leaves(&self, state: u32) -> Vec<u32> {
         let mut out = Vec::new();
         let mut stack = vec![state];
@@ -270,14 +271,14 @@ impl<'d> Chart<'d> {
         if self.name == "root" { format!("`{path}`") } else { format!("`{path}` of machine `{}`", self.name) }
     }
 
-    /// The transitions with their numbers.
+    /// The transitions with their indices.
     pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &Transition<'d>)> {
         (0u32..).zip(&self.transitions)
     }
 }
 
 impl<'d> Transition<'d> {
-    /// The invocation whose answer or failure triggers it.
+    /// The invocation whose answer or failure triggers the transition.
     pub(crate) fn invocation(&self, chart: &Chart<'d>) -> Option<&'d definition::Invoke> {
         match self.trigger {
             Trigger::InvokeDone(i) | Trigger::InvokeError(i) => chart.state(self.source).def.invoke.get(i),
@@ -285,7 +286,7 @@ impl<'d> Transition<'d> {
         }
     }
 
-    /// Whether an event of a principal can trigger it, judging by its descriptors.
+    /// Whether an event from a principal can trigger it, judging by its descriptors.
     pub(crate) fn is_external(&self) -> bool {
         matches!(self.trigger, Trigger::On(events) if events.iter().any(|e| !is_platform(e)))
     }

@@ -25,11 +25,12 @@ pub(crate) enum Item<'d> {
 /// A visitor: it gets the JSON pointer and the item.
 pub(crate) type Visit<'v, 'd> = &'v mut dyn FnMut(&str, Item<'d>);
 
-/// Upper limit of nesting. The kernel refuses named guards and blocks that contain themselves.
+/// Upper limit of nesting, as a safeguard: the kernel refuses named guards and blocks that contain
+/// themselves.
 const MAX_NESTING: usize = 110;
 
 impl<'d> Model<'d> {
-    /// Visits the conditions of a transition, not its actions.
+    /// Visits the conditions of a transition, but not its actions.
     pub(crate) fn visit_condition(&self, t: &'d Transition, at: &str, visit: Visit<'_, 'd>) {
         if let Some(guard) = &t.guard {
             self.visit_guard(guard, &format!("{at}/guard"), visit, 0);
@@ -193,7 +194,7 @@ impl<'d> Model<'d> {
         }
     }
 
-    /// Visits a state without its transitions and children.
+    /// Visits a state, but not its transitions and children.
     pub(crate) fn visit_state(&self, state: &'d State, at: &str, visit: Visit<'_, 'd>) {
         self.visit_blocks(&state.entry, &format!("{at}/entry"), visit);
         self.visit_blocks(&state.exit, &format!("{at}/exit"), visit);
@@ -223,7 +224,7 @@ impl<'d> Model<'d> {
         }
     }
 
-    /// Visits the whole charter; named guards and blocks once per use.
+    /// Visits the whole charter. A named guard or block is visited each time it is used.
     pub(crate) fn visit_all(&self, visit: Visit<'_, 'd>) {
         for chart in &self.charts {
             for (name, value) in &chart.def.context {
@@ -261,7 +262,7 @@ impl<'d> Model<'d> {
         ast.reads().iter().filter(|p| p.root() == "context").map(first).collect()
     }
 
-    /// Whether an expression reads a root.
+    /// Whether an expression reads the root name `root`.
     pub(crate) fn reads_root(&self, cel: &'d str, root: &str) -> bool {
         self.ast(cel).is_some_and(|ast| ast.roots().any(|(name, _)| name == root))
     }
@@ -278,7 +279,7 @@ impl<'d> Model<'d> {
     }
 }
 
-/// The expressions of a template.
+/// Visits the expressions of a template.
 pub(crate) fn template<'d>(value: &'d Template, at: &str, visit: Visit<'_, 'd>) {
     match value {
         Template::Literal(_) => {}
@@ -292,12 +293,12 @@ pub(crate) fn template<'d>(value: &'d Template, at: &str, visit: Visit<'_, 'd>) 
     }
 }
 
-/// The context variable at the start of an assignment's path.
+/// The context variable at the start of the path of an assignment.
 pub(crate) fn variable_of(path: &str) -> &str {
     path.get(..path.find(['.', '[']).unwrap_or(path.len())).unwrap_or("")
 }
 
-/// The expressions in the brackets of an assignment's path.
+/// The expressions in brackets in the path of an assignment.
 pub(crate) fn indexes(path: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = path;
@@ -312,7 +313,7 @@ pub(crate) fn indexes(path: &str) -> Vec<&str> {
     out
 }
 
-/// The position of the bracket that closes the one before `text`; brackets in quotes do not count.
+/// Finds the bracket that closes the one before `text`; ignores brackets in quotes.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote, mut escaped) = (0usize, None, false);
     for (i, c) in text.char_indices() {

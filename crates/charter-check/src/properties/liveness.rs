@@ -1,7 +1,8 @@
-//! `eventually`: looks for a path on which the property never holds. Such a path ends in a state in
-//! which the run may stay forever (it has ended, or only events from outside could continue it), or
-//! in a fair cycle. Answers and timers come sooner or later, so a cycle during which one of them
-//! stays pending forever is not fair and does not count.
+//! Checks `eventually`: looks for a path on which the property never holds. Such a path ends in a
+//! state in which the run may stay forever (it has ended, or only events from outside could
+//! continue it), or in a fair cycle. Every pending answer arrives and every pending timer fires at
+//! some point, so a cycle on which one of them stays pending forever is not fair and does not
+//! count.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::explore::Move;
 /// All explored states and the moves between them.
 #[derive(Default)]
 pub(crate) struct Graph {
-    /// By state: the properties that hold, as bits, and whether a run may stay there.
+    /// By state: the properties that hold, as bits, and whether a run may stay there forever.
     nodes: Vec<(u64, bool)>,
     edges: Vec<Edge>,
     /// Initial states.
@@ -25,11 +26,11 @@ struct Edge {
     from: u32,
     to: u32,
     how: Arc<Move>,
-    /// The waits that are pending both before and after.
+    /// The timers and answers that are pending both before and after the move, as bits.
     continuing: u128,
 }
 
-/// A path that ends in a cycle.
+/// A path that ends in a cycle or in a state in which the run stays.
 #[derive(Clone)]
 pub(crate) struct Lasso {
     pub(crate) moves: Vec<Arc<Move>>,
@@ -69,9 +70,9 @@ impl Graph {
         self.nodes.get(node as usize).is_some_and(|(holding, _)| holding & bit == 0)
     }
 
-    /// A path on which the property never holds, with a shortest prefix.
+    /// Finds a path on which the property never holds, with a shortest prefix.
     pub(crate) fn path_without(&self, bit: u64) -> Option<Lasso> {
-        // The subgraph in which the property does not hold.
+        // Build the subgraph of the states in which the property does not hold.
         let mut graph: DiGraph<u32, usize> = DiGraph::new();
         let indexes: Vec<NodeIndex> = (0u32..).zip(&self.nodes).map(|(n, _)| graph.add_node(n)).collect();
         let index = |n: u32| indexes.get(n as usize).copied();
@@ -83,7 +84,7 @@ impl Graph {
                 graph.add_edge(a, b, place);
             }
         }
-        // Breadth first from the initial states: the first edge into each state.
+        // Search breadth first from the initial states, and record the first edge into each state.
         let mut first: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut order: Vec<u32> = Vec::new();
         let mut waiting = VecDeque::new();
@@ -121,8 +122,8 @@ impl Graph {
         if let Some(node) = order.iter().find(|n| self.nodes.get(**n as usize).is_some_and(|(_, rests)| *rests)) {
             return Some(Lasso { moves: path_to(*node), repeats: 0 });
         }
-        // Cycles. A strongly connected component in which every wait ends somewhere has a fair
-        // cycle.
+        // Look for cycles. A strongly connected component has a fair cycle if each wait ends on one
+        // of its edges.
         let mut component_of: Vec<usize> = vec![usize::MAX; self.nodes.len()];
         let components = petgraph::algo::tarjan_scc(&graph);
         for (number, component) in components.iter().enumerate() {
@@ -151,7 +152,7 @@ impl Graph {
         Some(Lasso { moves, repeats })
     }
 
-    /// A cycle through a component, from `start` back to it, on which every wait ends.
+    /// Builds a cycle through a component, from `start` back to it, on which every wait ends.
     fn fair_cycle(&self, graph: &DiGraph<u32, usize>, start: NodeIndex, component_of: &[usize]) -> Vec<Arc<Move>> {
         let inside = |n: NodeIndex| component_of.get(n.index()) == component_of.get(start.index());
         let mut at = start;
@@ -183,7 +184,8 @@ impl Graph {
     }
 }
 
-/// A shortest path to an edge that satisfies `wanted`, that edge included, and its end.
+/// Finds a shortest path that ends with an edge that satisfies `wanted`; returns its edges and its
+/// end.
 fn path_to_edge(
     graph: &DiGraph<u32, usize>,
     from: NodeIndex,

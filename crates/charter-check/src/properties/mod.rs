@@ -16,23 +16,23 @@ use liveness::{Graph, Lasso};
 
 /// The result for one property.
 pub(crate) struct PropertyVerdict {
-    /// Index in `properties`.
+    /// Index in the `properties` of the charter.
     pub(crate) property: usize,
     pub(crate) outcome: PropertyOutcome,
 }
 
 pub(crate) enum PropertyOutcome {
-    /// It holds in all explored states.
+    /// The property holds in all explored states.
     Holds { complete: bool, states: usize },
     /// A safety property does not hold in this state.
     Violated { node: u32, event: Option<String> },
     /// An `eventually` property never holds on this path.
     NeverReached { lasso: Lasso },
-    /// It cannot be evaluated in this state.
+    /// The property cannot be evaluated in this state.
     Error { node: u32, message: String },
 }
 
-/// A property during an exploration.
+/// The state of a property during an exploration.
 struct Rule {
     query: Query,
     kind: RuleKind,
@@ -45,10 +45,10 @@ struct Rule {
 }
 
 enum RuleKind {
-    /// With the event of `unless-before` and its bit.
+    /// With the event of `unless-before`, if there is one, and its bit.
     Never(Option<(String, u64)>),
     Always,
-    /// Bit in [`Graph`].
+    /// With its bit in [`Graph`].
     Eventually(u64),
 }
 
@@ -56,7 +56,7 @@ enum RuleKind {
 pub(crate) struct PropertyMonitor {
     rules: Vec<(usize, Rule)>,
     graph: Option<Graph>,
-    /// The timers and answers that a run waits for, as bits.
+    /// The bit of each timer and answer that a run waits for.
     waits: FxHashMap<String, u128>,
 }
 
@@ -81,7 +81,7 @@ impl PropertyMonitor {
                     None => continue,
                 },
             };
-            // A compiled machine has no expression that does not compile.
+            // Every expression of a compiled machine compiles.
             let Ok(query) = model.machine.query(cel) else {
                 continue;
             };
@@ -95,7 +95,7 @@ impl PropertyMonitor {
         self.graph.is_some()
     }
 
-    /// The `unless-before` events that have happened, including that of this move.
+    /// The `unless-before` events that have happened, including the event of this move.
     pub(crate) fn seen_after(&self, seen: u64, how: Option<&Move>) -> u64 {
         let Some(kind) = how.and_then(Move::event_type) else {
             return seen;
@@ -154,7 +154,7 @@ impl PropertyMonitor {
         }
     }
 
-    /// The timers and answers that the run waits for both before and after, as bits.
+    /// The timers and answers that are pending both before and after a move, as bits.
     pub(crate) fn continuing(&mut self, before: &Snapshot, after: &Snapshot) -> u128 {
         let mut bits = 0;
         for timer in before.timers() {
@@ -175,11 +175,11 @@ impl PropertyMonitor {
 
     fn bit(&mut self, name: String) -> u128 {
         let next = u32::try_from(self.waits.len()).unwrap_or(u32::MAX);
-        // Beyond 128 there are no bits left: such waits count as ending.
+        // Only the first 128 waits have a bit; all others count as ending.
         *self.waits.entry(name).or_insert_with(|| 1u128.checked_shl(next).unwrap_or(0))
     }
 
-    /// After the exploration: looks for paths on which `eventually` properties never hold.
+    /// Looks for paths on which `eventually` properties never hold. Called after the exploration.
     pub(crate) fn finish(&mut self) {
         let Some(graph) = &self.graph else { return };
         for (_, rule) in &mut self.rules {

@@ -1,4 +1,4 @@
-//! Actions: the expressions that they evaluate, and whether values fit their destinations.
+//! Checks actions: the expressions that they evaluate, and whether values fit their destinations.
 
 use charter_expr::Type;
 use charter_kernel::definition::{Action, Block, Template};
@@ -24,10 +24,10 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// Checks an action; `place` receives the facts that hold after it.
+    /// Checks an action and updates `place` with the facts that hold after it.
     fn action(&mut self, action: &'d Action, at: &str, place: &mut Place, depth: usize) {
         match action {
-            // A named block does not see the local names at its use.
+            // A named block does not see the local names at the place where it is used.
             Action::Name(name) => {
                 if let Some(block) = self.model.def.actions.get(name) {
                     let mut place = place.clone();
@@ -161,7 +161,7 @@ impl<'d> Checker<'_, 'd> {
         let Some(property) = schema.get("properties").and_then(|p| p.get(path)) else {
             return;
         };
-        // References of the part point into the whole schema.
+        // References in this part of the schema point into the whole schema.
         let mut part = property.clone();
         if let (Some(part), Some(defs)) = (part.as_object_mut(), schema.get("$defs")) {
             part.entry("$defs").or_insert_with(|| defs.clone());

@@ -1,4 +1,5 @@
-//! The type of each chart's context: declared, or inferred from initial values and assignments.
+//! Determines the type of each chart's context: declared, or inferred from initial values and
+//! assignments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::env::{Place, Types, event_of};
 use crate::model::walk::{Item, variable_of};
 use crate::model::{Chart, Model};
 
-/// The types that are assigned to a variable, and whether a part of it is assigned, too.
+/// The types that are assigned to a variable, and whether parts of it are assigned, too.
 #[derive(Default)]
 struct Assigned {
     whole: Vec<Type>,
@@ -28,7 +29,8 @@ pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
     out
 }
 
-/// A variable with an initial value always exists, whether or not the schema requires it.
+/// Returns the declared type of the context. A variable with an initial value always exists,
+/// whether or not the schema requires it.
 fn declared(chart: &Chart<'_>, schema: Type) -> Type {
     let Type::Object { fields, open } = schema else {
         return schema;
@@ -90,13 +92,13 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
     Type::Object { fields: fields.into(), open: false }
 }
 
-/// The type of a template, without reporting errors in it.
+/// Returns the type of a template, without reporting errors in it.
 pub(crate) fn template_type(model: &Model<'_>, types: &Types, place: &Place, value: &Template) -> Type {
     match value {
         Template::Literal(json) => Type::of_json(json),
         Template::Cel(cel) => match charter_expr::parse(cel) {
             Ok(ast) => match charter_expr::check(&ast, &types.env(model, place, false)).0 {
-                // A null may become a value of any type.
+                // A variable that starts as null may receive a value of any type.
                 Type::Null => Type::Dyn,
                 ty => ty,
             },

@@ -1,4 +1,4 @@
-//! Typed environments: the types of the names in an expression at each place of a charter.
+//! Typed environments: the types of the names that an expression can use at its place in a charter.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use charter_kernel::definition;
 use crate::model::walk::variable_of;
 use crate::model::{Chart, Model, Transition, Trigger, invocation_id, matches};
 
-/// The place of an expression, as far as its names depend on it.
+/// The properties of a place in a charter that determine which names its expressions can use.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// Number of the chart.
+    /// Index of the chart.
     pub(crate) chart: usize,
     /// The type of `event`; `None` where there is no event.
     pub(crate) event: Option<Type>,
@@ -21,7 +21,7 @@ pub(crate) struct Place {
     pub(crate) entry: bool,
     /// Names bound by `each`.
     pub(crate) locals: Vec<(String, Type)>,
-    /// Facts that follow from the conditions before it.
+    /// Facts that follow from the conditions checked before.
     pub(crate) facts: Facts,
 }
 
@@ -30,12 +30,12 @@ impl Place {
         Place { chart, event: Some(event), by: true, entry: false, locals: Vec::new(), facts: Facts::default() }
     }
 
-    /// Drops the facts about the variable of an assigned path.
+    /// Drops the facts about the variable that an assignment to `path` changes.
     pub(crate) fn assigned(&mut self, path: &str) {
         self.facts.forget(&format!("context.{}", variable_of(path)));
     }
 
-    /// A place where there is no event.
+    /// Creates a place where there is no event.
     pub(crate) fn without_event(chart: usize, by: bool) -> Place {
         Place { chart, event: None, by, entry: false, locals: Vec::new(), facts: Facts::default() }
     }
@@ -43,15 +43,15 @@ impl Place {
 
 /// The types that all places share.
 pub(crate) struct Types {
-    /// By chart.
+    /// Types of the contexts, by chart.
     pub(crate) contexts: Vec<Type>,
-    /// By chart.
+    /// Types of the inputs, by chart.
     inputs: Vec<Type>,
     ledger: Option<Type>,
 }
 
 impl Types {
-    /// The types, with contexts of any type.
+    /// Determines the types; contexts have any type.
     pub(crate) fn new(model: &Model<'_>) -> Types {
         let inputs: Vec<Type> =
             model.charts.iter().map(|c| c.def.input.as_ref().map_or(Type::Dyn, Type::from_schema)).collect();
@@ -61,7 +61,7 @@ impl Types {
         Types { contexts: vec![Type::Dyn; model.charts.len()], inputs, ledger }
     }
 
-    /// A copy with contexts of any type.
+    /// Returns a copy in which contexts have any type.
     pub(crate) fn without_contexts(&self) -> Types {
         Types {
             contexts: vec![Type::Dyn; self.contexts.len()],
@@ -74,7 +74,7 @@ impl Types {
         self.contexts.get(chart).cloned().unwrap_or(Type::Dyn)
     }
 
-    /// The environment of an expression, with roots in the kernel's order.
+    /// Builds the environment of an expression, with root names in the kernel's order.
     pub(crate) fn env(&self, model: &Model<'_>, place: &Place, names_root: bool) -> Env {
         let mut env = Env::new();
         for root in charter_kernel::ROOTS {
@@ -120,7 +120,8 @@ impl Types {
         env
     }
 
-    /// `actors`: a map; if the expression names `actors.root`, an object with the type of the root.
+    /// The type of `actors`: a map, or, if the expression uses `actors.root`, an object with the
+    /// type of the root.
     fn actors(&self, names_root: bool) -> Type {
         if names_root {
             let root = Field::required(actor_type(self.context(0)));
@@ -172,7 +173,8 @@ pub(crate) fn event_with(data: Type) -> Type {
     }
 }
 
-/// The type of `event` for a failure: `error` with `code`, `message` and other fields of the host.
+/// The type of `event` for a failure: `error` with `code`, `message` and other fields that the host
+/// adds.
 fn error_event() -> Type {
     let known =
         [("code".to_string(), Field::required(Type::String)), ("message".to_string(), Field::required(Type::String))];
@@ -184,7 +186,7 @@ fn output_event(output: Type) -> Type {
     event_with(Type::object([("output", Field::required(output))]))
 }
 
-/// The declared output of an actor.
+/// The declared type of an actor's output.
 fn output_of(model: &Model<'_>, src: &str) -> Type {
     model.def.actors.get(src).and_then(|a| a.output.as_ref()).map_or(Type::Dyn, Type::from_schema)
 }
@@ -200,7 +202,7 @@ pub(crate) fn event_of(model: &Model<'_>, chart: &Chart<'_>, t: &Transition<'_>)
     }
 }
 
-/// The type of `event` for one descriptor.
+/// The type of `event` for one event descriptor.
 fn described(model: &Model<'_>, chart: &Chart<'_>, descriptor: &str) -> Type {
     if descriptor.starts_with("error.") {
         return error_event();

@@ -1,11 +1,11 @@
-//! Whether a value can fit its declaration. Only values that can never fit are reported.
+//! Checks whether a value can fit its declaration. Only values that can never fit are reported.
 
 use charter_expr::Type;
 use charter_kernel::Schema;
 use charter_kernel::definition::Template;
 use serde_json::Value as Json;
 
-/// Why a value can never fit a schema.
+/// Explains why a value can never fit a schema; `None` if it may fit.
 pub(crate) fn misfit(value: Option<&Template>, ty: &Type, schema: &Json) -> Option<String> {
     if let Some(literal) = literal(value) {
         let misfits = Schema::compile(schema).ok()?.misfits(&literal);
@@ -32,7 +32,7 @@ fn simple(ty: &Type) -> Vec<&Type> {
     }
 }
 
-/// Why no value of type `have` is of type `want`.
+/// Explains why no value of type `have` is of type `want`; `None` if there may be one.
 pub(crate) fn disjoint(have: &Type, want: &Type, at: &str) -> Option<String> {
     let (have, want) = (simple(have), simple(want));
     let mut reason = None;
@@ -49,12 +49,12 @@ pub(crate) fn disjoint(have: &Type, want: &Type, at: &str) -> Option<String> {
 
 fn pair(have: &Type, want: &Type, at: &str) -> Option<String> {
     let numeric = |t: &Type| matches!(t, Type::Int | Type::Uint | Type::Double | Type::Number);
-    // Types that are strings in JSON.
+    // These types are strings in JSON.
     let textual = |t: &Type| matches!(t, Type::String | Type::Timestamp | Type::Duration | Type::Bytes);
     match (have, want) {
         (Type::Dyn, _) | (_, Type::Dyn) => None,
         (Type::List(a), Type::List(b)) => {
-            // An empty list fits everywhere.
+            // An empty list fits every list type, whatever its items.
             let _ = (a, b);
             None
         }

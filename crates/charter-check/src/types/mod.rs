@@ -1,4 +1,5 @@
-//! Types: checks every expression with the types of its place, and values against their
+//! Type checking: checks every expression with the types at its place, and values against their
+//! declarations.
 //! declarations.
 
 mod action;
@@ -105,11 +106,11 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// Checks everything outside the charts.
+    /// Checks everything that does not belong to a chart.
     fn shared(&mut self) {
         let model = self.model;
         let anything = Place::new(0, Type::Dyn);
-        // Guards and actions that are not used yet may still be wrong.
+        // Guards and actions that are never used may still contain errors.
         let used = crate::lints::used_names(model);
         for (name, guard) in model.def.guards.iter().filter(|(n, _)| !used.guards.contains(n.as_str())) {
             self.guard(guard, &format!("/guards/{}", escape(name)), &anything, 0);
@@ -174,7 +175,7 @@ impl<'d> Checker<'_, 'd> {
                 }
             }
             Guard::And(parts) | Guard::Or(parts) => {
-                // Evaluated in order, until one decides.
+                // Evaluated in order until one of them decides the result.
                 let (key, passed) = match guard {
                     Guard::And(_) => ("and", true),
                     _ => ("or", false),

@@ -1,4 +1,4 @@
-//! Expressions and templates: their types, and whether these are the expected ones.
+//! Checks expressions and templates: their types, and whether these are the expected types.
 
 use charter_expr::{Env, Type};
 use charter_kernel::definition::{Delay, Template};
@@ -14,7 +14,7 @@ use crate::model::escape;
 pub(super) enum Expected {
     Anything,
     Bool,
-    /// A key, an id, an event type.
+    /// A key, an id or an event type.
     Text,
     Delay,
     /// A time, or a duration from now.
@@ -72,7 +72,7 @@ impl<'d> Checker<'_, 'd> {
         }
     }
 
-    /// Checks an expression that is not written as such in the source, so that findings have no
+    /// Checks an expression that does not occur literally in the source, so that findings have no
     /// byte range.
     pub(super) fn cel_without_span(&mut self, cel: &'d str, at: &str, place: &Place) {
         let before = self.findings.len();
@@ -123,7 +123,7 @@ impl<'d> Checker<'_, 'd> {
         ty
     }
 
-    /// `in('x')`: reports states that do not exist.
+    /// Checks the states in `in('x')`: reports those that do not exist.
     fn states_named(&mut self, ast: &charter_expr::Ast, at: &str, chart: &crate::model::Chart<'_>) {
         use charter_expr::ast::{Kind, Literal};
         for call in ast.calls().into_iter().filter(|c| !c.method && matches!(c.name.as_str(), "in" | "In")) {
@@ -138,7 +138,7 @@ impl<'d> Checker<'_, 'd> {
                 || "name a state by its path, such as `review.waiting`, or by its id".to_string(),
                 |n| format!("did you mean `{n}`?"),
             );
-            // SCXML's `In` is false for an unknown state.
+            // In SCXML, `In` is false for an unknown state.
             let severity = if call.name == "in" { Severity::Error } else { Severity::Warning };
             let of = if chart.name == "root" { String::new() } else { format!(" in machine `{}`", chart.name) };
             let finding = Finding::new(severity, codes::UNKNOWN_STATE, at, format!("there is no state `{path}`{of}"))
@@ -155,7 +155,7 @@ fn first_field(path: &charter_expr::Path) -> Option<&str> {
     }
 }
 
-/// The item and key types of a collection that `each` iterates over.
+/// The types of the items and keys of a collection that `each` iterates over.
 pub(super) fn item_of(ty: &Type) -> (Type, Type) {
     match ty {
         Type::List(item) => ((**item).clone(), Type::Int),
@@ -165,7 +165,7 @@ pub(super) fn item_of(ty: &Type) -> (Type, Type) {
     }
 }
 
-/// Why a type cannot be the expected one.
+/// Explains why a value of this type cannot be what is expected; `None` if it can.
 fn unexpected(ty: &Type, expected: Expected) -> Option<String> {
     let (what, good): (&str, fn(&Type) -> bool) = match expected {
         Expected::Anything => return None,

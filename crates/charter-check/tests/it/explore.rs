@@ -1,4 +1,4 @@
-//! Findings of the exploration; replaying their counterexamples leads to the reported states.
+//! Findings of the exploration. Replaying a counterexample leads to the reported state.
 
 use crate::support::{all, machine, report_with};
 use charter_check::{Finding, Options, Report, explore};
@@ -67,7 +67,7 @@ fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot,
     (before, now)
 }
 
-/// The state of the root at the end of a counterexample.
+/// Replays a counterexample and returns the active states of the root at its end.
 fn led_to(source: &str, finding: &Finding) -> Vec<String> {
     let (_, end) = replay(&machine(source), finding.input.as_ref(), &finding.witness);
     end.unwrap().actors().next().unwrap().state().map(str::to_string).collect()
@@ -194,7 +194,7 @@ fn several_machines_and_interlocks() {
     assert!(lock[0].path.starts_with("interlocks"), "{}", lock[0].path);
     let (_, end) = replay(&machine(PLANS), None, &lock[0].witness);
     assert_eq!(end.unwrap_err().code, charter_kernel::Code::Interlock);
-    // The table allows no selected plan while planning.
+    // The interlock table does not allow a selected plan in this state.
     assert!(
         all(&found).iter().any(|f| f.contains("state-not-reached") && f.contains("`SELECTED` of machine `plan`")),
         "{:#?}",

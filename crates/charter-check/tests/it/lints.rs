@@ -1,4 +1,4 @@
-//! Each lint with a charter that it reports and one that it does not.
+//! Each lint with one charter that it reports and one that it does not.
 
 use crate::support::{all, found, lint, reports};
 
@@ -27,7 +27,7 @@ fn unreachable_state() {
         "no transition leads to `c`",
         "states: {a: {on: {X: c}}, c: {on: {X: a}}}",
     );
-    // Through `initial`, regions, histories.
+    // States that are reached through `initial`, regions and histories.
     let good = "
 states:
   a: {on: {X: p}}
@@ -103,7 +103,7 @@ states:
         "guard `good` reads `context.decision`, which this transition assigns afterwards",
         &charter("event.output.confidence >= 0.85", "decision: '= event.output'"),
     );
-    // Counting is how one bounds a loop.
+    // A counter is read and assigned by the same transition on purpose: it bounds a loop.
     assert!(found(&charter("context.n < 3", "n: '= context.n + 1'"), "guard-before-assign").is_empty());
 }
 
@@ -160,7 +160,7 @@ states:
         "unbounded loop: `work/invoke/work/onDone/0`, then `look/always/1`",
         &charter("context.n > 3", "n: '= context.n + 1'"),
     );
-    // An event from a person breaks the cycle.
+    // The cycle needs an event from a person.
     let person = "states: {a: {always: b}, b: {on: {X: a}}}";
     assert!(found(person, "loop-without-bound").is_empty());
     // With a timer in the cycle it is only an info.

@@ -1,4 +1,4 @@
-//! Properties hold, or have a shortest counterexample.
+//! A property holds or has a shortest counterexample.
 
 use crate::support::{all, report_with};
 use charter_check::{Finding, Options, Report};
@@ -22,7 +22,7 @@ fn violated(charter: &str, property: &str) -> Finding {
     found[0].clone()
 }
 
-/// The events of a counterexample by name.
+/// Returns the names of the events in a counterexample.
 fn words(finding: &Finding) -> Vec<String> {
     let word = |key: &str, line: &serde_json::Value| line[key].as_str().map(|id| format!("{key} {id}"));
     finding
@@ -82,10 +82,10 @@ fn answers_come_eventually() {
         "}}\nstates: {a: {invoke: {src: w, onDone: done, onError: failed}}, done: {type: final}, failed: {type: final}}",
     );
     holds(&plain, done);
-    // An unhandled failure leaves the run in its state.
+    // If a failure is not handled, the run stays in its state.
     let lost = work("}}\nstates: {a: {invoke: {src: w, onDone: done}}, done: {type: final}, failed: {type: final}}");
     assert_eq!(words(&violated(&lost, done)), ["failed w"]);
-    // A person may send events in between, but the answer still comes.
+    // A person may send events in between, but the answer still arrives.
     let talk = work(
         "}}\nevents: {HELLO: {}}\nstates: {a: {on: {HELLO: {actions: {log: hello}}}, invoke: {src: w, onDone: done, onError: failed}}, done: {type: final}, failed: {type: final}}",
     );
@@ -123,7 +123,8 @@ fn people_need_not_answer_but_deadlines_pass() {
     let put_off = wait(", after: {72h: failed}").replace("YES: done", "YES: {target: ask, reenter: true}");
     let found = violated(&put_off, done);
     assert_eq!(words(&found), ["YES"]);
-    // With two waits a fair cycle ends both. Here the outer deadline stays pending and passes.
+    // A fair cycle must end both waits. In this cycle the outer deadline stays pending, so it
+    // passes eventually.
     let outer = "
 events: {FLIP: {}}
 states:

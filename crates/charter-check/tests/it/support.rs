@@ -1,4 +1,4 @@
-//! Helpers: from the text of a charter to its findings.
+//! Helpers that turn the text of a charter into its findings.
 
 use charter_check::{Options, Report, check};
 use charter_kernel::Machine;
@@ -10,23 +10,23 @@ pub(crate) fn report_with(source: &str, options: &Options) -> Report {
     check(&document, &machine, options)
 }
 
-/// The report without exploration.
+/// Returns the report without exploration.
 pub(crate) fn lint(source: &str) -> Report {
     report_with(source, &Options { explore: false, ..Options::default() })
 }
 
-/// The places and messages of one code.
+/// Returns the places and messages of the findings with one code.
 pub(crate) fn found(source: &str, code: &str) -> Vec<String> {
     lint(source).findings.iter().filter(|f| f.code == code).map(|f| format!("{}: {}", f.path, f.message)).collect()
 }
 
-/// All findings, a line each: `severity code path: message`.
+/// Formats all findings, one per line: `severity code path: message`.
 pub(crate) fn all(report: &Report) -> Vec<String> {
     report.findings.iter().map(|f| format!("{} {} {}: {}", f.severity.word(), f.code, f.path, f.message)).collect()
 }
 
-/// Asserts that `bad` has a finding of the code whose place starts with `at` and whose message
-/// contains `words`, and that `good` has none.
+/// Asserts that `bad` has a finding with the code whose place starts with `at` and whose message
+/// contains `words`, and that `good` has no finding with the code.
 #[track_caller]
 pub(crate) fn reports(code: &str, bad: &str, at: &str, words: &str, good: &str) {
     let bad = found(bad, code);

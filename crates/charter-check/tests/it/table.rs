@@ -1,4 +1,5 @@
-//! Compares the table's implementation of the algorithm with the kernel's, on random charters.
+//! Compares the table's implementation of the algorithm with that of the kernel, on random
+//! charters.
 
 use crate::support::machine;
 use charter_check::{Options, explore};
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 struct Node {
     parallel: bool,
     children: Vec<Node>,
-    /// Event and target: a number, taken modulo the number of states.
+    /// The event and the target; the number of the target is taken modulo the number of states.
     on: Vec<(u8, usize, bool)>,
 }
 
@@ -29,7 +30,8 @@ fn count(node: &Node) -> usize {
     1 + node.children.iter().map(count).sum::<usize>()
 }
 
-/// YAML (flow style) of a state; states are named s0, s1, ... and have their name as id.
+/// Writes a state as YAML (flow style). States are named s0, s1, ...; their id is the same as their
+/// name.
 fn write(node: &Node, number: &mut usize, total: usize, out: &mut String) {
     let own = *number;
     *number += 1;

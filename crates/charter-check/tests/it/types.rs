@@ -1,9 +1,10 @@
-//! Expressions are checked with the types of their place; findings have the position in the file.
+//! Expressions are checked with the types at their place, and findings have their position in the
+//! file.
 
 use crate::support::{all, lint};
 
-/// The findings of one code: the text that is meant, and the message. Line and column lead to the
-/// text.
+/// Returns the findings with one code: the underlined text, the severity and the message. Checks
+/// that line and column point to the text.
 fn only(source: &str, code: &str) -> Vec<String> {
     let document = crate::support::document(source);
     let show = |f: &charter_check::Finding| {
@@ -216,7 +217,7 @@ states:
   b: {type: final}
 ";
 
-/// The type findings of a transition.
+/// Returns the type findings of a transition.
 fn noted(transition: &str) -> Vec<String> {
     only(&NOTES.replace("TRANSITION", transition), "type")
 }

@@ -29,7 +29,7 @@ pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
     }
     let found = objections.iter().map(|o| finding(loaded, o, &kinds));
     report.findings.extend(found);
-    // The order of a report: most severe first, then by position.
+    // Sort as in any report: most severe first, then by position.
     report.findings.sort_by_key(|f| (Reverse(f.severity), f.span));
     Ok(())
 }
@@ -57,7 +57,7 @@ fn finding(loaded: &Loaded, objection: &ActorError, kinds: &[String]) -> Finding
     placed(loaded, severity, codes::ACTOR_KIND, at, message, help)
 }
 
-/// The key of the actor that the message quotes, or whose value it quotes.
+/// Finds the key of the actor that the message quotes, or whose value it quotes.
 fn key<'a>(loaded: &'a Loaded, name: &str, why: &str) -> Option<&'a str> {
     let actor = loaded.document.definition.actors.get(name)?;
     let mut quoted = why.split('`').skip(1).step_by(2);

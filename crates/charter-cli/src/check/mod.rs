@@ -13,7 +13,7 @@ use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::{Loaded, compile, find, read};
 
-/// Upper limit for the infos of one kind in the text output.
+/// Maximum number of infos of one kind in the text output.
 const MAX_INFOS: usize = 5;
 
 /// Checks a charter.
@@ -36,7 +36,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If the file cannot be read. Errors in its content are findings.
+/// The file cannot be read. Errors in its content are findings.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let loaded = match find(&args.file).and_then(read).and_then(compile) {
         Ok(loaded) => loaded,
@@ -59,7 +59,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
 }
 
-/// Reports a source text that is not a valid charter: its errors are the findings.
+/// Reports a source text that is not a valid charter; its errors are the findings.
 fn invalid(errors: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     if machine_output {
         let explored = json!({"states": 0, "edges": 0, "complete": false});
@@ -101,7 +101,7 @@ fn print(loaded: &Loaded, report: &Report, no_explore: bool, io: &mut Io<'_>) ->
             show(finding, loaded, io)?;
         }
     }
-    // An exploration that was cut short can report most of a charter as unreached.
+    // An exploration that was cut short may report most of a charter as unreached.
     for (code, count) in shown {
         let more = count.saturating_sub(MAX_INFOS);
         if more > 0 && report.findings.iter().any(|f| f.code == code && f.severity == Severity::Info) {
@@ -113,7 +113,7 @@ fn print(loaded: &Loaded, report: &Report, no_explore: bool, io: &mut Io<'_>) ->
     let severities = report.findings.iter().map(|f| f.severity).chain(read);
     let mut line = counted(severities, 0, paint);
     let explored = &report.explored;
-    // Without exploration there is nothing to report.
+    // Without exploration, there is no coverage to report.
     if !no_explore && explored.states > 0 {
         line.push_str(&format!(
             "; explored {} and {}, {}",
@@ -183,7 +183,7 @@ fn witness(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `2 errors, 1 warning`, or `no findings`.
+/// Renders `2 errors, 1 warning`, or `no findings`.
 fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) -> String {
     let (mut errors, mut warnings) = (omitted, 0_usize);
     for severity in all {
@@ -206,7 +206,7 @@ fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) ->
     }
 }
 
-/// `1 error`, `2 errors`.
+/// Renders `1 error`, `2 errors`.
 fn number(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),

@@ -11,7 +11,7 @@ use crate::io::{Exit, Failure, Io, Paint};
 /// Explains a record.
 ///
 /// # Errors
-/// If the run or the record does not exist.
+/// The run or the record does not exist.
 pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = db.read()?;
     let info = find(&store, run)?;

@@ -25,7 +25,7 @@ pub struct Args {
 /// Runs the command; prints the new id.
 ///
 /// # Errors
-/// If the run or record does not exist, the new id is taken, or the journal is in use.
+/// The run or record does not exist, the new id is taken, or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.write()?;
     let run = find(&store, &args.run)?;

@@ -9,7 +9,7 @@ use super::{Db, find};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
-/// Records read at a time.
+/// Maximum number of records read at a time.
 const PAGE: usize = 1_000;
 /// How often `--follow` looks for new records.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -41,16 +41,16 @@ pub struct Args {
     db: Db,
 }
 
-/// Runs the command. With `--json`: the records, with the messages of refusals.
+/// Runs the command. With `--json`, prints the records, including the messages of refusals.
 ///
 /// # Errors
-/// If the run does not exist, or the journal cannot be read.
+/// The run does not exist, or the journal cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let mut head = find(&store, &args.run)?;
     let mut next = args.from;
     let mut lines: Option<RecordLines> = None;
-    // For the messages of rules; without the charter, only the rules are named.
+    // The machine is for the messages of rules; without it, only the names of the rules are shown.
     let machine = charter_journal::machine(&store, head.charter).ok();
     let mut found = false;
     loop {

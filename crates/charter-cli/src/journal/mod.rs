@@ -1,4 +1,4 @@
-//! The commands on a journal file, and what they share: opening it, finding runs.
+//! The commands on a journal file, and their shared functions: opening the file and finding runs.
 
 pub mod explain;
 pub mod fork;
@@ -33,25 +33,25 @@ pub struct Db {
 }
 
 impl Db {
-    /// Opens the journal for reading; another process may be writing to it.
+    /// Opens the journal file for reading; another process may be writing to it.
     ///
     /// # Errors
-    /// If the journal does not exist.
+    /// The journal file does not exist or cannot be opened.
     pub fn read(&self) -> Result<SqliteStore, Failure> {
         exists(&self.db, "another file is selected with `--db FILE`")?;
         opened(&self.db, SqliteStore::open_read_only(&self.db))
     }
 
-    /// Opens the journal for writing.
+    /// Opens the journal file for writing.
     ///
     /// # Errors
-    /// If the journal does not exist, or another process has it open for writing.
+    /// The journal file does not exist, or another process has it open for writing.
     pub fn write(&self) -> Result<SqliteStore, Failure> {
         exists(&self.db, "another file is selected with `--db FILE`")?;
         opened(&self.db, SqliteStore::open(&self.db))
     }
 
-    /// ` --db FILE` for a suggested command; nothing for the default file.
+    /// Renders ` --db FILE` for a suggested command; empty for the default file.
     pub(crate) fn option(&self) -> String {
         match self.db.as_os_str() == DEFAULT {
             true => String::new(),
@@ -59,10 +59,10 @@ impl Db {
         }
     }
 
-    /// Opens the journal for writing; creates it if it does not exist.
+    /// Opens the journal file for writing; creates it if it does not exist.
     ///
     /// # Errors
-    /// If another process has it open for writing, or it cannot be created.
+    /// Another process has the journal file open for writing, or it cannot be created.
     pub fn create(&self) -> Result<SqliteStore, Failure> {
         if let Some(folder) = self.db.parent().filter(|f| !f.as_os_str().is_empty())
             && !folder.is_dir()
@@ -82,17 +82,17 @@ impl Db {
     }
 }
 
-/// Opens the journal file that a command takes as an argument, for reading. `usage` says how it is
-/// passed.
+/// Opens for reading the journal file that a command takes as an argument. `usage` says how the
+/// file is passed.
 ///
 /// # Errors
-/// If the file does not exist.
+/// The file does not exist.
 pub fn open(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
     exists(path, usage)?;
     opened(path, SqliteStore::open_read_only(path))
 }
 
-/// Names the file in the message.
+/// Adds the name of the file to the error message.
 fn opened(path: &Path, store: Result<SqliteStore, StoreError>) -> Result<SqliteStore, Failure> {
     store.map_err(|e| match e {
         StoreError::Failed { reason, .. } => Failure::new(format!("cannot open `{}`: {reason}", path.display())),
@@ -100,10 +100,10 @@ fn opened(path: &Path, store: Result<SqliteStore, StoreError>) -> Result<SqliteS
     })
 }
 
-/// Checks that there is such a file, and that it can be a journal file.
+/// Checks that a file exists and can be a journal file. `usage` says how to select another file.
 ///
 /// # Errors
-/// If not; `usage` says how another file is selected.
+/// The file does not exist, cannot be read, or is not a journal file.
 pub(crate) fn exists(path: &Path, usage: &str) -> Result<(), Failure> {
     let shown = path.display();
     match std::fs::metadata(path) {
@@ -121,7 +121,7 @@ pub(crate) fn exists(path: &Path, usage: &str) -> Result<(), Failure> {
     }
 }
 
-/// Rejects a file of another kind, before anything is created next to it.
+/// Rejects a file of another format, before anything is created next to it.
 fn other_file(path: &Path) -> Result<(), Failure> {
     if path.is_file() && begins_as_sqlite(path) == Some(false) {
         let shown = path.display();
@@ -140,10 +140,10 @@ fn begins_as_sqlite(path: &Path) -> Option<bool> {
     Some(bytes == BEGIN)
 }
 
-/// Refuses to overwrite a journal with results.
+/// Refuses to overwrite a journal file with results.
 ///
 /// # Errors
-/// If the file is a journal.
+/// The file is a journal file.
 pub(crate) fn refuse_overwrite(path: &Path) -> Result<(), Failure> {
     if path.is_file() && begins_as_sqlite(path) == Some(true) {
         let shown = path.display();
@@ -155,7 +155,7 @@ pub(crate) fn refuse_overwrite(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether an argument looks like a journal.
+/// Whether an argument looks like a journal file.
 pub(crate) fn is_journal(word: &str) -> bool {
     let path = Path::new(word);
     let extension = path.extension().and_then(|e| e.to_str());
@@ -169,7 +169,7 @@ fn is_folder(path: &Path) -> Failure {
 /// Finds a run by its id, or by a unique prefix of it.
 ///
 /// # Errors
-/// If there is no such run, or several.
+/// No run or several runs match.
 pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
     if let Some(run) = store.run(name)? {
         return Ok(run);
@@ -205,10 +205,10 @@ pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
     }
 }
 
-/// The stored charter of a run.
+/// Returns the stored charter of a run.
 ///
 /// # Errors
-/// If the journal does not contain it.
+/// The journal file does not contain the charter.
 pub fn charter_of(store: &dyn Store, digest: Digest) -> Result<StoredCharter, Failure> {
     let stored = store.charter(digest)?;
     stored.ok_or_else(|| {
@@ -219,10 +219,10 @@ pub fn charter_of(store: &dyn Store, digest: Digest) -> Result<StoredCharter, Fa
     })
 }
 
-/// Replays a run up to a record: its machine and its snapshot.
+/// Replays a run up to a record; returns its machine and its snapshot.
 ///
 /// # Errors
-/// If the records cannot be replayed, or the start of the run was refused.
+/// The records cannot be replayed, or the start of the run was refused.
 pub fn at(store: &dyn Store, run: &RunInfo, seq: Option<u64>) -> Result<(Machine, Snapshot), Failure> {
     let machine = charter_journal::machine(store, run.charter)?;
     let snapshot = charter_journal::replay(store, &machine, &run.run, seq)?;

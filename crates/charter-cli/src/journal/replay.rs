@@ -17,10 +17,10 @@ pub struct Args {
     db: Db,
 }
 
-/// Runs the command. With `--json`: the snapshot, as canonical JSON.
+/// Runs the command. With `--json`, prints the snapshot as canonical JSON.
 ///
 /// # Errors
-/// If the run or record does not exist, or the replay differs from the records.
+/// The run or record does not exist, or the replay differs from the records.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;

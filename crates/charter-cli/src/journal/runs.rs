@@ -1,4 +1,4 @@
-//! `charter runs`: the runs of a journal, the latest first.
+//! `charter runs`: the runs in a journal file, the latest first.
 
 use std::collections::hash_map::Entry;
 
@@ -33,7 +33,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If the journal file cannot be read.
+/// The journal file cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let mut runs = store.runs(&RunFilter::default())?;

@@ -23,7 +23,7 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// If the run does not exist, or its records cannot be replayed.
+/// The run does not exist, or its records cannot be replayed.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
@@ -74,10 +74,11 @@ fn status(snapshot: &Snapshot, paint: Paint) -> String {
     }
 }
 
-/// Event type and addressee, with the roles that may send it now; without roles, anyone may.
+/// The event type and the addressee of each legal event, with the roles that may send it now; if
+/// there are no roles, anyone may.
 pub(crate) type LegalEvents = BTreeMap<(String, String), Vec<String>>;
 
-/// The events that are legal now.
+/// Returns the events that are legal now.
 pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> LegalEvents {
     let mut legal = LegalEvents::new();
     let key = |event: charter_kernel::Legal| (event.r#type, event.to);
@@ -97,7 +98,7 @@ pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> L
     legal
 }
 
-/// ` to ACTOR`, or nothing for the root actor.
+/// Renders ` to ACTOR`, or nothing for the root actor.
 pub(crate) fn to(actor: &str) -> String {
     match actor {
         "root" => String::new(),
@@ -105,7 +106,7 @@ pub(crate) fn to(actor: &str) -> String {
     }
 }
 
-/// A snapshot as JSON.
+/// Renders a snapshot as JSON.
 pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: Timestamp) -> Json {
     let actors = snapshot.actors().map(|actor| {
         json!({

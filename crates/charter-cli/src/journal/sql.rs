@@ -1,5 +1,5 @@
-//! `charter sql DB "SELECT ..."` queries a journal on a read-only connection; `charter rebuild DB`
-//! rebuilds the projections.
+//! `charter sql DB "SELECT ..."` queries a journal file on a read-only connection; `charter rebuild
+//! DB` rebuilds its projections.
 
 use std::path::PathBuf;
 
@@ -31,10 +31,10 @@ pub struct RebuildArgs {
     db: PathBuf,
 }
 
-/// Runs `sql`. With `--json`: one object per row.
+/// Runs `sql`. With `--json`, prints one object per row.
 ///
 /// # Errors
-/// If the statement is not valid.
+/// The statement is not valid.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = open(&args.db, "pass the file first: `charter sql DB \"SELECT ...\"`")?;
     let (names, rows) = query(&store, &args.query)?.ok_or_else(|| {
@@ -63,7 +63,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 
 type Rows = (Vec<String>, Vec<Vec<Json>>);
 
-/// The rows; `None` if the statement is empty or only a comment.
+/// Returns the rows; `None` if the statement is empty or only a comment.
 fn query(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
     let mut refused = None;
     let rows = store.query(|connection| {
@@ -115,7 +115,7 @@ fn json(value: ValueRef<'_>) -> Json {
 /// Runs `rebuild`.
 ///
 /// # Errors
-/// If the journal is in use, or a record cannot be read.
+/// The journal is in use, or a record cannot be read.
 pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     exists(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
     let store = Db { db: args.db.clone() }.write()?;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::io::Paint;
 
-/// Upper limit for the width of a cell; longer ones are cut.
+/// Maximum width of a cell; longer cells are cut.
 const MAX_WIDTH: usize = 80;
 
 /// Rows with a heading.
@@ -20,7 +20,7 @@ impl Table {
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         let cut = |cell: String| {
-            // Line breaks would break the layout.
+            // Line breaks would disturb the layout.
             let cell: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             match cell.char_indices().nth(MAX_WIDTH) {
                 Some((end, _)) => format!("{}…", cell.get(..end).unwrap_or_default()),

@@ -1,4 +1,4 @@
-//! Records and values as text; control characters in untrusted text are replaced.
+//! Renders records and values as text, with control characters in untrusted text replaced.
 
 use charter_journal::{Record, Verdict};
 use charter_kernel::{Machine, Misfit, Timestamp};
@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::io::Paint;
 use charter_scenario::timestamp;
 
-/// Formats records, one line each, with the date where it changes.
+/// Formats records, one line each, and shows the date where it changes.
 pub(crate) struct RecordLines {
     paint: Paint,
     day: String,
@@ -16,7 +16,7 @@ pub(crate) struct RecordLines {
 }
 
 impl RecordLines {
-    /// Chooses the widths of the columns by these records.
+    /// Computes the widths of the columns from these records.
     pub(crate) fn new(paint: Paint, records: &[Record]) -> RecordLines {
         let width = |of: &dyn Fn(&Record) -> usize| records.iter().map(of).max().unwrap_or(0);
         let types = width(&|r| r.event.r#type.chars().count());
@@ -24,7 +24,7 @@ impl RecordLines {
         RecordLines { paint, day: String::new(), widths: (types.max(8), senders.min(40)) }
     }
 
-    /// The line of a record, with its line break.
+    /// Renders the line of a record, including its line break.
     pub(crate) fn line(&mut self, record: &Record, machine: Option<&Machine>) -> String {
         let paint = self.paint;
         let mut out = String::new();
@@ -53,7 +53,7 @@ impl RecordLines {
     }
 }
 
-/// `by ana to plan-1`, without what is implied.
+/// Renders `by ana to plan-1`, without implied parts.
 fn who(record: &Record) -> String {
     let mut who = Vec::new();
     if record.by.id != "system" && !record.by.id.is_empty() {
@@ -65,7 +65,7 @@ fn who(record: &Record) -> String {
     who.join(" ")
 }
 
-/// The verdict, padded to the width of the widest one.
+/// Renders the verdict, padded to the width of the widest verdict.
 fn verdict(record: &Record, paint: Paint) -> String {
     let word = format!("{:<8}", record.verdict.word());
     match record.verdict {
@@ -76,20 +76,20 @@ fn verdict(record: &Record, paint: Paint) -> String {
     }
 }
 
-/// A new record, on one line.
+/// Renders a new record on one line.
 pub(crate) fn short_line(record: &Record, paint: Paint) -> String {
     let verdict = verdict(record, paint);
     let (to, moved) = (clean(&record.to), moved(record));
     let what = match (to.as_str(), moved.as_str()) {
         ("root", moved) => moved.to_owned(),
-        // There is no such actor.
+        // The actor does not exist.
         (to, "") => to.to_owned(),
         (to, moved) => format!("{to}: {moved}"),
     };
     format!("{}  {}  {what}", record.seq, verdict.trim_end())
 }
 
-/// The states before and after.
+/// Renders the states before and after.
 fn moved(record: &Record) -> String {
     let all = |states: &[std::borrow::Cow<'_, str>]| states.join(", ");
     let (from, to) = (all(&record.from), all(&record.state));
@@ -101,7 +101,7 @@ fn moved(record: &Record) -> String {
     }
 }
 
-/// `2026-11-21` and `10:00:00.000`, in UTC.
+/// Renders the date and the time, in UTC: `2026-11-21` and `10:00:00.000`.
 pub(crate) fn day_and_time(at: Timestamp) -> (String, String) {
     let text = timestamp::text(at);
     let (day, time) = text.split_once('T').unwrap_or((&text, ""));
@@ -110,12 +110,12 @@ pub(crate) fn day_and_time(at: Timestamp) -> (String, String) {
     (day.to_owned(), format!("{whole}.{part:0<3}"))
 }
 
-/// `2026-11-21 10:00:00 UTC`.
+/// Renders `2026-11-21 10:00:00 UTC`.
 pub(crate) fn when(at: Timestamp) -> String {
     format!("{} UTC", seconds(at))
 }
 
-/// `2026-11-21 10:00:00`, in UTC.
+/// Renders `2026-11-21 10:00:00`, in UTC.
 pub(crate) fn seconds(at: Timestamp) -> String {
     let (day, time) = day_and_time(at);
     format!("{day} {}", time.split('.').next().unwrap_or_default())
@@ -133,7 +133,7 @@ pub(crate) fn clean(text: &str) -> String {
         .collect()
 }
 
-/// The other schema violations, one line each: the message of the refusal has the first.
+/// Renders the other schema violations, one line each; the message of the refusal has the first.
 pub(crate) fn further(misfits: &[Misfit]) -> impl Iterator<Item = String> {
     misfits.iter().skip(1).map(|misfit| match misfit.at.as_str() {
         "" => format!("  {}", clean(&misfit.message)),
@@ -141,7 +141,7 @@ pub(crate) fn further(misfits: &[Misfit]) -> impl Iterator<Item = String> {
     })
 }
 
-/// A value on one line, shortened to `max` characters.
+/// Renders a value on one line, shortened to `max` characters.
 pub(crate) fn short(value: &Json, max: usize) -> String {
     let text = value.to_string();
     match text.char_indices().nth(max) {
@@ -150,7 +150,7 @@ pub(crate) fn short(value: &Json, max: usize) -> String {
     }
 }
 
-/// `1 record`, `2 records`.
+/// Renders `1 record`, `2 records`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),

@@ -1,4 +1,4 @@
-//! `charter export RUN` and `charter import FILE`: a single run as a file.
+//! `charter export RUN` and `charter import FILE`: transfers a single run as a file.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -37,7 +37,7 @@ pub struct ImportArgs {
 /// Runs `export`.
 ///
 /// # Errors
-/// If the run does not exist, or the file cannot be written.
+/// The run does not exist, or the file cannot be written.
 pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
@@ -55,7 +55,7 @@ pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Yes)
 }
 
-/// Keeps errors of the output stream apart: a closed pipe is not a failure.
+/// Keeps errors of the output stream separate: a closed pipe is not a failure.
 fn failed(error: TransferError) -> Failure {
     match error {
         TransferError::File(e) => Failure::Io(e),
@@ -63,13 +63,13 @@ fn failed(error: TransferError) -> Failure {
     }
 }
 
-/// Runs `import`. A run that does not verify is not imported, and the answer is no.
+/// Runs `import`. A run that does not verify is not imported, and the command exits with 1.
 ///
 /// # Errors
-/// If the file cannot be read, or the id of the run is taken.
+/// The file cannot be read, or the id of the run is taken.
 pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let mut file = open(&args.file, "records", io)?;
-    // The journal is created only after the run has been verified.
+    // The journal file is created only after the run has been verified.
     let imported = match Verified::read(&mut file) {
         Ok(run) => run.write(&args.db.create()?),
         Err(error) => Err(error),

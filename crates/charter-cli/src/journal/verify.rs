@@ -1,5 +1,5 @@
-//! `charter verify DB [RUN]`: recomputes every hash and replays every event, in a journal or in an
-//! exported file.
+//! `charter verify DB [RUN]`: recomputes every hash and replays every event, in a journal file or
+//! in an exported file.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ use super::text::{clean, count};
 use super::{DEFAULT, find, open};
 use crate::io::{Exit, Failure, Io, Paint};
 
-/// Upper limit for the runs listed in the text output.
+/// Maximum number of runs listed in the text output.
 const MAX_RUNS: usize = 20;
 
 /// Verifies a journal file.
@@ -46,7 +46,7 @@ fn anchor(text: &str) -> Result<Anchor, String> {
 /// Runs the command.
 ///
 /// # Errors
-/// If the file cannot be read. Findings are the answer, not an error.
+/// The file cannot be read. Findings are a result, not an error.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let report = match export(&args.db) {
         Some(file) => exported(args, file)?,
@@ -109,7 +109,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     Ok(exit)
 }
 
-/// The kind of a finding in the text output.
+/// Names the kind of a finding in the text output.
 fn kind(what: Difference) -> &'static str {
     match what {
         Difference::Columns => "table `records`",
@@ -128,7 +128,8 @@ fn journal(args: &Args) -> Result<Report, Failure> {
     Ok(verify_with(&store, &options)?)
 }
 
-/// Opens an exported file, which starts with an object; a journal starts with `SQLite format 3`.
+/// Opens an exported file, which starts with an object; a journal file starts with `SQLite format
+/// 3`.
 fn export(path: &Path) -> Option<BufReader<File>> {
     let mut file = BufReader::new(File::open(path).ok()?);
     let is_export = file.fill_buf().ok()?.starts_with(b"{");

@@ -1,5 +1,5 @@
-//! What answers for the actors of a run, said at its start if it is no model: such answers must not
-//! be mistaken for those of a model.
+//! Tells the user at the start of a run what answers for its actors, if it is not a model: such
+//! answers must not be mistaken for a model's.
 
 use charter_kernel::definition::ActorDecl;
 use charter_runtime::View;
@@ -13,7 +13,7 @@ use crate::io::{Failure, Io, Paint};
 enum Answers {
     /// A model, or the `offline` rules.
     Model,
-    /// The inference of an automaton without a model.
+    /// The mock inference of an automaton.
     Mock,
     /// A script.
     Script,
@@ -26,7 +26,7 @@ impl Answers {
         let actors = &view.charter.machine().definition().actors;
         let text = |actor: &ActorDecl, key: &str, is: &str| actor.config.get(key).and_then(Json::as_str) == Some(is);
         let infers = |actor: &ActorDecl| actor.kind == "automaton" && text(actor, "part", "inference");
-        // As in the input of the actor.
+        // Read the adapter as the input of the actor does.
         let adapter = || {
             let config = view.snapshot.actor("root")?.variable("config")?;
             config.get("inference.adapter")?.as_str()
@@ -48,7 +48,7 @@ impl Answers {
     }
 }
 
-/// Writes the line, and how a model is chosen.
+/// Writes the line, and how to choose a model.
 pub(super) fn write(view: &View, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
     let (paint, answers) = (Paint(io.color_err), Answers::of(view));
     let offline = match answers {

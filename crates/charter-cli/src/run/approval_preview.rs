@@ -1,6 +1,6 @@
-//! Previews of what an approval covers: files to be read as a list, changes as a diff per file.
-//! They are recognized by shape, in any charter: `{files: [{path, size, sha256}]}` and `{summary,
-//! changes: [{operation, file_path, ...}]}`.
+//! Previews of what an approval covers: files to be read are shown as a list, changes as one diff
+//! per file. They are recognized by their shape, in any charter: `{files: [{path, size, sha256}]}`
+//! and `{summary, changes: [{operation, file_path, ...}]}`.
 
 use charter_kernel::Digest;
 use charter_runtime::View;
@@ -10,7 +10,7 @@ use super::host::Host;
 use crate::io::{Failure, Paint};
 use crate::journal::text::{clean, count};
 
-/// A value with a better presentation than its JSON.
+/// A value for which there is a better presentation than JSON.
 pub(crate) enum ApprovalPreview {
     /// Files to be read.
     Files { folder: Option<String>, files: Vec<(String, u64)> },
@@ -19,7 +19,7 @@ pub(crate) enum ApprovalPreview {
         folder: Option<String>,
         value: Json,
         changes: Vec<Change>,
-        /// Why there are no diffs; `None` if there are.
+        /// Why there are no diffs; `None` if there are diffs.
         diff_error: Option<String>,
     },
 }
@@ -46,7 +46,7 @@ enum DiffLine {
 }
 
 impl ApprovalPreview {
-    /// The preview of a value that is approved in `actor`, if it has one.
+    /// Returns the preview of a value that is approved in `actor`, if it has one.
     pub(crate) fn of(value: &Json, view: &View, actor: &str, host: &Host) -> Option<ApprovalPreview> {
         let workspace = view.snapshot.actor(actor).and_then(|a| a.variable("workspace")?.as_str().map(str::to_owned));
         let folder = workspace.as_deref().map(|w| host.place(view.snapshot.run(), w));
@@ -70,7 +70,7 @@ impl ApprovalPreview {
         Some(ApprovalPreview::Changes { folder, value: value.clone(), changes, diff_error })
     }
 
-    /// The summary, without the diffs.
+    /// Renders the summary, without the diffs.
     pub(crate) fn head(&self, paint: Paint) -> Vec<String> {
         let place = |folder: &Option<String>| match folder {
             Some(folder) => format!(" in {}", clean(folder)),
@@ -115,7 +115,7 @@ impl ApprovalPreview {
         lines
     }
 
-    /// The diffs: the lines of each file.
+    /// Renders the diffs: the lines of each file.
     pub(crate) fn diffs(&self, paint: Paint) -> Vec<Vec<String>> {
         let ApprovalPreview::Changes { changes, .. } = self else {
             return Vec::new();
@@ -140,8 +140,8 @@ impl ApprovalPreview {
         }
     }
 
-    /// The changes that `line` selects by numbers, ranges of numbers or paths: their paths, and the
-    /// digest of the selection.
+    /// Selects changes by the numbers, ranges of numbers or paths in `line`. Returns their paths
+    /// and the digest of the selection.
     pub(crate) fn part(&self, line: &str) -> Result<(Vec<String>, String), Failure> {
         let ApprovalPreview::Changes { value, changes, .. } = self else {
             return Err(Failure::new("there are no changes to choose from"));
@@ -217,7 +217,7 @@ fn width<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
     texts.map(|t| t.chars().count()).max().unwrap_or(0).min(60)
 }
 
-/// `812 B`, `12.3 kB`.
+/// Renders a size: `812 B`, `12.3 kB`.
 fn size(bytes: u64) -> String {
     let tenths = |unit: u64| format!("{}.{}", bytes / unit, bytes % unit / (unit / 10));
     match bytes {

@@ -13,8 +13,8 @@ use crate::io::{Failure, Io, Paint};
 use crate::journal::text::{clean, count, short, when};
 use crate::page;
 
-/// Asks for a choice; with `None` the run does not change. `seen` contains the digests of what was
-/// shown in full before, which is not repeated.
+/// Asks for a choice; if it returns `None`, the run does not change. `seen` contains the digests of
+/// values that were already shown in full; they are not shown again.
 pub(crate) fn ask(
     choices: &[Choice],
     view: &View,
@@ -101,7 +101,7 @@ pub(crate) fn ask(
     }
 }
 
-/// The first sentence of a long description.
+/// Returns the first sentence of a long description.
 fn first_sentence(text: &str) -> &str {
     match text.find(". ") {
         Some(end) if text.chars().count() > 70 => text.get(..=end).unwrap_or(text),
@@ -153,7 +153,7 @@ fn show(
     Ok(())
 }
 
-/// Asks for the data, one property at a time.
+/// Asks for the data of a choice, one property at a time.
 fn data_of(
     choice: &Choice,
     preview: Option<&ApprovalPreview>,
@@ -213,7 +213,7 @@ enum Entered {
     EndOfInput,
 }
 
-/// Asks for a property; of an object, for its required properties.
+/// Asks for a property; for an object, asks for its required properties.
 fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) -> Result<Entered, Failure> {
     let inner = property.get("properties").filter(|_| !optional);
     let needed = required(property);
@@ -235,7 +235,7 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
         (None, true) => format!(" ({kind}, optional)"),
         (None, false) => format!(" ({kind})"),
     };
-    // Checked here as well, because every refused event is recorded.
+    // Validate here as well, because every refused event is recorded.
     let schema = Schema::compile(property).ok();
     loop {
         let Some(line) = question(&format!("  {}{hint}: ", clean(name)), io)? else {

@@ -1,4 +1,4 @@
-//! The choices where a person is needed: events and tasks, and which of them agree or disagree.
+//! The choices of a person: events and tasks, and which of them agree or disagree.
 
 use charter_expr::schema::SchemaNode;
 use charter_kernel::{Digest, Legal, Principal, Timestamp};
@@ -19,7 +19,7 @@ pub(crate) enum Choice {
 }
 
 impl Choice {
-    /// Whether it is that event, to that actor.
+    /// Whether the choice is that event, to that actor.
     pub(crate) fn is(&self, kind: &str, to: &str) -> bool {
         matches!(self, Choice::Event(e) if e.r#type == kind && e.to == to)
     }
@@ -46,8 +46,8 @@ pub(crate) struct TaskChoice {
     pub(super) schema: Option<Json>,
 }
 
-/// All choices. A user who names no roles has all roles of the charter: the run is on their own
-/// machine.
+/// Returns all choices. A user who names no roles has all roles of the charter, because the run is
+/// on their own machine.
 pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
     let machine = view.charter.machine();
     let mut by = who.principal();
@@ -79,12 +79,12 @@ pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
             description,
         }));
     }
-    // Approvals first; the others in the order of declaration.
+    // Put approvals first; keep the others in the order of declaration.
     choices.sort_by_key(|c| !matches!(c, Choice::Event(e) if e.approves.is_some()));
     choices
 }
 
-/// A schema with the references of its properties resolved.
+/// Returns a schema with the references of its properties resolved.
 fn resolved(mut schema: Json) -> Json {
     let whole = schema.clone();
     resolve(&mut schema, &whole, 4);
@@ -102,7 +102,7 @@ fn resolve(schema: &mut Json, whole: &Json, depth: u8) {
     }
 }
 
-/// The expression that an event would approve in the current state.
+/// Returns the expression that an event would approve in the current state.
 fn approves(view: &View, to: &str, kind: &str) -> Option<String> {
     let machine = view.charter.machine();
     let actor = view.snapshot.actor(to)?;
@@ -118,7 +118,7 @@ fn approves(view: &View, to: &str, kind: &str) -> Option<String> {
     })
 }
 
-/// The value that an event approves, and its digest.
+/// Returns the value that an event approves, and its digest.
 pub(super) fn approved(event: &EventChoice, view: &View, now: Timestamp) -> Option<(Json, String)> {
     let machine = view.charter.machine();
     let query = machine.query(event.approves.as_ref()?).ok()?;
@@ -127,7 +127,7 @@ pub(super) fn approved(event: &EventChoice, view: &View, now: Timestamp) -> Opti
     Some((value, digest))
 }
 
-/// Previews of the values that can be approved: event type, digest and preview.
+/// Returns previews of the values that can be approved: event type, digest and preview.
 pub(crate) fn previews(
     choices: &[Choice],
     view: &View,
@@ -145,7 +145,7 @@ pub(crate) fn previews(
     choices.iter().filter_map(one).collect()
 }
 
-/// Example data for an event on the command line: known values are filled in, the others are
+/// Builds example data for an event on the command line: known values are filled in, the others are
 /// placeholders.
 pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now: Timestamp) -> Json {
     let event = choices.iter().find_map(|c| match c {
@@ -162,7 +162,7 @@ pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now
     Json::Object(data)
 }
 
-/// The minimal data of a schema, with a placeholder for each required property.
+/// Builds the minimal data of a schema, with a placeholder for each required property.
 fn sample(schema: &Json) -> Map<String, Json> {
     let mut data = Map::new();
     for name in required(schema) {
@@ -182,8 +182,8 @@ fn sample(schema: &Json) -> Map<String, Json> {
     data
 }
 
-/// The choice that agrees or disagrees, with its data; `None` if there is none, or if it needs data
-/// that is not known.
+/// Finds the choice that agrees or disagrees, with its data. Returns `None` if there is none, or if
+/// it needs unknown data.
 pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: Timestamp) -> Option<(Choice, Json)> {
     const AGREES: [&str; 7] = ["APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE"];
     const DISAGREES: [&str; 8] = ["REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO"];
@@ -215,15 +215,15 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: Timestam
 
 fn plain_event(event: &EventChoice, yes: bool) -> Option<Json> {
     let mut schema = event.schema.clone();
-    // The digest is filled in.
+    // The digest is filled in automatically.
     if let Some(required) = schema.as_mut().and_then(|s| s.get_mut("required")).and_then(Json::as_array_mut) {
         required.retain(|r| event.approves.is_none() || r != "digest");
     }
     plain(schema.as_ref(), yes)
 }
 
-/// The data that a schema requires, if yes or no determines it: booleans are the answer, and a
-/// reason names the flag.
+/// Builds the data that a schema requires, if yes or no determines it: booleans are the answer, and
+/// a reason names the flag.
 fn plain(schema: Option<&Json>, yes: bool) -> Option<Json> {
     let mut data = Map::new();
     let Some(schema) = schema else {

@@ -1,5 +1,5 @@
-//! Details of results and emitted events with a known shape: changed files, the command that
-//! verified them, an insight.
+//! Renders details of results and emitted events with a known shape: changed files, the command
+//! that verified them, an insight.
 
 use charter_journal::Record;
 use serde_json::Value as Json;
@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use crate::io::Paint;
 use crate::journal::text::clean;
 
-/// Upper limit for the lines of a program's output.
+/// Maximum number of lines of a program's output.
 const MAX_OUTPUT_LINES: usize = 20;
 
-/// The lines below that of a record.
+/// Renders the lines below the line of a record.
 pub(crate) fn of_record(record: &Record, paint: Paint) -> Vec<String> {
     let mut lines = Vec::new();
     let data = &record.event.data;
@@ -49,8 +49,8 @@ fn output(of: &Json, paint: Paint) -> Vec<String> {
     lines
 }
 
-/// The line of an emitted event that is an insight. `failure` is the reason of a failure that was
-/// shown before; it is not repeated.
+/// Renders the line of an emitted event that is an insight. `failure` is the error message of a
+/// failure that was already shown; it is not repeated.
 pub(crate) fn of_insight(data: &Json, failure: Option<&str>, paint: Paint) -> Option<String> {
     let insight = data.get("insight")?;
     let text = |key: &str| insight.get(key)?.as_str().map(clean);
@@ -66,7 +66,7 @@ pub(crate) fn of_insight(data: &Json, failure: Option<&str>, paint: Paint) -> Op
     Some(format!("learned ({outcome}, {}): {description}", text("category")?))
 }
 
-/// Whether an emitted event only repeats a state change, which the line of the record shows.
+/// Whether an emitted event only repeats a state change that the line of the record already shows.
 pub(crate) fn is_move(data: &Json, states: &[String]) -> bool {
     let state = |key: &str| {
         let name = data.get(key).and_then(Json::as_str);

@@ -1,4 +1,4 @@
-//! Follows a run: shows what happens, and asks where a person is needed.
+//! Follows a run: shows what happens, and prompts where a person is needed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,9 +17,9 @@ use crate::journal::Db;
 const TICK: Duration = Duration::from_millis(100);
 /// How long to wait for the events of the last step.
 const EVENT_DELAY: Duration = Duration::from_millis(30);
-/// Upper limit for waiting on a timer without `--wait`, in milliseconds.
+/// Maximum time to wait for a timer without `--wait`, in milliseconds.
 const MAX_TIMER_WAIT: Millis = Millis(60_000);
-/// Upper limit for consecutive refusals before the prompt ends.
+/// Maximum number of consecutive refusals before the prompt ends.
 const MAX_REFUSED: u32 = 5;
 
 /// What to do where a person is needed.
@@ -125,7 +125,7 @@ impl Follow {
     }
 
     fn waits_for_timer(&self, view: &View) -> bool {
-        // No waiting while the person at the terminal can act.
+        // Do not wait while the person at the terminal can act.
         if self.reply == Reply::Ask && !choice::all(view, &self.who, now()).is_empty() {
             return false;
         }
@@ -140,7 +140,7 @@ pub(crate) fn is_busy(view: &View) -> bool {
     open > view.tasks.len()
 }
 
-/// The time of the system's clock.
+/// Returns the time of the system clock.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

@@ -21,14 +21,14 @@ use crate::models::{self, Recording};
 /// How long running actors may continue when the program ends.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A host in this process.
+/// The host in this process.
 pub(crate) struct Host {
     pub(crate) runtime: Runtime,
     pub(crate) recovery: Recovery,
     /// The workspaces, for previews of changes.
     #[cfg(unix)]
     pub(crate) workspaces: charter_actors::Workspaces,
-    /// What answers for models.
+    /// What answers for models, for display.
     pub(crate) models: String,
     /// Progress of model calls.
     pub(crate) model_progress: ModelProgress,
@@ -50,7 +50,7 @@ impl Host {
             .build()
             .map_err(|e| Failure::new(format!("cannot start the host: {e}")))?;
         let db_option = Db { db: store.path().to_owned() }.option();
-        // The files of workspaces are next to the journal file.
+        // The files of workspaces are stored next to the journal file.
         #[cfg(unix)]
         let workspaces = {
             let mut folder = store.path().as_os_str().to_owned();
@@ -90,7 +90,7 @@ impl Host {
         self.threads.block_on(async { tokio::time::timeout(time, work).await.ok() })
     }
 
-    /// The folder of a run's `workspace`, for messages.
+    /// Returns the folder of a run's `workspace`, for messages.
     pub(crate) fn place(&self, run: &str, workspace: &str) -> String {
         #[cfg(unix)]
         let workspace = &self.workspaces.place(run, workspace);
@@ -108,7 +108,7 @@ impl Host {
     }
 }
 
-/// The executors of this program.
+/// Returns the host options with the executors of this program.
 fn options(models: Models, secrets: FindSecret) -> Options {
     let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
     let mut options = options
@@ -119,24 +119,25 @@ fn options(models: Models, secrets: FindSecret) -> Options {
     options
 }
 
-/// Like [`options`], but for checking a charter before a journal exists.
+/// Like [`options`], but for checking a charter before a journal file exists.
 fn options_for_check(models: Models, secrets: FindSecret) -> Options {
     let options = options(models, secrets);
-    // It creates no file until it is called.
+    // This executor creates no file until it is called.
     #[cfg(unix)]
     let options = options.executor("workspace", charter_actors::Workspaces::new("."));
     options
 }
 
-/// Checks that a run of a charter can start, as far as possible without a journal. Creates no file.
+/// Checks, as far as possible without a journal file, that a run of a charter can start. Creates no
+/// file.
 pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args) -> Result<(), Failure> {
     let chosen = models::choose(models, &variable, (), Recording::Check)?;
     let options = options_for_check(chosen.models, secrets());
     Ok(options.admits(charter, run)?)
 }
 
-/// What `charter run` would reject in the actors of a charter, regardless of the configured models
-/// and secrets; and the kinds of actors that this program supports.
+/// Returns what `charter run` would reject in the actors of a charter, regardless of the configured
+/// models and secrets; and the kinds of actors that this program supports.
 pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String>), Failure> {
     if loaded.document.definition.actors.is_empty() {
         return Ok((Vec::new(), Vec::new()));
@@ -158,8 +159,8 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The secret `NAME` is the variable `CHARTER_SECRET_NAME`, so that a charter cannot read any other
-/// variable.
+/// Looks up secrets. The secret `NAME` is the variable `CHARTER_SECRET_NAME`, so that a charter
+/// cannot read any other variable.
 fn secrets() -> FindSecret {
     Arc::new(|name: &str| {
         let value = std::env::var(format!("CHARTER_SECRET_{name}")).ok()?;
@@ -177,7 +178,7 @@ fn tools(_: FindSecret) -> absent::Tools {
     absent::Tools
 }
 
-/// The executor for `tool` where tools are not built in.
+/// The executor for `tool` if tools are not built in.
 #[cfg(not(feature = "tools"))]
 mod absent {
     use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outcome};
@@ -197,7 +198,7 @@ mod absent {
     }
 }
 
-/// A charter with its files, for the host.
+/// Loads a charter with its files, for the host.
 pub(crate) fn charter(what: &str) -> Result<Charter, Failure> {
     hosted(&load(what)?)
 }
@@ -217,7 +218,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// The files of a charter in the journal: those next to the file it was read from, or those in the
+/// Finds the files of a charter in the journal: next to the file from which it was read, or in the
 /// binary.
 fn folder_of(stored: &StoredCharter) -> Folder {
     let path = Path::new(&stored.name);
@@ -227,7 +228,8 @@ fn folder_of(stored: &StoredCharter) -> Folder {
     }
 }
 
-/// `name` as in `load`: `charters/NAME/charter.yaml`.
+/// Finds the folder of a bundled charter; `name` has the form `charters/NAME/charter.yaml`, as in
+/// `load`.
 fn bundled_folder(name: &str) -> Folder {
     let parts = name.strip_prefix("charters/").and_then(|n| n.strip_suffix("/charter.yaml"));
     match parts.and_then(bundled::find) {

@@ -20,17 +20,17 @@ pub struct Args {
     db: Db,
 }
 
-/// Runs the command. The answer is no if no event is legal.
+/// Runs the command. It exits with 1 if no event is legal.
 ///
 /// # Errors
-/// If the run does not exist.
+/// The run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
     let (machine, snapshot) = at(&store, &run, None)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
-    // For one principal, or for each role.
+    // Collect the events for one principal, or for each role.
     let mut all: BTreeMap<(String, String), (Vec<String>, charter_kernel::Legal)> = BTreeMap::new();
     let mut put = |role: Option<&String>, principal| {
         for legal in machine.legal(&snapshot, &principal, now) {

@@ -81,11 +81,11 @@ pub struct Who {
 }
 
 impl Who {
-    /// The same sender, with every role.
+    /// Returns the same sender with every role.
     pub(crate) fn with_every_role(&self) -> Who {
         Who { sender: self.sender.clone(), role: Vec::new() }
     }
-    /// The option `--as` of a suggested command.
+    /// Renders the option `--as` of a suggested command.
     pub(crate) fn option(&self) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:/+".contains(c);
         match self.sender.chars().all(plain) {
@@ -104,7 +104,7 @@ impl Who {
 /// Runs the command.
 ///
 /// # Errors
-/// If the charter or the input cannot be read, the journal is in use, or the run does not exist.
+/// The charter or the input cannot be read, the journal is in use, or the run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let (host, run, events, beginning) = match (&args.charter, &args.resume) {
         (_, Some(resume)) => {
@@ -146,23 +146,23 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     exit
 }
 
-/// A run and the host that has begun to execute it.
+/// A run and the host that has started to execute it.
 type Begun = (Host, String, Subscription, Beginning);
 
-/// Starts a run; the inner error is a refused start.
+/// Starts a run; the inner error means that the start was refused.
 fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Exit>, Failure> {
     let input = match &args.input {
         Some(text) => json_or_file("--input", text)?,
         None => json!({}),
     };
-    // Checked before the journal file is created.
+    // Check before the journal file is created.
     let charter = host::charter(charter)?;
     check_input(charter.machine(), &input, args.who.principal())?;
     host::admits(&charter, args.run.as_deref(), &args.models)?;
     let host = Host::open(args.db.create()?, &args.models)?;
     let digest = charter.digest();
     host.wait(host.runtime.add(charter))?;
-    // Subscribes before the start, so that no event is missed.
+    // Subscribe before the start, so that no event is missed.
     let events = host.runtime.subscribe(None);
     let receipt = host.wait(host.runtime.start(Start {
         charter: digest,
@@ -184,7 +184,7 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     Ok(Ok((host, run, events, beginning)))
 }
 
-/// Validates the input, before the journal is created.
+/// Validates the input before the journal file is created.
 fn check_input(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
     let start = Envelope {
         event: Event::Start { input: input.clone() },
@@ -238,14 +238,14 @@ fn background(args: &Args, run: &str) -> Result<(), Failure> {
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt as _;
-        // Signals to the programs of this terminal must not end it.
+        // Signals to the programs of this terminal must not end the process.
         command.process_group(0);
     }
     command.spawn().map_err(cannot)?;
     Ok(())
 }
 
-/// The data of an event on the command line: JSON, `@file`, or none.
+/// Parses the data of an event from the command line: JSON, `@file`, or none.
 pub(crate) fn data(text: Option<&String>) -> Result<Json, Failure> {
     match text {
         Some(text) => event_data(text),

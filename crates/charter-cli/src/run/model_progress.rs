@@ -1,12 +1,12 @@
-//! Progress of model calls: how much of an answer has arrived, and what delays it. Shown on the
-//! terminal, never recorded.
+//! The progress of model calls: how much of an answer has arrived, and what delays it. It is shown
+//! on the terminal and never recorded.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use charter_models::Listener;
 
-/// Upper limit for notes that are not shown yet; further ones are dropped.
+/// Maximum number of notes that have not been shown; further ones are dropped.
 const MAX_NOTES: usize = 100;
 
 /// Progress of model calls; clones share it.
@@ -17,7 +17,7 @@ pub(crate) struct ModelProgress(Arc<Mutex<Calls>>);
 struct Calls {
     /// Bytes received, by run, actor and call.
     bytes: BTreeMap<(String, String, usize), usize>,
-    /// Run and note.
+    /// Run and text of each note.
     notes: Vec<(String, String)>,
 }
 
@@ -26,19 +26,19 @@ impl ModelProgress {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Bytes received for an actor so far.
+    /// Returns the number of bytes received for an actor so far.
     pub(crate) fn bytes(&self, run: &str, actor: &str) -> usize {
         let progress = self.progress();
         let own = progress.bytes.iter();
         own.filter(|((r, a, _), _)| r == run && a == actor).map(|(_, bytes)| bytes).sum()
     }
 
-    /// Forgets an actor that starts again.
+    /// Forgets the progress of an actor that starts again.
     pub(crate) fn forget(&self, run: &str, actor: &str) {
         self.progress().bytes.retain(|(r, a, _), _| r != run || a != actor);
     }
 
-    /// Takes the notes about a run that were not shown yet.
+    /// Takes the notes about a run that have not been shown.
     pub(crate) fn notes(&self, run: &str) -> Vec<String> {
         let mut progress = self.progress();
         let own = progress.notes.extract_if(.., |(r, _)| r == run);

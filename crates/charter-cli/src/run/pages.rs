@@ -1,4 +1,4 @@
-//! A pager: long texts on a terminal, one screen at a time.
+//! A pager: shows long text on a terminal one screen at a time.
 
 use crate::io::{Failure, Io};
 
@@ -55,7 +55,7 @@ fn prompt(rest: usize, others: bool, io: &mut Io<'_>) -> Result<PagerCommand, Fa
     })
 }
 
-/// The visible width of a line: all characters but the escape codes of colors.
+/// Returns the visible width of a line: the number of its characters without color escape codes.
 fn width(line: &str) -> usize {
     let (mut width, mut inside) = (0, false);
     for c in line.chars() {

@@ -15,14 +15,14 @@ use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
 use crate::journal::text::{clean, count, short};
 
-/// How a run comes to be followed.
+/// Why a run is being followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Beginning {
-    /// It was started now.
+    /// It has just been started.
     Started,
-    /// `charter run --run ID` named a run that exists, with the same charter and input.
+    /// `charter run --run ID` named an existing run with the same charter and input.
     Existing,
-    /// `charter run --resume RUN`.
+    /// It was resumed by `charter run --resume RUN`.
     Resumed,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Progress {
     model_progress: ModelProgress,
     /// The option `--db` of suggested commands.
     db: String,
-    /// The reason of the last failure, which is not repeated.
+    /// The error message of the last failure, which is not repeated.
     failure: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Progress {
         }
     }
 
-    /// Sets the run, and the last record that was shown.
+    /// Sets the run and the last record that was shown.
     pub(crate) fn know(&mut self, view: &View, seen: Option<u64>) {
         self.seen = seen;
         let definition = view.charter.machine().definition();
@@ -141,11 +141,11 @@ impl Progress {
                 if let Some(invocation) = &r.record.source.invocation {
                     self.answered.insert(invocation.to_string());
                 }
-                // `Retrying` reports it.
+                // `Retrying` reports this.
                 if r.record.source.kind == SourceKind::Attempt {
                     return Ok(());
                 }
-                // A result that the charter ignores.
+                // The charter ignores this result.
                 if r.record.source.kind == SourceKind::Done && r.record.verdict == Verdict::Ignored {
                     return Ok(());
                 }
@@ -262,7 +262,7 @@ impl Progress {
     }
 }
 
-/// `1.2 s`, `3 min 05 s`, `2 h 10 min`.
+/// Renders a duration: `1.2 s`, `3 min 05 s`, `2 h 10 min`.
 fn elapsed(Millis(ms): Millis) -> String {
     let s = ms / 1_000;
     match s {
@@ -273,7 +273,7 @@ fn elapsed(Millis(ms): Millis) -> String {
     }
 }
 
-/// A record on one line.
+/// Renders a record on one line.
 fn record(record: &Record, failure: Option<&str>, machine: Option<&Machine>, paint: Paint) -> String {
     let actor = match record.to.as_ref() {
         "root" => String::new(),
@@ -312,7 +312,7 @@ fn record(record: &Record, failure: Option<&str>, machine: Option<&Machine>, pai
     format!("{actor}{moved}{what}{verdict}")
 }
 
-/// The reason of a failed invocation.
+/// The error message of a failed invocation.
 fn failure(record: &Record) -> Option<&str> {
     let error = record.event.data.get("error").filter(|_| record.source.kind == SourceKind::Error);
     error?.get("message")?.as_str()

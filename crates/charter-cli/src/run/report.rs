@@ -1,4 +1,4 @@
-//! The report on a run, on standard output: its result and its actors, or what it waits for.
+//! Writes the report on a run to standard output: its result and its actors, or what it waits for.
 
 use charter_journal::Record;
 use charter_kernel::{Status, Timestamp};
@@ -12,7 +12,7 @@ use crate::journal::text::{clean, count, further, short, when};
 use crate::journal::{Db, show};
 use crate::{page, program};
 
-/// Upper limit for a value next to an actor, in characters.
+/// Maximum length of a value next to an actor, in characters.
 const MAX_VALUE: usize = 70;
 
 /// Writes the report.
@@ -54,7 +54,7 @@ pub(crate) fn write(
     let finished = snapshot.status().is_finished();
     let columns = io.screen.map(|(columns, _)| usize::from(columns));
     let page = page::lines(machine, snapshot, now, columns, paint);
-    // On a terminal it was shown with the prompt.
+    // On a terminal, the prompt has already shown the page.
     for line in page.iter().filter(|_| finished || !io.terminal) {
         writeln!(io.out, "{line}")?;
     }
@@ -91,7 +91,7 @@ fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failu
     Ok(())
 }
 
-/// The actors of the run, each with its state and its variables.
+/// Writes the actors of the run, each with its state and its variables.
 fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     let all: Vec<_> = view.snapshot.actors().filter(|a| a.id() != "root").collect();
     let width = |of: &dyn Fn(&charter_kernel::Actor) -> usize| all.iter().map(|a| of(a)).max().unwrap_or(0);
@@ -115,7 +115,7 @@ fn actors(view: &View, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the run waits for, with the commands that answer.
+/// Writes what the run waits for, with the commands that answer.
 pub(crate) fn waits(
     view: &View,
     who: &Who,
@@ -141,7 +141,7 @@ pub(crate) fn waits(
         writeln!(io.out, "  for a person{by}: {}", clean(title))?;
     }
     let choices = choice::all(view, &who.with_every_role(), now);
-    // On a terminal it was shown with the prompt.
+    // On a terminal, the prompt has already shown the previews.
     let previews = choice::previews(&choices, view, host, now);
     for (_, _, preview) in previews.iter().filter(|_| !io.terminal) {
         let sections = std::iter::once(preview.head(paint)).chain(preview.diffs(paint));
@@ -180,8 +180,8 @@ pub(crate) fn waits(
     Ok(())
 }
 
-/// The role that the fewest of the events need; the first of several. `needed` has the roles of all
-/// events.
+/// Returns the role that the fewest events need, or the first of several. `needed` lists the roles
+/// of all events.
 fn least_privileged<'r>(roles: &'r [String], needed: &[String]) -> Option<&'r String> {
     roles.iter().min_by_key(|role| needed.iter().filter(|other| other == role).count())
 }

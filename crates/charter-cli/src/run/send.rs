@@ -39,10 +39,10 @@ pub struct Args {
     db: Db,
 }
 
-/// Runs the command. With `--json`: the record.
+/// Runs the command. With `--json`, prints the record.
 ///
 /// # Errors
-/// If the run does not exist, or another process has the journal open.
+/// The run does not exist, or another process has the journal open.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let data = data(args.data.as_ref())?;
     let store = args.db.write()?;

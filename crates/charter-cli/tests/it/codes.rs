@@ -10,7 +10,7 @@ use charter_cli::codes::PAGES;
 use charter_scenario::runner;
 use serde_json::Value as Json;
 
-/// Findings that only the exploration reports.
+/// Codes of findings that only the exploration reports.
 const EXPLORED: &[&str] = &[
     "cannot-start",
     "deadlock",
@@ -26,7 +26,7 @@ fn crates() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The string literals after each `marker` in the sources below a path.
+/// Collects the string literals after each `marker` in the sources below a path.
 fn literals(path: &Path, marker: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     if path.is_dir() {
@@ -86,12 +86,12 @@ fn every_page_has_a_kind_an_example_and_advice() {
     }
 }
 
-/// The code block with this info string.
+/// Returns the code block with this info string.
 fn block<'p>(page: &'p str, begin: &str) -> Option<&'p str> {
     page.split_once(&format!("```{begin}\n")).map(|(_, rest)| rest.split("```").next().unwrap())
 }
 
-/// The output of an example that does not show its code; `None` if it does.
+/// Returns the output of an example that does not show its code; `None` if it does.
 fn wrong(code: &str, page: &str, scratch: &Scratch) -> Option<String> {
     if let Some(cel) = block(page, "cel") {
         let ran = charter(&["eval", cel.trim_end()]);

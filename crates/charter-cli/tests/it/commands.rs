@@ -1,5 +1,5 @@
-//! Golden files of what the binary prints. `TRYCMD=overwrite` rewrites them; read the difference as
-//! a user would.
+//! Golden files of the output of the binary. `TRYCMD=overwrite` rewrites them; read the diff as a
+//! user would.
 
 #[test]
 fn commands_print_what_the_golden_files_say() {

@@ -16,7 +16,7 @@ fn an_exported_run_is_verified() {
     let verified = charter(&["verify", &file]);
     assert_eq!((verified.code, &verified.out), (0, &journal.out));
     assert!(verified.out.starts_with("verified: 6 records of 1 run, last hash sha256:"), "{}", verified.out);
-    // An anchor, another run, a changed record.
+    // Try a wrong anchor, another run and a changed record.
     let wrong = format!("one/3=sha256:{}", "0".repeat(64));
     let ran = charter(&["verify", &file, "--anchor", &wrong]);
     assert_eq!(ran.code, 1);

@@ -18,7 +18,7 @@ fn begin(db: &Path, run: &str, input: &str, more: &[&str]) -> Ran {
     at(db, &[&args, more].concat())
 }
 
-/// Without the path of the test, and without times.
+/// Removes the path of the test and all times.
 fn plain(text: &str, db: &Path) -> String {
     let text = text.replace(&format!(" --db {}", db.display()), "");
     let text = text.replace(&format!(" {}", db.display()), "");
@@ -92,7 +92,7 @@ fn the_first_session() {
     );
     assert!(ran.err.contains("offline: no model is called"), "{}", ran.err);
 
-    // The commands that the report suggests.
+    // Run the commands that the report suggests.
     let first = digest(&ran.out);
     let rejected = at(
         &db,
@@ -106,7 +106,7 @@ fn the_first_session() {
         let data = format!(r#"{{"digest":"{digest}"}}"#);
         at(&db, &["send", "r1", "HUMAN_APPROVED", &data, "--as", "ana", "--role", "reviewer"])
     };
-    // The approval covers the current decision, not the one shown before.
+    // An approval covers the current decision, not an earlier one.
     let stale = approve(&first);
     assert_eq!(stale.code, 1);
     assert!(stale.err.contains("refused (stale)"), "{}", stale.err);
@@ -124,11 +124,12 @@ fn the_first_session() {
 fn memory_and_the_queries_of_the_page() {
     let scratch = Scratch::new("fred");
     let db = scratch.0.join("charter.db");
-    // A confident decision, and no earlier overruling: no review.
+    // A confident decision without an earlier overruling needs no review.
     let ran = begin(&db, "r1", SURE, &[]);
     assert!(ran.out.contains("r1: done in complete"), "{}", ran.out);
     assert!(!ran.out.contains("Remembers"), "{}", ran.out);
-    // Overruled five times in a row, the run fails; overruled once and then approved is remembered.
+    // A run that is overruled five times in a row fails; a run that is overruled once and then
+    // approved is remembered.
     let ran = begin(&db, "r2", QUESTION, &["--no"]);
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.out.contains("rejection-limit"), "{}", ran.out);
@@ -136,7 +137,8 @@ fn memory_and_the_queries_of_the_page() {
     let no = ["send", "r3", "HUMAN_REJECTED", r#"{"feedback":"when?"}"#, "--as", "bo", "--role", "reviewer"];
     at(&db, &no);
     at(&db, &["run", "--resume", "r3", "--yes"]);
-    // As confident as in the first session; now a person has to review it.
+    // The decision is as confident as in `r1`, but the rejection remembered from `r3` now requires
+    // a review by a person.
     let ran = begin(&db, "r4", SURE, &[]);
     assert!(ran.out.contains("r4: active in human_review"), "{}", ran.out);
     assert!(ran.out.contains("(overruled: 1)"), "{}", ran.out);
@@ -171,7 +173,7 @@ fn missing_information_is_requested() {
     assert!(ran.out.contains("Missing   - That is short"), "{}", ran.out);
     let how = r#"send r1 START '{"input":{"message":"..."}}' --as me --role founder"#;
     assert!(ran.out.contains(how), "{}", ran.out);
-    // On a terminal: the number of the choice, then the required properties.
+    // On a terminal, the user types the number of the choice, then the required properties.
     let args = ["run", "--resume", "r1", "--model", "offline", "--db", db.to_str().unwrap()];
     let ran = crate::support::charter_typed(&args, "1\nShould the small plan cost 20 % more?\nq\n", None);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -192,7 +194,7 @@ fn invalid_input_is_rejected_before_the_start() {
     ] {
         let ran = begin(&db, "r1", input, &[]);
         let mut err = ran.err.into_bytes();
-        // As the binary prints it.
+        // Print errors as the binary does.
         assert_eq!(ran.code, 2, "{input}");
         err.extend(ran.out.into_bytes());
         let all = String::from_utf8(err).unwrap();

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 const INPUT: &str = r#"{"userId":"u1","message":"Should we raise prices by 20 %?"}"#;
 const KEY: &str = "sk-very-secret-key";
 
-/// The actor that a request belongs to, by its schema.
+/// Identifies the actor of a request by its schema.
 fn actor(body: &str) -> &'static str {
     let marks = [
         ("clarificationNeeded", "validateInput"),

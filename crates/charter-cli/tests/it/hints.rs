@@ -1,4 +1,4 @@
-//! Hints and results that a stranger relied on: suggested commands work as printed.
+//! Hints and results that users rely on: suggested commands work as printed.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use crate::support::{Ran, Scratch, charter, charter_typed};
@@ -129,7 +129,7 @@ fn a_tampered_charter_in_an_export_is_a_finding() {
     assert!(ran.out.ends_with("not verified: 1 finding; 0 records of 1 run verified\n"), "{}", ran.out);
     let ran = charter(&["import", &file, "--db", &desk.scratch.0.join("other.db").display().to_string()]);
     assert!(ran.code == 1 && ran.err.starts_with("not verified: run `g`"), "{}", ran.err);
-    // A line that is not text.
+    // Insert a line that is not UTF-8.
     let cut = text.lines().next().unwrap().len() + 1;
     std::fs::write(&file, [&text.as_bytes()[..cut], b"\xff\n"].concat()).unwrap();
     let ran = charter(&["verify", &file]);

@@ -1,4 +1,4 @@
-//! Hostile input through the command line: a quick, readable answer and never a panic.
+//! Hostile input through the command line gets a quick, readable answer and never a panic.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use crate::support::{Ran, Scratch, charter_with};
 use charter_test_support::{cases, full};
 use serde_json::Value as Json;
 
-/// Generous, because these tests run in debug builds. The behavior that they guard against takes
-/// minutes, or never ends.
+/// A generous limit, because these tests run in debug builds. The behavior that they guard against
+/// takes minutes, or never ends.
 const SOON: Duration = Duration::from_secs(10);
 
 fn soon(args: &[&str], input: &str) -> Ran {
@@ -23,8 +23,8 @@ fn within(bound: Duration, args: &[&str], input: &str) -> Ran {
     ran
 }
 
-/// The CPU time of this thread, which other tests do not disturb; the wall clock where Linux's
-/// `schedstat` is not available.
+/// Returns the CPU time of this thread, which other tests do not affect; the wall clock where
+/// Linux's `schedstat` is not available.
 fn cpu_time() -> Duration {
     static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let begin = BEGIN.get_or_init(Instant::now);
@@ -33,7 +33,7 @@ fn cpu_time() -> Duration {
     nanos.map_or_else(|| begin.elapsed(), Duration::from_nanos)
 }
 
-/// `check` reports the code, and does not print the whole text.
+/// Asserts that `check` reports the code and does not print the whole text.
 fn checked(name: &str, text: impl AsRef<[u8]>, code: &str) {
     let scratch = Scratch::new(&format!("hostile-{}", name.replace('.', "-")));
     let file = scratch.file(name, text);
@@ -92,7 +92,7 @@ fn many_states() {
 
 #[test]
 fn many_unknown_names() {
-    // The suggestions for unknown names must not cost the product of all names.
+    // Finding suggestions for unknown names must not compare every name with every other.
     let head = "charter: 1\nid: lost\ninitial: s0\nevents: {GO: {data: {type: object}}}\nstates:\n";
     let states = |line: &dyn Fn(u32) -> String| -> String { (0..cases(4_000, 20_000)).map(line).collect() };
     let events = states(&|i| format!("  s{i}: {{on: {{E{i}: s0}}}}\n"));

@@ -11,7 +11,7 @@ fn fred(file: &str) -> String {
     folder.join(file).display().to_string()
 }
 
-/// The states of a run after each event.
+/// Returns the states of a run after each event.
 fn states(file: &str, events: &str) -> Vec<String> {
     let scratch = Scratch::new("imports-step");
     let events = scratch.file("events.jsonl", events);

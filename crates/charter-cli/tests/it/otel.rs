@@ -1,4 +1,4 @@
-//! Spans as a collector receives them: a run with a mock model and a mock collector.
+//! Spans as a collector receives them, from a run with a mock model and a mock collector.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -27,7 +27,7 @@ states:
 const KEY: &str = "sk-very-secret-key";
 const SAID: &str = "what nobody else shall read";
 
-/// A server that answers every request alike, and keeps the request bodies.
+/// Starts a server that gives every request the same answer, and keeps the request bodies.
 fn server(answer: Json) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::support::{Ran, Scratch, charter, charter_typed};
 
-/// A workspace, and a journal next to it.
+/// A workspace with a journal file next to it.
 struct Desk {
     scratch: Scratch,
     db: String,
@@ -26,7 +26,7 @@ impl Desk {
         format!(r#"{{"workspace": {folder:?}, "goal": "Greet in German"{more}}}"#)
     }
 
-    /// `charter run sentinel` on a terminal, with these lines typed.
+    /// Runs `charter run sentinel` on a terminal, with these lines typed.
     fn typed(&self, more: &str, lines: &[&str]) -> Ran {
         let typed: String = lines.iter().map(|l| format!("{l}\n")).collect();
         let input = self.input(more);
@@ -189,7 +189,7 @@ fn without_a_terminal_every_answer_is_a_command() {
     let input = desk.input("");
     let mut ran = charter(&["run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input]);
     for (event, next) in [("APPROVE_CONTEXT", "AWAITING_PROPOSAL_APPROVAL"), ("APPROVE_PROPOSAL", "IDLE")] {
-        // The printed command, split into arguments.
+        // Split the printed command into arguments.
         let line = ran.out.lines().find(|l| l.contains(&format!("charter send r {event} '"))).unwrap();
         let data = line.split('\'').nth(1).unwrap();
         assert!(line.ends_with(&format!(" --role approver --db {}", desk.db)), "{line}");
@@ -216,7 +216,7 @@ fn insights_are_used_for_planning_and_found_with_sql() {
     desk.typed(failing, &["1", "1", "", "1", "START", "Greet in German", "1", "q"]);
     let shown = charter(&["show", "r", "--db", &desk.db, "--json"]);
     assert!(shown.out.contains("Earlier cycles taught: verification failed: it exited with code 1"), "{}", shown.out);
-    // The queries of the charter's README.
+    // Run the queries in the charter's README.
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/sentinel/README.md");
     let page = fs::read_to_string(page).unwrap();
     let block = page.split("```sql").nth(1).unwrap().split("```").next().unwrap();

@@ -72,7 +72,7 @@ fn while_the_verification_runs() {
 
 #[test]
 fn at_several_times() {
-    // The duration without a kill.
+    // Measure the duration without a kill.
     let whole = Desk::new();
     let started = Instant::now();
     assert!(whole.start("").wait().unwrap().success());
@@ -89,7 +89,7 @@ fn at_several_times() {
             .current_dir(&desk.0.0)
             .output()
             .unwrap();
-        // Killed before the run existed.
+        // The process was killed before the run existed.
         if !shown.status.success() {
             continue;
         }

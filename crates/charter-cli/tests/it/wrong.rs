@@ -1,15 +1,15 @@
-//! Wrong input: the message says what is wrong and what to do, and no file is left behind.
+//! Invalid input: the message says what is wrong and what to do, and no file is left behind.
 
 use crate::support::{Scratch, charter};
 
-/// A charter whose only actor is given.
+/// Returns a charter whose only actor is `actor`.
 fn with_actor(actor: &str) -> String {
     format!(
         "charter: 1\nid: x\nactors:\n  worker: {actor}\ninitial: a\nstates:\n  a:\n    invoke: {{src: worker, onDone: b, onError: b}}\n  b: {{type: final}}\n"
     )
 }
 
-/// The files in a folder.
+/// Lists the files in a folder.
 fn files(scratch: &Scratch) -> Vec<String> {
     let entries = std::fs::read_dir(&scratch.0).unwrap();
     let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -53,7 +53,7 @@ fn an_invalid_assign_location_is_underlined_in_its_key() {
         let ran = charter(&["check", &scratch.file("x.yaml", text)]);
         assert_eq!(ran.code, 1, "{}", ran.out);
         let lines: Vec<&str> = ran.out.lines().skip(3).take(2).collect();
-        // The underlined text.
+        // Find the underlined text.
         let (text, marks) = (lines[0], lines[1]);
         let from = marks.find('^').unwrap();
         let to = marks.rfind('^').unwrap() + 1;
@@ -86,7 +86,7 @@ fn a_journal_without_its_option_gets_a_tip() {
             &format!("pass a journal file with `--db`: `charter runs --db {db}` lists its runs"),
         );
     }
-    // No tip for commands that take no journal, or if `--db` is given.
+    // There is no tip for commands that take no journal file, or if `--db` is given.
     for args in [&["check", "a", "some.db"][..], &["runs", "some.db", "--db", &db], &["runs", "what"]] {
         let ran = charter(args);
         assert!(!ran.err.contains("tip"), "{args:?}: {}", ran.err);
@@ -130,7 +130,7 @@ fn check_reports_actors_that_run_would_refuse() {
     );
     let own = check("{kind: ourbank}");
     assert!(own.starts_with("info actor-kind"), "{own}");
-    // What depends on the machine is not reported.
+    // Problems that depend on the machine are not reported.
     let prompt = "{kind: model, prompt: hello.md}";
     assert!(check(prompt).contains("no file `hello.md` beside the charter"), "{}", check(prompt));
     scratch.file("hello.md", "Hello");
@@ -138,7 +138,7 @@ fn check_reports_actors_that_run_would_refuse() {
     assert_eq!(check("{kind: human}"), "");
 }
 
-/// The message of a command that cannot work.
+/// Returns the message of a command that cannot run.
 fn failure(args: &[&str]) -> String {
     let ran = charter(args);
     assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);

@@ -1,4 +1,4 @@
-//! The content of diagrams, escaping, and determinism.
+//! Tests the content of diagrams, escaping, and determinism.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
@@ -203,7 +203,8 @@ fn a_flat_chart_needs_no_frame_in_mermaid() {
     "##);
 }
 
-/// Every tag is closed, and none comes from the charter.
+/// Returns the names of all tags. Asserts that every tag is closed and that text contains no
+/// markup.
 fn tags(svg: &str) -> Vec<String> {
     let mut open = Vec::new();
     let mut seen = Vec::new();
@@ -252,7 +253,7 @@ fn names_never_become_markup() {
             let known = ["state \"", "[*] -->", "s1", "s2", "s3", "note right of s", "end note", "}"]
                 .iter()
                 .any(|start| line.starts_with(start));
-            // The lines of a note are text.
+            // Lines inside a note are text.
             assert!(
                 known
                     || line.starts_with(|c: char| !c.is_ascii_alphanumeric())

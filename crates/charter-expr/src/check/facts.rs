@@ -1,8 +1,8 @@
-//! What is known to be there where an expression is evaluated: after `has(x.y)`, `x != null`, `"k"
-//! in x`.
+//! Facts about which values are present where an expression is evaluated, for example after
+//! `has(x.y)`, `x != null` or `"k" in x`.
 //!
-//! `a && b` is false when one operand is false, even if the other fails; so what `a` makes sure of
-//! holds for `b`, and what `b` makes sure of holds for `a`.
+//! `a && b` is false if one operand is false, even if the other fails. So the facts that `a`
+//! establishes hold in `b`, and the facts that `b` establishes hold in `a`.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::names;
 use crate::value::Key;
 use crate::{Ast, Env};
 
-/// What is known to be there: fields that are present, values that are not null.
+/// Facts about data: fields that are present and values that are not null.
 ///
 /// ```
 /// use charter_expr::{Env, Facts, Field, Type, check, parse};
@@ -28,7 +28,7 @@ use crate::{Ast, Env};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    // Paths, written with a variable of a macro as `#slot`.
+    // Paths as text; a variable of a macro is written `#slot`.
     present: BTreeSet<String>,
     not_null: BTreeSet<String>,
 }
@@ -48,14 +48,14 @@ impl Facts {
         Checker::new(condition, &env).facts_if(condition.root(), outcome)
     }
 
-    /// Knows more.
+    /// Adds other facts.
     pub fn add(&mut self, other: Facts) {
         self.present.extend(other.present);
         self.not_null.extend(other.not_null);
     }
 
-    /// Forgets everything that is known about a root (`context`) or a field (`context.note`): it
-    /// may have changed.
+    /// Removes all facts about a root (`context`) or a field (`context.note`), because it may have
+    /// changed.
     pub fn forget(&mut self, path: &str) {
         let other = |known: &String| match known.strip_prefix(path) {
             Some(rest) => !rest.is_empty() && !rest.starts_with(['.', '[']),
@@ -66,7 +66,7 @@ impl Facts {
     }
 }
 
-/// One more link of a path.
+/// Appends a link to a path.
 pub(super) fn extend(path: &str, link: &Link) -> Option<String> {
     match &link.kind {
         LinkKind::Field(name) => Some(format!("{path}.{name}")),
@@ -80,7 +80,7 @@ pub(super) fn extend(path: &str, link: &Link) -> Option<String> {
 }
 
 impl Checker<'_> {
-    /// The path of a name.
+    /// Returns the path of a name.
     pub(super) fn base_path(&self, name: &str, absolute: bool) -> String {
         match self.locals.iter().rposition(|(local, _)| &**local == name) {
             Some(slot) if !absolute => format!("#{slot}"),
@@ -99,7 +99,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What holds where the node is `outcome`.
+    /// Returns the facts that hold if the node evaluates to `outcome`.
     pub(super) fn facts_if(&self, node: &Node, outcome: bool) -> Facts {
         let mut facts = Facts::default();
         match &node.kind {
@@ -127,7 +127,7 @@ impl Checker<'_> {
                 let other = if is_null(right) { Some(left) } else { is_null(left).then_some(right) };
                 facts.not_null.extend(other.and_then(|n| self.path(n)));
             }
-            // Equal to something that is not null.
+            // Equality with a value that is not null.
             (BinaryOp::Eq, true) => {
                 for (a, b) in [(left, right), (right, left)] {
                     if is_literal(a) && !is_null(a) {

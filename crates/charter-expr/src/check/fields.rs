@@ -1,4 +1,4 @@
-//! Fields and indexes: which exist, which may be missing, which never exist.
+//! Checks fields and indexes: whether they exist, may be missing, or never exist.
 
 use super::{Checker, Severity, alternatives, join};
 use crate::ast::{Kind, LinkKind, Node};
@@ -15,12 +15,12 @@ enum Found {
     Undeclared,
     /// Cannot exist: the type is closed.
     Never,
-    /// Such values have no fields.
+    /// Values of this type have no fields.
     NoFields,
 }
 
 impl Checker<'_> {
-    /// `has(x.y)`: the field `y` may be missing, but `x` must exist.
+    /// Checks `has(x.y)`: the field `y` may be missing, but `x` must exist.
     pub(super) fn has(&mut self, of: &Node) -> Type {
         let Kind::Postfix { base, links } = &of.kind else {
             return Type::Bool;
@@ -154,7 +154,7 @@ fn field_of(ty: &Type, name: &str) -> Found {
     }
 }
 
-/// Whether an index by a literal string is the same as a field.
+/// Whether an index with a literal string means the same as a field.
 pub(super) fn has_names(ty: &Type) -> bool {
     alternatives(ty).iter().any(|t| matches!(t, Type::Object { .. }))
 }

@@ -1,4 +1,4 @@
-//! Macros: the types of their variables and of what they give.
+//! Checks macros: the types of their variables and of their results.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! The checker: what certainly fails, and what fails for some values, before anything runs.
+//! The checker: finds expressions that always fail or that fail for some values, before they are
+//! evaluated.
 //!
-//! It is gradual: what is not known is [`Type::Dyn`] and checked at run time. An error is reported
-//! only for what fails whenever it is evaluated (and for a condition that is not a bool); a warning
-//! for what fails for some values.
+//! Typing is gradual: an unknown type is [`Type::Dyn`] and is checked at run time. An error is
+//! reported only for an expression that fails whenever it is evaluated (and for a condition that is
+//! not a bool), a warning for an expression that fails for some values.
 
 mod facts;
 mod fields;
@@ -18,13 +19,13 @@ use std::sync::Arc;
 use crate::{Ast, Env, Span, Type};
 pub use facts::Facts;
 
-/// How sure a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Severity {
-    /// It fails for some values, or is hardly what is meant.
+    /// The expression fails for some values, or it is probably a mistake.
     Warning,
-    /// It fails whenever it is evaluated.
+    /// The expression fails whenever it is evaluated.
     Error,
 }
 
@@ -32,20 +33,20 @@ pub enum Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FindingKind {
-    /// A field that does not exist, or is not declared, is read.
+    /// The expression reads a field that does not exist or is not declared.
     UnknownField,
-    /// Anything else: a value of another type than is wanted, an unknown name or function.
+    /// Any other finding: a value of the wrong type, an unknown name or function.
     Type,
 }
 
-/// What the checker found.
+/// A finding of the checker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The kind.
     pub kind: FindingKind,
-    /// How sure it is.
+    /// The severity.
     pub severity: Severity,
-    /// Where.
+    /// The position in the source.
     pub span: Span,
     /// What is wrong.
     pub message: String,
@@ -53,8 +54,8 @@ pub struct Finding {
     pub help: Option<String>,
 }
 
-/// Checks an expression against what its names mean; returns its type and the findings in source
-/// order.
+/// Checks an expression against the types in its environment. Returns its type and the findings in
+/// source order.
 ///
 /// ```
 /// use charter_expr::{Env, Field, Severity, Type, check, parse};
@@ -105,16 +106,16 @@ impl<'e> Checker<'e> {
         self.findings.push(Finding { kind: FindingKind::UnknownField, severity, span, message, help });
     }
 
-    /// A piece of the source for a message.
+    /// Returns a part of the source for a message.
     fn text(&self, span: Span) -> String {
         crate::detail::shorten(span.of(self.source))
     }
 }
 
-/// Upper limit of the alternatives of one type; a type with more is [`Type::Dyn`].
+/// Maximum number of alternatives of a type; a type with more is [`Type::Dyn`].
 const MAX_ALTERNATIVES: usize = 12;
 
-/// The simple types a value of a type can have.
+/// Returns the simple types that a value of a type can have.
 fn alternatives(ty: &Type) -> Vec<Type> {
     match ty {
         Type::Number => vec![Type::Int, Type::Double],
@@ -124,7 +125,7 @@ fn alternatives(ty: &Type) -> Vec<Type> {
     }
 }
 
-/// A type without null.
+/// Removes null from a type.
 fn without_null(ty: Type) -> Type {
     match ty {
         Type::Union(types) => Type::union(types.into_iter().filter(|t| *t != Type::Null)),
@@ -132,13 +133,13 @@ fn without_null(ty: Type) -> Type {
     }
 }
 
-/// The union of what is found; [`Type::Number`] again where it was split.
+/// Returns the union of types; restores [`Type::Number`] if it was split.
 fn join(types: Vec<Type>) -> Type {
     let number = types.contains(&Type::Int) && types.contains(&Type::Double);
     Type::union(types.into_iter().chain(number.then_some(Type::Number)))
 }
 
-/// Upper limit of the size of a type; a larger one is [`Type::Dyn`].
+/// Maximum size of a type; a larger one is [`Type::Dyn`].
 const MAX_TYPE_SIZE: usize = 2000;
 
 /// Returns the type, or [`Type::Dyn`] if it is too large: `[a, [a]]` doubles with every level.

@@ -1,4 +1,4 @@
-//! Operations and calls: tried with every combination of the simple types of their operands.
+//! Checks operations and calls with every combination of the simple types of their operands.
 
 use super::tables::{argument_help, conversion, function, operator};
 use super::{Checker, alternatives, bounded, join};
@@ -7,13 +7,14 @@ use crate::functions::{Entry, Function, Pattern};
 use crate::types::a;
 use crate::{Duration, ExprTimestamp, Span, Type};
 
-/// More combinations of argument types than this are not looked at one by one.
+/// Maximum number of combinations of argument types that are checked one by one.
 const MAX_COMBINATIONS: usize = 64;
 
 impl Checker<'_> {
-    /// The type of an operation, tried with every combination of the simple types of its operands.
+    /// Returns the type of an operation, after trying every combination of the simple types of its
+    /// operands.
     ///
-    /// `what` names the operation in messages; `quiet` are combinations that are not worth a
+    /// `what` names the operation in messages; `quiet` marks combinations that do not deserve a
     /// warning.
     fn combine(
         &mut self,
@@ -78,7 +79,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Equality never fails, but may be always the same.
+    /// Checks an equality, which never fails but may always have the same result.
     fn equality(&mut self, left: &Type, right: &Type, op: BinaryOp, span: Span) {
         let (left, right) = (alternatives(left), alternatives(right));
         let possible = left.iter().any(|l| right.iter().any(|r| comparable(l, r)));
@@ -105,7 +106,8 @@ impl Checker<'_> {
         )
     }
 
-    /// A call of the library; `args` are its nodes with a method's receiver first.
+    /// Checks a call of a library function. `nodes` are its arguments; the receiver of a method is
+    /// the first one.
     pub(super) fn library(&mut self, entry: &Entry, nodes: &[&Node], types: &[Type], span: Span) -> Type {
         let what = format!("`{}`", entry.name);
         if types.len() < entry.least || types.len() > entry.most {
@@ -148,7 +150,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A call of a function of the host.
+    /// Checks a call of a function of the host.
     pub(super) fn host(&mut self, id: crate::FunctionId, types: &[Type], span: Span) -> Type {
         let Some(f) = self.env.host_function(id) else {
             return Type::Dyn;
@@ -187,7 +189,7 @@ fn comparable(a: &Type, b: &Type) -> bool {
     }
 }
 
-/// Whether a value of a type can be an argument for a parameter of a type.
+/// Whether a value of type `arg` can be the argument for a parameter of type `param`.
 fn comparable_exactly(param: &Type, arg: &Type) -> bool {
     match (param, arg) {
         (Type::Dyn, _) | (_, Type::Dyn) => true,

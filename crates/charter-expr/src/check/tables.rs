@@ -28,7 +28,7 @@ pub(super) fn argument_help(f: F, types: &[Ty]) -> Option<std::string::String> {
     (rounds && matches!(types, [Ty::Int | Ty::Uint])).then(|| "convert with `double(x)`".to_owned())
 }
 
-/// The result of an operator on simple types, `None` where there is no such overload.
+/// Returns the result type of an operator on simple types, or `None` if there is no such overload.
 pub(super) fn operator(op: BinaryOp, left: &Ty, right: &Ty) -> Option<Ty> {
     use BinaryOp::*;
     let number = |t: &Ty| matches!(t, Int | Uint | Double);
@@ -77,9 +77,9 @@ pub(super) fn operator(op: BinaryOp, left: &Ty, right: &Ty) -> Option<Ty> {
     }
 }
 
-/// The result of a function on simple types, `None` where there is no such overload.
+/// Returns the result type of a function on simple types, or `None` if there is no such overload.
 pub(super) fn function(f: F, args: &[Ty]) -> Option<Ty> {
-    // An argument of any type may be of the required type.
+    // An argument of type `dyn` may have the required type.
     let is = |i: usize, wanted: &[Ty]| args.get(i).is_none_or(|t| *t == Dyn || wanted.contains(t));
     let number = [Int, Uint, Double];
     let given = |i: usize| args.get(i).cloned().unwrap_or(Dyn);

@@ -1,4 +1,4 @@
-//! Findings of the checker, one line each.
+//! Tests of the findings of the checker, one line each.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ fn env() -> Env {
     env
 }
 
-/// The findings as `E position: message (help)`, joined with newlines.
+/// Returns the findings as `E position: message (help)`, joined with newlines.
 #[track_caller]
 fn finds(source: &str, expected: &str) {
     let env = env();

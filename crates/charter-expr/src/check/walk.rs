@@ -1,4 +1,4 @@
-//! The checker's walk over the tree: operators, conditions, names and what follows them.
+//! Walks the tree for the checker: operators, conditions, names and the links after them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A condition must be a bool.
+    /// Checks that a condition is a bool.
     pub(super) fn condition(&mut self, ty: &Type, span: Span, of: &str) {
         let good = |t: &Type| matches!(t, Type::Dyn | Type::Bool);
         let types = alternatives(ty);
@@ -79,12 +79,12 @@ impl Checker<'_> {
         }
     }
 
-    /// `&&` (`all`) and `||`: each operand may rely on the facts that the others establish.
+    /// Checks `&&` (`all`) and `||`. Each operand can rely on the facts that the others establish.
     fn logic(&mut self, operands: &[Node], all: bool) -> Type {
         let facts: Vec<facts::Facts> = operands.iter().map(|n| self.facts_if(n, all)).collect();
         let outer = self.facts.clone();
-        // Each operand is checked with the facts of all others. With more than 64 operands that
-        // would take too long, so their facts are ignored.
+        // Each operand is checked with the facts of all others. With more than 64 operands this
+        // would take too long, so the facts of the others are ignored.
         for (i, operand) in operands.iter().enumerate() {
             self.facts = outer.clone();
             if operands.len() <= 64 {
@@ -157,7 +157,7 @@ impl Checker<'_> {
         Type::Dyn
     }
 
-    /// A base and its links.
+    /// Checks a base and its links.
     pub(super) fn links(&mut self, base: &Node, links: &[Link]) -> Type {
         let env = self.env;
         let mut path = None;
@@ -212,7 +212,7 @@ impl Checker<'_> {
             }
             path = path.and_then(|p| facts::extend(&p, link));
             ty = match (&link.kind, ty) {
-                // The usual case, without copying the type of a whole context.
+                // The usual case, which does not copy the type of a whole context.
                 (LinkKind::Field(name), Cow::Borrowed(Type::Object { fields, .. }))
                     if fields.get(&**name).is_some_and(|f| f.required) =>
                 {
@@ -255,7 +255,7 @@ impl Checker<'_> {
     }
 }
 
-/// The arguments and the place of a call of a namespace.
+/// Returns the arguments and the position of a call in a namespace.
 fn call_of<'n>(base: &Node, links: &'n [Link], used: usize) -> (&'n [Node], Span) {
     match links.get(used.saturating_sub(1)) {
         Some(link) => match &link.kind {

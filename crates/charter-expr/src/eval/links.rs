@@ -1,4 +1,4 @@
-//! Fields, indexes and methods: the links of a chain in order.
+//! Evaluates the links of a chain: fields, indexes and methods.
 
 use super::{Evaluated, Evaluation, unbound};
 use crate::detail::{EvalDetail, shorten};
@@ -11,7 +11,7 @@ use crate::{Fuel, Key, Map, RootId, Value};
 
 /// The value at a path.
 pub(super) enum Leaf<'a> {
-    /// Borrowed JSON, not yet a value.
+    /// Borrowed JSON, not yet converted to a [`Value`].
     Json(&'a serde_json::Value),
     /// Anything else.
     Value(Value<'a>),
@@ -171,7 +171,7 @@ pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> E
     }
 }
 
-/// A value in a message, truncated.
+/// Formats a value for a message, truncated if it is long.
 fn brief(value: &Value<'_>) -> String {
     match value {
         Value::String(s) => format!("`{}`", shorten(s)),

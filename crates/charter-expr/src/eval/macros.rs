@@ -8,7 +8,7 @@ use crate::program::{MacroStep, Op};
 use crate::value::MapBuilder;
 use crate::{Key, List, Map, Value};
 
-/// The range of a macro: a list by index, or the keys of a map in order.
+/// What a macro iterates over: the items of a list, or the keys of a map in order.
 enum Range<'a> {
     List(List<'a>),
     Map(Map<'a>, Vec<Key<'a>>),
@@ -24,7 +24,7 @@ impl<'a> Range<'a> {
 }
 
 impl<'a> Evaluation<'a, '_> {
-    /// Runs a macro over a value; its variables are removed afterwards, after an error too.
+    /// Evaluates a macro on a value; removes its variables afterwards, even after an error.
     #[inline(never)]
     pub(super) fn run_macro(&mut self, over: Value<'a>, step: &'a MacroStep) -> Evaluated<'a> {
         let range = match over {
@@ -91,7 +91,7 @@ impl<'a> Evaluation<'a, '_> {
         self.truth(op, &|| format!("the condition of `{name}`"))
     }
 
-    /// `all` (decided by false) and `exists` (decided by true).
+    /// Evaluates `all` (decided by false) and `exists` (decided by true).
     fn quantified(&mut self, range: &Range<'a>, step: &'a MacroStep, decisive: bool) -> Evaluated<'a> {
         let name = if decisive { "exists" } else { "all" };
         let mut error = None;
@@ -157,8 +157,8 @@ impl<'a> Evaluation<'a, '_> {
         Ok(Value::list(out))
     }
 
-    /// `transformMap` keeps the keys (indexes of a list); `transformMapEntry` creates entries,
-    /// whose keys must differ.
+    /// Evaluates `transformMap`, which keeps the keys (for a list, the indexes), and
+    /// `transformMapEntry`, which creates entries with different keys.
     fn transformed(&mut self, range: &Range<'a>, step: &'a MacroStep) -> Evaluated<'a> {
         let mut out = MapBuilder::default();
         for at in 0..range.len() {

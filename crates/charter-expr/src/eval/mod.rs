@@ -1,5 +1,4 @@
-//! Evaluation: a walk over the program. It recurses only where the text nests; every step costs
-//! fuel.
+//! Evaluation of a program. It recurses only where the source is nested, and every step costs fuel.
 
 mod links;
 mod macros;
@@ -33,8 +32,8 @@ impl<'a, 's> Evaluation<'a, 's> {
         Evaluation { scope, fuel, locals: Vec::new() }
     }
 
-    /// Frequent operations are inline, the others behind calls: a small frame lets expressions nest
-    /// deeply.
+    /// Evaluates an operation. Frequent operations are inline and the others behind calls: a small
+    /// stack frame allows deep nesting.
     pub(crate) fn eval(&mut self, op: &'a Op) -> Evaluated<'a> {
         self.fuel.spend(1).map_err(|e| e.at(op.span))?;
         match &op.code {
@@ -74,7 +73,7 @@ impl<'a, 's> Evaluation<'a, 's> {
             Code::UnknownCall(name) => {
                 Err(EvalError::from(EvalDetail::NoFunction { name: name.to_string() }).at(op.span))
             }
-            // The others are handled in `eval`.
+            // All other operations are handled in `eval`.
             _ => Err(EvalError::new(ErrorKind::Unbound, "this cannot be evaluated").at(op.span)),
         }
     }
@@ -166,7 +165,7 @@ impl<'a, 's> Evaluation<'a, 's> {
         Ok(value)
     }
 
-    /// A call of a library function, without an allocation for the usual numbers of arguments.
+    /// Calls a library function, without an allocation for the usual numbers of arguments.
     #[inline(never)]
     fn call(&mut self, f: functions::Function, args: &'a [Op]) -> Evaluated<'a> {
         match args {

@@ -1,4 +1,4 @@
-//! Results of expressions, one line each. The public conformance cases are in
+//! Tests of the results of expressions, one line each. The public conformance cases are in
 //! `tests/it/conformance.rs`.
 
 use serde_json::json;
@@ -172,7 +172,7 @@ fn fuel_is_spent_exactly() {
     assert_eq!(used("1 + 2"), 3);
     assert_eq!(used("context.map.a.deep"), 4);
     assert_eq!(used("in('idle')"), 7);
-    // The chain, the list, its items, the link, and twice for each iteration.
+    // One step each for the chain, the list, its items and the link, and two for each iteration.
     assert_eq!(used("[1, 2, 3].all(x, true)"), 12);
     let program = Program::compile("1 + 2", &env).unwrap();
     assert!(program.eval(&(), &mut Fuel::new(3)).is_ok());

@@ -1,4 +1,4 @@
-//! Conditions, evaluated to a bool without creating a value. Most guards are conditions only.
+//! Evaluates conditions to a bool without creating a value. Most guards consist only of conditions.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::value::{int_double, number};
 type Truth = Result<bool, EvalError>;
 
 impl<'a> Evaluation<'a, '_> {
-    /// A condition. Anything but a bool is an error that names the operator.
+    /// Evaluates a condition. A value that is not a bool is an error that names the operator.
     pub(super) fn truth(&mut self, op: &'a Op, wanted_by: &dyn Fn() -> String) -> Truth {
         match &op.code {
             Code::And(operands) => {
@@ -50,8 +50,8 @@ impl<'a> Evaluation<'a, '_> {
         }
     }
 
-    /// `&&` (decided by false) and `||` (decided by true): an operand that decides wins over errors
-    /// of the others.
+    /// Evaluates `&&` (decided by false) and `||` (decided by true): an operand that decides the
+    /// result takes precedence over errors in the others.
     pub(super) fn decided_by(&mut self, operands: &'a [Op], decisive: bool) -> Truth {
         let mut error = None;
         for operand in operands {
@@ -71,15 +71,15 @@ impl<'a> Evaluation<'a, '_> {
         }
     }
 
-    /// `!` written `count` times.
+    /// Evaluates `!`, repeated `count` times.
     pub(super) fn not(&mut self, count: usize, operand: &'a Op) -> Truth {
         let b = self.truth(operand, &|| "`!`".to_owned())?;
         self.fuel.spend_elements(count.saturating_sub(1)).map_err(|e| e.at(operand.span))?;
         Ok(b ^ (count % 2 == 1))
     }
 
-    /// One comparison. A JSON field and a constant, the most common operands, are compared without
-    /// creating values.
+    /// Evaluates a comparison. A JSON field and a constant, the most common operands, are compared
+    /// without creating values.
     fn relation(&mut self, left: &'a Op, operator: BinaryOp, right: &'a Op) -> Truth {
         let (Code::Fields(fields), Code::Constant(constant)) = (&left.code, &right.code) else {
             let left = self.eval(left)?;
@@ -100,7 +100,7 @@ impl<'a> Evaluation<'a, '_> {
     }
 }
 
-/// Numbers and bools, which are free to compare; `None` for all others.
+/// Compares numbers and bools, which costs no fuel; returns `None` for all other types.
 fn scalar(operator: BinaryOp, json: &serde_json::Value, constant: &Constant) -> Option<bool> {
     let ordering = match (json, constant) {
         (serde_json::Value::Bool(a), Constant::Bool(b)) => Some(a.cmp(b)),

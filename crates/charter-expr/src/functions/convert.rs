@@ -64,7 +64,7 @@ fn to_int<'a>(arg: &Value<'a>) -> Called<'a> {
     Ok(Some(Value::Int(match arg {
         Value::Int(i) => *i,
         Value::Uint(u) => i64::try_from(*u).map_err(|_| range(Expected::Int))?,
-        // The bounds are excluded: the nearest doubles are not exactly these ints.
+        // The bounds are excluded, because the nearest doubles are not exactly these ints.
         Value::Double(d) if *d > -9_223_372_036_854_775_808.0 && *d < 9_223_372_036_854_775_808.0 => *d as i64,
         Value::Double(_) => return Err(range(Expected::Int)),
         Value::String(s) => s.parse().map_err(|_| cannot(s, Expected::Int))?,
@@ -95,8 +95,8 @@ fn to_double<'a>(arg: &Value<'a>) -> Called<'a> {
     })))
 }
 
-/// A double as text: the shortest digits that parse back to the same double, with an exponent
-/// outside of 1e-6..1e21.
+/// Formats a double: the shortest digits that parse back to the same double, with an exponent
+/// outside 1e-6..1e21.
 pub(super) fn double_text(d: f64) -> String {
     if d.is_nan() {
         return "NaN".to_owned();

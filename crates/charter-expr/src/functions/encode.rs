@@ -8,18 +8,18 @@ use crate::detail::{EvalDetail, Expected};
 use crate::error::EvalError;
 use crate::{Fuel, Value};
 
-/// Writes padding, reads with and without.
+/// Encodes with padding; decodes with or without it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Bytes as base64 with padding.
+/// Encodes bytes as base64 with padding.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-/// Base64, with or without padding.
+/// Decodes base64, with or without padding.
 pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
     BASE64.decode(text).ok()
 }

@@ -5,7 +5,7 @@ use crate::detail::EvalDetail;
 use crate::error::EvalError;
 use crate::{Fuel, Key, MAX_DATA_DEPTH, Value};
 
-/// More decimals than any double has.
+/// Maximum number of decimals in a clause.
 const MAX_PRECISION: usize = 1000;
 
 pub(super) fn call<'a>(args: &[Value<'a>], fuel: &mut Fuel) -> Result<Option<Value<'a>>, EvalError> {
@@ -60,7 +60,7 @@ impl Output<'_> {
     }
 
     fn clause(&mut self, verb: char, precision: Option<usize>, value: &Value<'_>) -> Result<(), EvalError> {
-        // Fuel for the digits of a string or bytes is spent before they are produced.
+        // For a string or bytes, the fuel for the digits is spent before the digits are produced.
         if matches!(verb, 'x' | 'X') {
             let len = match value {
                 Value::String(s) => s.len(),
@@ -90,7 +90,7 @@ impl Output<'_> {
         }
     }
 
-    /// `%s`: any value, lists and maps with their items in order.
+    /// Formats any value as `%s`; lists and maps show their items in order.
     fn show(&mut self, value: &Value<'_>, depth: usize) -> Result<(), EvalError> {
         if depth > MAX_DATA_DEPTH {
             return Err(EvalError::too_deep());
@@ -138,7 +138,7 @@ impl Output<'_> {
     }
 }
 
-/// Doubles without digits.
+/// Formats doubles that have no digits: NaN and the infinities.
 fn special(d: f64) -> Option<&'static str> {
     if d.is_nan() {
         Some("NaN")
@@ -165,7 +165,8 @@ fn fixed(value: &Value<'_>, precision: usize) -> Option<String> {
     Some(special(d).map_or_else(|| format!("{d:.precision$}"), str::to_owned))
 }
 
-/// With at least two digits of exponent and its sign: `2.718280e+00`.
+/// Formats a number in scientific notation. The exponent has a sign and at least two digits:
+/// `2.718280e+00`.
 fn scientific(value: &Value<'_>, precision: usize) -> Option<String> {
     let d = value.as_f64()?;
     if let Some(text) = special(d) {
@@ -180,7 +181,7 @@ fn scientific(value: &Value<'_>, precision: usize) -> Option<String> {
     Some(format!("{digits}e{sign}{exponent:0>2}"))
 }
 
-/// A sign before the digits of the absolute value.
+/// Formats the sign and the digits of the absolute value.
 fn signed(i: i64, digits: impl Fn(u64) -> String) -> String {
     format!("{}{}", if i < 0 { "-" } else { "" }, digits(i.unsigned_abs()))
 }

@@ -25,7 +25,8 @@ fn is_number(v: &Value<'_>) -> bool {
     matches!(v, Value::Int(_) | Value::Uint(_) | Value::Double(_))
 }
 
-/// `greatest` and `least` of the arguments or of one list. The first of equal values wins.
+/// Evaluates `greatest` and `least` of the arguments or of one list. Of equal values, the first one
+/// is returned.
 fn extreme<'a>(args: &[Value<'a>], wanted: Ordering, fuel: &mut Fuel) -> Called<'a> {
     fn pick<'a>(items: impl Iterator<Item = Value<'a>>, wanted: Ordering, fuel: &mut Fuel) -> Called<'a> {
         let mut best: Option<Value<'a>> = None;
@@ -99,8 +100,8 @@ fn bits<'a>(f: Function, args: &[Value<'a>]) -> Called<'a> {
     }))
 }
 
-/// Shifts are of the 64 bits, so that a right shift of a negative int fills with zeros; 64 and more
-/// give 0.
+/// Shifts the 64 bits, so that a right shift of a negative int fills with zeros. A shift by 64 bits
+/// or more returns 0.
 fn shift<'a>(f: Function, args: &[Value<'a>]) -> Called<'a> {
     let (bits, signed, by) = match args {
         [Value::Int(a), Value::Int(by)] => (a.cast_unsigned(), true, *by),

@@ -1,5 +1,5 @@
-//! The functions of the standard library and the extensions: their names, and which module has
-//! them.
+//! The functions of the standard library and the extensions: their names and the modules that
+//! implement them.
 
 mod convert;
 pub(crate) mod encode;
@@ -16,7 +16,7 @@ use crate::detail::EvalDetail;
 use crate::error::EvalError;
 use crate::{Fuel, Value};
 
-/// How a function may be written.
+/// How a function can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `f(x)`
@@ -90,8 +90,8 @@ pub(crate) enum Function {
     Base64Decode,
 }
 
-/// A function's name, how it is written, and how many arguments it takes (a method's first is what
-/// is before the dot).
+/// The name of a function, how it is called, and how many arguments it takes. The first argument of
+/// a method is the receiver before the dot.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
@@ -105,7 +105,7 @@ const fn entry(name: &'static str, style: Style, function: Function, least: usiz
     Entry { name, style, function, least, most }
 }
 
-/// Everything there is.
+/// All functions of the library.
 pub(crate) const LIBRARY: &[Entry] = {
     use Function::*;
     use Style::*;
@@ -171,7 +171,7 @@ pub(crate) const LIBRARY: &[Entry] = {
     ]
 };
 
-/// The function of a name, written with a receiver (`method`) or without.
+/// Finds the function with this name, called with a receiver (`method`) or without one.
 pub(crate) fn find(name: &str, method: bool) -> Option<&'static Entry> {
     let style = if method { Style::Method } else { Style::Global };
     LIBRARY.iter().find(|e| e.name == name && (e.style == style || e.style == Style::Both))
@@ -184,8 +184,8 @@ impl Function {
     }
 }
 
-/// Calls a function of the library. The number of arguments is checked here too, for programs that
-/// were not checked.
+/// Calls a function of the library. The number of arguments is checked here as well, because the
+/// program may not have been checked.
 pub(crate) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
     use Function::*;
     let result = match f {
@@ -205,7 +205,7 @@ pub(crate) fn call<'a>(f: Function, args: &[Value<'a>], fuel: &mut Fuel) -> Resu
     result.ok_or_else(|| no_overload(f, args))
 }
 
-/// `no such overload`, with the types that came.
+/// Returns the error `no such overload`, with the types of the arguments.
 fn no_overload(f: Function, args: &[Value<'_>]) -> EvalError {
     let types = args.iter().map(|arg| arg.type_name().to_owned()).collect();
     EvalDetail::Arguments { function: f.name().to_string(), types }.into()

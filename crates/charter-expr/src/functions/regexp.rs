@@ -10,15 +10,15 @@ use crate::{Fuel, Value};
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
-    /// Fuel for every 16 bytes searched: large automata are slower.
+    /// Fuel for every 16 bytes that are searched; large automata are slower.
     weight: u64,
 }
 
-/// Upper limits of the compiled size in bytes, each with the weight of patterns up to that size.
+/// Maximum compiled sizes in bytes, each with the weight of patterns up to that size.
 const SIZES: [(usize, u64); 3] = [(1 << 15, 1), (1 << 17, 4), (1 << 19, 16)];
 
 impl Pattern {
-    /// Compiles a pattern. The error is `InvalidArgument`.
+    /// Compiles a pattern. An invalid pattern is the error `InvalidArgument`.
     pub(crate) fn new(pattern: &str) -> Result<Pattern, EvalError> {
         for (size, weight) in SIZES {
             let built = RegexBuilder::new(pattern).size_limit(size).dfa_size_limit(size).nest_limit(64).build();
@@ -40,7 +40,7 @@ impl Pattern {
     }
 }
 
-/// `matches` with a pattern that is known only now: compiling it is paid for.
+/// Evaluates `matches` with a pattern that is not constant; compiling it costs fuel.
 pub(super) fn call<'a>(args: &[Value<'a>], fuel: &mut Fuel) -> Result<Option<Value<'a>>, EvalError> {
     let [Value::String(text), Value::String(pattern)] = args else {
         return Ok(None);

@@ -1,5 +1,5 @@
 //! Functions on strings: the standard ones and the strings extension. Indexes count code points,
-//! from 0.
+//! starting at 0.
 
 use super::Function;
 use crate::detail::EvalDetail;
@@ -52,7 +52,7 @@ fn out_of_range(index: i64) -> EvalError {
     EvalDetail::Position { index }.into()
 }
 
-/// The byte offset of the code point at `index`, which may be the end.
+/// Returns the byte offset of the code point at `index`, which may be the end of the string.
 fn offset(s: &str, index: i64) -> Result<usize, EvalError> {
     let mut left = usize::try_from(index).map_err(|_| out_of_range(index))?;
     for (at, _) in s.char_indices() {
@@ -64,7 +64,7 @@ fn offset(s: &str, index: i64) -> Result<usize, EvalError> {
     if left == 0 { Ok(s.len()) } else { Err(out_of_range(index)) }
 }
 
-/// The number of code points before a byte offset.
+/// Returns the number of code points before a byte offset.
 fn position(s: &str, at: usize) -> Value<'static> {
     let n = s.get(..at).unwrap_or("").chars().count();
     Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
@@ -81,13 +81,13 @@ fn index_of(s: &str, part: &str, from: i64) -> Result<Value<'static>, EvalError>
     Ok(found.map_or(Value::Int(-1), |at| position(s, start.saturating_add(at))))
 }
 
-/// The last match that begins at or before `from`.
+/// Finds the last match that starts at or before `from`.
 fn last_index_of(s: &str, part: &str, from: Option<i64>) -> Result<Value<'static>, EvalError> {
     let end = match from {
         None => s.len(),
         Some(from) => {
             let start = offset(s, from)?;
-            // The match may reach beyond `from`, up to its own length.
+            // The match may start at `from` and thus end after it.
             let mut end = start.saturating_add(part.len()).min(s.len());
             while !s.is_char_boundary(end) {
                 end = end.saturating_sub(1);
@@ -106,8 +106,8 @@ fn replace(s: &str, from: &str, to: &str, limit: i64, fuel: &mut Fuel) -> Result
     Ok(Value::string(s.replacen(from, to, limit)))
 }
 
-/// At most `limit` parts, the last one with the rest; a negative limit means no limit, 0 returns an
-/// empty list.
+/// Splits a string into at most `limit` parts, of which the last one contains the rest. A negative
+/// limit means no limit; 0 returns an empty list.
 fn split(s: &str, at: &str, limit: i64, fuel: &mut Fuel) -> Result<Value<'static>, EvalError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut parts: Vec<Value<'static>> = Vec::new();
@@ -167,7 +167,7 @@ fn join<'a>(args: &[Value<'a>], between: &str, fuel: &mut Fuel) -> Called<'a> {
     Ok(Some(Value::string(out)))
 }
 
-/// The string as a literal in double quotes.
+/// Formats the string as a literal in double quotes.
 pub(crate) fn quote(s: &str) -> String {
     let mut out = String::from("\"");
     for c in s.chars() {

@@ -1,4 +1,4 @@
-//! The lexer: text to tokens (CEL specification, "Syntax").
+//! The lexer: splits the text into tokens (CEL specification, "Syntax").
 
 use super::literal;
 use crate::Span;
@@ -12,7 +12,7 @@ pub(super) enum Token {
     Ident(String),
     /// A name between backticks.
     Quoted(String),
-    /// A number, string, bytes, `true`, `false` or `null`. Numbers are without a sign.
+    /// A number, string, bytes, `true`, `false` or `null`. Numbers have no sign.
     Literal(Literal),
     /// 9223372036854775808, which is an int only after a minus.
     MinInt,
@@ -24,7 +24,7 @@ pub(super) enum Token {
     End,
 }
 
-/// Reserved words.
+/// Whether a word is reserved.
 pub(crate) fn is_reserved(word: &str) -> bool {
     matches!(
         word,
@@ -59,13 +59,13 @@ fn is_word(b: u8) -> bool {
     b == b'_' || b.is_ascii_alphanumeric()
 }
 
-/// Longest first, so that `<=` is not `<` and `=`.
+/// Longest first, so that `<=` is not split into `<` and `=`.
 const SIGNS: [&str; 24] = [
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",", "(", ")", "[", "]",
     "{", "}",
 ];
 
-/// All tokens with their positions; the last one is [`Token::End`].
+/// Returns all tokens with their positions; the last one is [`Token::End`].
 pub(super) fn tokens(source: &str) -> Result<Vec<(Token, Span)>, ParseError> {
     let mut out = Vec::new();
     let mut at = 0;
@@ -136,7 +136,7 @@ fn word(rest: &str) -> (Token, usize) {
     (token, len)
 }
 
-/// A field name between backticks: letters, digits and `_ . - / space`.
+/// Reads a field name between backticks: letters, digits and `_ . - / space`.
 fn backticks(rest: &str, at: usize) -> Result<(Token, usize), ParseError> {
     let inner = rest.get(1..).unwrap_or("");
     let len = inner.find('`').unwrap_or(inner.len());

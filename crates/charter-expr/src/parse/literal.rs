@@ -5,8 +5,8 @@ use crate::Span;
 use crate::ast::Literal;
 use crate::error::ParseError;
 
-/// The literal at the start of `rest` and its length in bytes; `None` if no quoted literal starts
-/// here.
+/// Reads the quoted literal at the start of `rest`. Returns it with its length in bytes, or `None`
+/// if there is no such literal.
 pub(super) fn quoted(rest: &str, at: usize) -> Result<Option<(Literal, usize)>, ParseError> {
     let (mut raw, mut bytes) = (false, false);
     let mut start: usize = 0;

@@ -6,7 +6,7 @@ use crate::Span;
 use crate::ast::{Kind, LinkKind, MacroName, Node};
 use crate::error::ParseError;
 
-/// `f(args)`: `has`, or a function.
+/// Creates the node for `f(args)`: `has` or a function call.
 pub(super) fn global(name: &str, mut args: Vec<Node>, span: Span) -> Result<Kind, ParseError> {
     if name != "has" || args.len() != 1 {
         return Ok(Kind::Call { function: name.into(), args });
@@ -28,7 +28,7 @@ pub(super) fn global(name: &str, mut args: Vec<Node>, span: Span) -> Result<Kind
     }
 }
 
-/// `cel.bind(name, value, body)`.
+/// Creates the node for `cel.bind(name, value, body)`.
 pub(super) fn bind(args: Vec<Node>, span: Span) -> Result<Kind, ParseError> {
     let Ok([name, value, body]) = <[Node; 3]>::try_from(args) else {
         return Err(
@@ -39,8 +39,8 @@ pub(super) fn bind(args: Vec<Node>, span: Span) -> Result<Kind, ParseError> {
     Ok(Kind::Bind { name, value: Box::new(value), body: Box::new(body) })
 }
 
-/// `x.f(args)`: a macro, or a function called as a method. A macro name with another number of
-/// arguments is a function.
+/// Creates the link for `x.f(args)`: a macro, or a function called as a method. A macro name with
+/// an unexpected number of arguments is a function.
 pub(super) fn method(name: String, args: Vec<Node>, span: Span) -> Result<LinkKind, ParseError> {
     use MacroName::*;
     let found = match (name.as_str(), args.len()) {

@@ -1,4 +1,4 @@
-//! From text to the syntax tree.
+//! Parses text to the syntax tree.
 
 mod lexer;
 mod literal;

@@ -1,5 +1,5 @@
-//! Operator precedence (CEL specification, "Syntax"): operands in source order become chains, one
-//! for each level.
+//! Operator precedence (CEL specification, "Syntax"): groups operands in source order into chains,
+//! one for each level of precedence.
 
 use super::lexer::Token;
 use crate::ast::{BinaryOp, Kind, Node};
@@ -13,7 +13,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    /// The operator that a token is, if it is one.
+    /// Returns the operator for a token, if it is one.
     pub(super) fn of(token: &Token) -> Option<Operator> {
         Some(Operator::Binary(match token {
             Token::In => BinaryOp::In,
@@ -34,7 +34,7 @@ impl Operator {
         }))
     }
 
-    /// Higher binds tighter.
+    /// The precedence; a higher one binds tighter.
     fn level(self) -> u8 {
         match self {
             Operator::Or => 0,
@@ -56,9 +56,9 @@ pub(super) fn group(first: Node, rest: Vec<(Operator, Node)>) -> Node {
     first
 }
 
-/// Combines every run of operators of one level into a node.
+/// Combines every sequence of operators of one level into a node.
 fn join(first: Node, rest: Vec<(Operator, Node)>, level: u8) -> (Node, Vec<(Operator, Node)>) {
-    // The node that a run is collected for, with the operator before it, if any.
+    // The node for which a sequence is collected, and the operator before it, if any.
     let mut before: Option<Operator> = None;
     let mut current = first;
     let mut run: Vec<(Operator, Node)> = Vec::new();
@@ -78,12 +78,12 @@ fn join(first: Node, rest: Vec<(Operator, Node)>, level: u8) -> (Node, Vec<(Oper
     let rest = done.filter_map(|(op, node)| Some((op?, node))).collect();
     match first {
         Some(first) => (first, rest),
-        // `done` always has an element; an empty list is the harmless answer.
+        // Unreachable, because `done` always has an element; an empty list is harmless.
         None => (Node { span: crate::Span::default(), kind: Kind::List(Vec::new()) }, rest),
     }
 }
 
-/// A run of operators of one level as one node.
+/// Creates one node for a sequence of operators of one level.
 fn chain(first: Node, run: Vec<(Operator, Node)>) -> Node {
     let Some((op, last)) = run.last() else {
         return first;

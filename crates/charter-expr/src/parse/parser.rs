@@ -1,4 +1,5 @@
-//! The parser: tokens to the syntax tree. It recurses only where the text nests; chains are loops.
+//! The parser: builds the syntax tree from tokens. It recurses only where the text is nested;
+//! chains are parsed in loops.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ pub(super) struct Parser<'s> {
     depth: usize,
 }
 
-/// Boxed because results are on the stack once for every level of nesting.
+/// Boxed, because every level of nesting has a result on the stack.
 type Fail = Box<ParseError>;
 type Parsed = Result<Node, Fail>;
 
@@ -29,7 +30,7 @@ impl<'s> Parser<'s> {
         Parser { source, tokens, at: 0, depth: 0 }
     }
 
-    /// The whole text as one expression.
+    /// Parses the whole text as one expression.
     pub(super) fn whole(mut self) -> Result<Node, ParseError> {
         self.all().map_err(|e| *e)
     }
@@ -97,7 +98,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `condition ? a : b`, where `b` may be the next condition.
+    /// Parses `condition ? a : b`, where `b` may be another conditional.
     fn expression(&mut self) -> Parsed {
         self.deeper()?;
         let mut arms = Vec::new();
@@ -118,8 +119,8 @@ impl<'s> Parser<'s> {
         Ok(Node { span, kind: Kind::Conditional { arms, otherwise: Box::new(last) } })
     }
 
-    /// Operands with the operators between them, read flat and grouped afterwards, so that levels
-    /// of precedence are not levels of recursion.
+    /// Parses operands and the operators between them as a flat list and groups them afterwards, so
+    /// that a level of precedence does not need a level of recursion.
     fn operation(&mut self) -> Parsed {
         let first = self.unary()?;
         let mut rest = Vec::new();
@@ -158,8 +159,8 @@ impl<'s> Parser<'s> {
         Ok(Node { span, kind: Kind::Unary { op, count, operand: Box::new(operand) } })
     }
 
-    /// A minus and a number. The sign is part of the literal, or the smallest int could not be
-    /// written.
+    /// Parses a minus and a number. The sign is part of the literal; otherwise, the smallest int
+    /// could not be written.
     fn negative_number(&mut self) -> Option<Node> {
         if !self.is("-") {
             return None;
@@ -177,7 +178,7 @@ impl<'s> Parser<'s> {
         Some(Node { span, kind: Kind::Literal(literal) })
     }
 
-    /// A primary with its fields, indexes and calls.
+    /// Parses a primary with its fields, indexes and calls.
     fn member(&mut self, literal: Option<Node>) -> Parsed {
         let base = match literal {
             Some(node) => node,
@@ -194,7 +195,7 @@ impl<'s> Parser<'s> {
                         links.push(Link { span: start.to(end), kind });
                     }
                     Dotted::Whole(kind) => {
-                        // `cel.bind` replaces its base and can only come first.
+                        // `cel.bind` replaces its base, so it can only be the first link.
                         let span = base.span.to(self.previous());
                         let node = Node { span, kind };
                         return self.member(Some(node));
@@ -230,12 +231,12 @@ impl<'s> Parser<'s> {
             .help("ask with `has(x.field)` first")
     }
 
-    /// The position of the token just consumed.
+    /// The position of the last consumed token.
     fn previous(&self) -> Span {
         self.tokens.get(self.at.saturating_sub(1)).map_or(Span::default(), |(_, s)| *s)
     }
 
-    /// The link after a dot.
+    /// Parses the link after a dot.
     fn dotted(&mut self, base: &Node, links: &[Link]) -> Result<Dotted, Fail> {
         let name = match self.token() {
             Token::Ident(name) => name.clone(),
@@ -310,8 +311,8 @@ impl<'s> Parser<'s> {
                 }
             }
             Token::Ident(name) => self.name(&name, false)?,
-            // `in` between two operands is the operator; as the start of an operand it is the
-            // host's function.
+            // `in` between two operands is the operator; at the start of an operand, it is the
+            // function of the host.
             Token::In => {
                 self.next();
                 if !self.is("(") {

@@ -1,8 +1,8 @@
-//! Syntax trees and syntax errors, one line each.
+//! Tests of syntax trees and syntax errors, one line each.
 
 use super::parse;
 
-/// The canonical text of an expression.
+/// Returns the canonical text of an expression.
 #[track_caller]
 fn reads_as(source: &str, expected: &str) {
     let ast = parse(source).unwrap_or_else(|e| panic!("{source}: {e}"));
@@ -10,7 +10,7 @@ fn reads_as(source: &str, expected: &str) {
     assert_eq!(parse(expected).unwrap(), ast, "{source}");
 }
 
-/// The error as `position: message (help)`.
+/// Returns the error as `position: message (help)`.
 #[track_caller]
 fn refused(source: &str, expected: &str) {
     let e = parse(source).unwrap_err();

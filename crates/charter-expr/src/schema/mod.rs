@@ -1,13 +1,13 @@
-//! A cursor over a JSON Schema (2020-12): the one place that follows `$ref` and limits depth.
+//! A cursor over a JSON Schema (2020-12). Only this module follows `$ref` and limits the depth.
 
 mod types;
 
 use serde_json::Value;
 
-/// How deep schemas are followed, references included.
+/// Maximum depth to which schemas are followed, including references.
 pub const MAX_SCHEMA_DEPTH: usize = 32;
 
-/// A schema inside a document. References lead into that document; nothing is fetched.
+/// A schema inside a document. References refer to that document; nothing is fetched.
 #[derive(Clone, Copy, Debug)]
 pub struct SchemaNode<'s> {
     document: &'s Value,
@@ -22,13 +22,13 @@ impl<'s> SchemaNode<'s> {
         SchemaNode::within(document, document)
     }
 
-    /// A schema whose references lead into `document`.
+    /// A schema whose references refer to `document`.
     #[must_use]
     pub fn within(document: &'s Value, json: &'s Value) -> SchemaNode<'s> {
         SchemaNode { document, json, depth: 0 }
     }
 
-    /// The schema as JSON, references unresolved.
+    /// The schema as JSON, with unresolved references.
     #[must_use]
     pub fn json(self) -> &'s Value {
         self.json
@@ -47,14 +47,14 @@ impl<'s> SchemaNode<'s> {
         (depth <= MAX_SCHEMA_DEPTH).then_some(SchemaNode { json, depth, ..self })
     }
 
-    /// What `$ref` refers to, if it leads into the document.
+    /// The schema to which `$ref` refers, if it is in the document.
     #[must_use]
     pub fn target(self) -> Option<SchemaNode<'s>> {
         self.below(self.document.pointer(self.get("$ref")?.as_str()?.strip_prefix('#')?)?)
     }
 
-    /// The schema at the end of a chain of references; the last one that can be followed, if the
-    /// chain does not end.
+    /// Follows a chain of references to its last schema; if the chain does not end, to the last one
+    /// within the limit.
     #[must_use]
     pub fn resolved(self) -> SchemaNode<'s> {
         let mut node = self;

@@ -1,4 +1,4 @@
-//! Types from JSON Schema (2020-12) and from example data.
+//! Derives types from JSON Schema (2020-12) and from example data.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,38 +8,39 @@ use serde_json::{Map, Value};
 use super::{MAX_SCHEMA_DEPTH, SchemaNode};
 use crate::types::{Field, Type};
 
-/// Upper limit of the schemas that one type is built from; the rest is [`Type::Dyn`].
+/// Maximum number of schemas from which a type is built; the rest is [`Type::Dyn`].
 const MAX_SCHEMAS: usize = 20_000;
 
 impl Type {
-    /// The type of the values that fit a JSON Schema, as far as CEL can see it.
+    /// Returns the type of the values that are valid for a JSON Schema, as far as CEL can express
+    /// it.
     ///
     /// Supported: `type` (also a list of types), `properties`, `required`, `additionalProperties`,
     /// `items`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `nullable`, and `$ref` within the
     /// schema. As in JSON Schema, an object is open unless `additionalProperties` (or
-    /// `unevaluatedProperties`) is false. A reference that leads back to itself and everything
-    /// unsupported is [`Type::Dyn`].
+    /// `unevaluatedProperties`) is false. A recursive reference and every unsupported schema is
+    /// [`Type::Dyn`].
     pub fn from_schema(schema: &Value) -> Type {
         TypeReader { open: Vec::new(), left: MAX_SCHEMAS }.schema(Some(SchemaNode::new(schema)))
     }
 
-    /// The type of example data, such as a charter's initial context: null and the items of an
-    /// empty list have any type, a number is an int or a double, and an object has exactly the
-    /// fields that it shows.
+    /// Returns the type of example data, such as the initial context of a charter. Null and the
+    /// items of an empty list have any type, a number is an int or a double, and an object has
+    /// exactly the fields of the example.
     pub fn of_json(value: &Value) -> Type {
         of_json(value, 0)
     }
 }
 
 struct TypeReader<'s> {
-    /// References that are being read.
+    /// References that are being followed.
     open: Vec<&'s str>,
-    /// How many more schemas may be read.
+    /// The number of schemas that may still be read.
     left: usize,
 }
 
 impl<'s> TypeReader<'s> {
-    /// `None`: too deep.
+    /// Returns the type of a schema; `None` is a schema that is nested too deeply.
     fn schema(&mut self, node: Option<SchemaNode<'s>>) -> Type {
         let Some((node, schema)) = node.and_then(|n| Some((n, n.json().as_object()?))).filter(|_| self.left > 0) else {
             return Type::Dyn;
@@ -71,7 +72,7 @@ impl<'s> TypeReader<'s> {
         self.typed(node, schema)
     }
 
-    /// By `type`, or by the keywords that only objects and arrays have.
+    /// Determines the type from `type`, or from the keywords that only objects and arrays have.
     fn typed(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>) -> Type {
         match schema.get("type") {
             Some(Value::String(name)) => self.named(name, node, schema),
@@ -133,7 +134,7 @@ impl<'s> TypeReader<'s> {
         Type::Object { fields: Arc::new(fields), open }
     }
 
-    /// Objects are merged; anything else has no exact type.
+    /// Merges objects; any other combination has no exact type.
     fn all_of(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>, parts: &'s [Value]) -> Type {
         let mut types: Vec<Type> = parts.iter().map(|s| self.schema(node.below(s))).collect();
         if schema.contains_key("type") || schema.contains_key("properties") {

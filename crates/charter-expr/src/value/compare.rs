@@ -1,5 +1,5 @@
-//! Equality and order (CEL specification, "Equality" and "Ordering"): numbers of all types are
-//! comparable.
+//! Equality and order (CEL specification, "Equality" and "Ordering"). Numbers of different types
+//! can be compared.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use super::{List, Map, Value};
 use crate::error::EvalError;
 use crate::{Fuel, MAX_DATA_DEPTH};
 
-/// CEL's `==`. Spends fuel for the data it compares.
+/// Compares two values as CEL's `==` does. Spends fuel for the compared data.
 #[inline]
 pub(crate) fn equal(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel) -> Result<bool, EvalError> {
     match (a, b) {
@@ -86,8 +86,8 @@ fn equal_maps(a: &Map<'_>, b: &Map<'_>, fuel: &mut Fuel, depth: usize) -> Result
     Ok(true)
 }
 
-/// CEL's `<`, `<=`, `>` and `>=`; `None` if the types have no order, `Some(None)` if a NaN is
-/// involved.
+/// Orders two values as CEL's `<`, `<=`, `>` and `>=` do. Returns `None` if the types have no
+/// order, and `Some(None)` if one of the values is NaN.
 #[inline]
 pub(crate) fn order(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Option<Ordering>>, EvalError> {
     Ok(match (a, b) {
@@ -108,7 +108,7 @@ pub(crate) fn order(a: &Value<'_>, b: &Value<'_>, fuel: &mut Fuel) -> Result<Opt
     })
 }
 
-/// Numbers compared across types.
+/// Compares numbers of any types.
 fn numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
     Some(match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
@@ -124,9 +124,9 @@ fn numbers(a: &Value<'_>, b: &Value<'_>) -> Option<Option<Ordering>> {
     })
 }
 
-/// The conformance suite compares through the nearest double at the ends of the range
-/// (9223372036854775807 and 9223372036854775808.0 are equal), so the int is converted; out of range
-/// the sign decides.
+/// Compares an int with a double. The conformance suite compares the nearest doubles at the ends of
+/// the range (9223372036854775807 and 9223372036854775808.0 are equal), so the int is converted. If
+/// the double is out of range, its sign decides.
 pub(crate) fn int_double(a: i64, b: f64) -> Option<Ordering> {
     if b < -9_223_372_036_854_775_808.0 {
         return Some(Ordering::Greater);

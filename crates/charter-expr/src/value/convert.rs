@@ -1,30 +1,30 @@
-//! Values from JSON, under the number law: the value of a number decides whether it is an int or a
-//! double.
+//! Conversion from JSON. The value of a number, not its notation, decides whether it is an int or a
+//! double (see [`crate::json`]).
 
 use super::{List, Map, Value};
 
 /// Conversion of doubles to whole numbers.
 pub(crate) mod number {
-    /// 2^53 - 1: every integer up to here has its own double.
+    /// 2^53 - 1: up to here, every integer has a double of its own.
     pub(crate) const MAX_SAFE: i64 = 9_007_199_254_740_991;
     const MAX_SAFE_F: f64 = 9_007_199_254_740_991.0;
 
-    /// The integer with exactly this value, if it is safe in JSON.
+    /// Returns the integer with exactly this value, if it is safe in JSON.
     pub(crate) fn safe_int(d: f64) -> Option<i64> {
-        // Not by `fract`, which is a library call on most machines.
+        // `fract` would be a library call on most machines.
         let i = d as i64;
         (d.abs() <= MAX_SAFE_F && i as f64 == d).then_some(i)
     }
 
-    /// A JSON number under the number law.
+    /// A JSON number as an int or a double.
     #[derive(Clone, Copy, Debug)]
     pub(crate) enum Number {
         Int(i64),
         Double(f64),
     }
 
-    /// The number law: a whole number up to 2^53-1 is an int however it was written; all other
-    /// numbers are doubles.
+    /// Converts a JSON number: a whole number up to 2^53-1 is an int, regardless of its notation;
+    /// all other numbers are doubles.
     #[inline]
     pub(crate) fn of_json(n: &serde_json::Number) -> Number {
         if let Some(i) = n.as_i64()
@@ -54,7 +54,7 @@ pub(crate) mod number {
 }
 
 impl<'a> Value<'a> {
-    /// A view of a JSON value. Containers are borrowed, never converted.
+    /// Converts a JSON value. Arrays and objects are borrowed, not converted.
     #[inline]
     pub fn from_json(v: &'a serde_json::Value) -> Value<'a> {
         match v {

@@ -1,5 +1,5 @@
-//! Delays: lengths of time as charters write them, in whole milliseconds. One grammar for the
-//! reader, the JSON Schema of charters and computed values.
+//! Delays: durations as written in charters, in whole milliseconds. The same grammar applies to the
+//! text of charters, to their JSON Schema and to computed values.
 
 use super::length::{self, DELAY_UNITS};
 use super::time::digits;
@@ -11,14 +11,15 @@ use crate::error::EvalError;
 /// The longest delay, in milliseconds: 1,000 years of 365 days.
 pub const MAX_DELAY_MS: i64 = 1_000 * 365 * 24 * 3_600 * 1_000;
 
-/// What [`parse_delay`] reads, as a regular expression (ECMA 262), apart from a number without a
-/// unit. It cannot express that the total must be a whole number of milliseconds within the limit.
+/// The texts that [`parse_delay`] accepts, as a regular expression (ECMA 262), except for numbers
+/// without a unit. The pattern cannot express that the total must be a whole number of milliseconds
+/// within the limit.
 pub const DELAY_PATTERN: &str = r"^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(w|d|h|m|s|ms))+$";
 
-/// Reads a delay, such as `500ms`, `24h`, `1h30m` or `2d`, in milliseconds.
+/// Parses a delay, such as `500ms`, `24h`, `1h30m` or `2d`, and returns it in milliseconds.
 ///
-/// The grammar is that of CEL's `duration()` with the units `w` and `d` besides, without a sign and
-/// the units below `ms`. A number alone is milliseconds.
+/// The grammar is the one of CEL's `duration()`, with the additional units `w` and `d`, but without
+/// a sign and without units below `ms`. A number without a unit is in milliseconds.
 ///
 /// # Errors
 /// The text is not a delay, not a whole number of milliseconds, or longer than [`MAX_DELAY_MS`].
@@ -36,8 +37,8 @@ pub fn parse_delay(text: &str) -> Result<i64, DelayError> {
     }
 }
 
-/// Whether a name that means nothing was probably meant as a delay: a unit without a number, a
-/// number that is not written in ASCII digits, or a duration of ISO 8601.
+/// Whether an unknown name was probably meant as a delay: a unit without a number, a number with
+/// digits that are not ASCII, or an ISO 8601 duration.
 #[must_use]
 pub fn resembles_delay(name: &str) -> bool {
     let iso = name.strip_prefix('P').is_some_and(|rest| {
@@ -51,16 +52,16 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// A length in nanoseconds as a delay.
+/// Converts nanoseconds to a delay.
 fn whole(nanos: i128) -> Result<i64, DelayError> {
     let ms = delay_ms(nanos / 1_000_000)?;
     if nanos % 1_000_000 == 0 { Ok(ms) } else { Err(DelayError::Fraction) }
 }
 
-/// A number of milliseconds as a delay.
+/// Checks that a number of milliseconds is a valid delay.
 ///
 /// # Errors
-/// It is negative, or larger than [`MAX_DELAY_MS`].
+/// The number is negative or greater than [`MAX_DELAY_MS`].
 pub fn delay_ms(ms: i128) -> Result<i64, DelayError> {
     if ms < 0 {
         return Err(DelayError::Negative);
@@ -69,20 +70,22 @@ pub fn delay_ms(ms: i128) -> Result<i64, DelayError> {
 }
 
 impl Duration {
-    /// The delay of this length, in milliseconds.
+    /// Converts the duration to a delay, in milliseconds.
     ///
     /// # Errors
-    /// It is negative, not a whole number of milliseconds, or longer than [`MAX_DELAY_MS`].
+    /// The duration is negative, not a whole number of milliseconds, or longer than
+    /// [`MAX_DELAY_MS`].
     pub fn delay(self) -> Result<i64, DelayError> {
         let nanos = self.total();
         if nanos < 0 { Err(DelayError::Negative) } else { whole(nanos) }
     }
 }
 
-/// A computed delay, in milliseconds: a duration, a number of milliseconds or a text.
+/// Converts a computed value to a delay, in milliseconds. The value is a duration, a number of
+/// milliseconds or a text.
 ///
 /// # Errors
-/// The value is not a delay; the error has its text.
+/// The value is not a delay; the error contains the value as text.
 pub fn delay_of(value: &Value<'_>) -> Result<i64, EvalError> {
     let delay = match value {
         Value::Duration(d) => d.delay(),
@@ -134,7 +137,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is a delay in a charter and a duration in CEL is the same length in both.
+        /// A text that is both a delay in a charter and a duration in CEL has the same length in
+        /// both.
         #[test]
         fn a_delay_is_the_duration_of_cel(text in r"(([0-9]{1,4}|[0-9]{0,3}\.[0-9]{0,4})(h|m|s|ms)){1,4}") {
             let cel = Duration::parse(&text).ok();
@@ -147,7 +151,7 @@ mod tests {
             let number = digits(&text).is_some();
             match parse_delay(&text) {
                 Ok(_) => prop_assert!(number || pattern.is_match(&text)),
-                // All that a pattern cannot see.
+                // The pattern cannot express these two.
                 Err(DelayError::Fraction | DelayError::TooLong) => {}
                 Err(_) => prop_assert!(!pattern.is_match(&text)),
             }

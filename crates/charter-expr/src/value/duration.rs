@@ -1,4 +1,4 @@
-//! Durations: whole nanoseconds, written with units.
+//! Durations in whole nanoseconds.
 
 use std::fmt;
 
@@ -14,15 +14,15 @@ const MAX_DURATION_SECONDS: i64 = 315_576_000_000;
 /// A length of time, positive or negative, up to 10,000 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration {
-    // Floor of the seconds and the nanoseconds above it, so that the derived order is the order of
-    // time.
+    // The seconds are rounded down and the nanoseconds are not negative, so that the derived order
+    // is the order of durations.
     seconds: i64,
     nanos: u32,
 }
 
 impl Duration {
-    /// From seconds and nanoseconds of the same sign (or zero), as protobuf writes them; `None`
-    /// beyond 10,000 years.
+    /// Creates a duration from seconds and nanoseconds of the same sign (or zero), as in protobuf.
+    /// Returns `None` beyond 10,000 years.
     pub fn new(seconds: i64, nanos: i32) -> Option<Duration> {
         if !(-999_999_999..=999_999_999).contains(&nanos) {
             return None;
@@ -31,12 +31,12 @@ impl Duration {
         Duration::from_total(total).ok()
     }
 
-    /// From milliseconds; `None` beyond 10,000 years.
+    /// Creates a duration from milliseconds. Returns `None` beyond 10,000 years.
     pub fn from_millis(ms: i64) -> Option<Duration> {
         Duration::from_total(i128::from(ms).saturating_mul(1_000_000)).ok()
     }
 
-    /// Whole seconds, towards zero.
+    /// Whole seconds, rounded toward zero.
     pub fn seconds(self) -> i64 {
         i64::try_from(self.total() / NANOS).unwrap_or(0)
     }
@@ -46,7 +46,7 @@ impl Duration {
         i32::try_from(self.total() % NANOS).unwrap_or(0)
     }
 
-    /// Whole milliseconds, towards zero.
+    /// Whole milliseconds, rounded toward zero.
     pub fn millis(self) -> i64 {
         i64::try_from(self.total() / 1_000_000).unwrap_or(0)
     }
@@ -76,8 +76,8 @@ impl Duration {
         Duration::from_total(self.total().saturating_neg())
     }
 
-    /// Reads `1h30m`, `-1.5s`, `250ms`: numbers with the units h, m, s, ms, us, ns, in any order
-    /// (as Go and CEL do).
+    /// Parses a text such as `1h30m`, `-1.5s` or `250ms`: numbers with the units h, m, s, ms, us,
+    /// ns, in any order, as in Go and CEL.
     pub fn parse(text: &str) -> Result<Duration, EvalError> {
         let (negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -106,7 +106,7 @@ impl Duration {
 }
 
 impl fmt::Display for Duration {
-    /// Seconds with as many decimals as needed: `90s`, `-1.5s`.
+    /// Writes seconds with as many decimals as needed: `90s`, `-1.5s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();
         if total < 0 {

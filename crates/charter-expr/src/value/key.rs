@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Str, Value};
 
-/// A key of a map. An int and a uint of the same value are the same key, as in `==`.
+/// A key of a map. An int and a uint with the same value are the same key, consistent with `==`.
 #[derive(Clone, Debug)]
 pub enum Key<'a> {
     /// A signed number.
@@ -18,8 +18,8 @@ pub enum Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The key a value can be used as when it is written in a map; `None` where the type is not one
-    /// of the four.
+    /// Converts a value to the key it is in a map literal. Returns `None` if its type cannot be a
+    /// key.
     pub fn from_value(value: &Value<'a>) -> Option<Key<'a>> {
         match value {
             Value::Int(i) => Some(Key::Int(*i)),
@@ -30,8 +30,8 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The key that equals a value, for looking one up: doubles with a whole value count as
-    /// numbers.
+    /// Returns the key that equals a value, for a lookup: a double with a whole value equals an int
+    /// or uint.
     pub(crate) fn lookup(value: &Value<'a>) -> Option<Key<'a>> {
         match value {
             Value::Double(d) => {
@@ -41,7 +41,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The key as a value.
+    /// Converts the key to a value.
     pub fn into_value(self) -> Value<'a> {
         match self {
             Key::Int(i) => Value::Int(i),
@@ -51,7 +51,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The same value, owned.
+    /// Converts the key to owned data.
     pub fn into_owned(self) -> Key<'static> {
         match self {
             Key::Int(i) => Key::Int(i),
@@ -61,7 +61,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// The key compared with a string.
+    /// Compares the key with a string.
     pub(crate) fn cmp_str(&self, s: &str) -> Ordering {
         match self {
             Key::String(k) => k.as_str().cmp(s),

@@ -1,5 +1,5 @@
-//! Lengths of time as text: one or more numbers with units, in nanoseconds. The grammar of CEL's
-//! `duration()` and of delays, which differ in their units.
+//! Parsing of durations as text: one or more numbers with units. CEL's `duration()` and delays use
+//! this grammar with different units.
 
 use super::time::{NANOS, digits};
 use crate::delay_error::DelayError;
@@ -10,7 +10,7 @@ const MINUTE: i128 = NANOS.saturating_mul(60);
 const HOUR: i128 = MINUTE.saturating_mul(60);
 const DAY: i128 = HOUR.saturating_mul(24);
 
-/// Nanoseconds; `ms` before `m`, because the first unit that fits is taken.
+/// The units in nanoseconds. `ms` is before `m`, because the first unit that matches is used.
 pub(super) const CEL_UNITS: [Unit; 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -24,8 +24,8 @@ pub(super) const CEL_UNITS: [Unit; 8] = [
 pub(super) const DELAY_UNITS: [Unit; 6] =
     [("ms", 1_000_000), ("s", NANOS), ("m", MINUTE), ("h", HOUR), ("d", DAY), ("w", DAY.saturating_mul(7))];
 
-/// The sum of one or more numbers with units, in nanoseconds. Nothing is rounded: less than a
-/// nanosecond is [`DelayError::Fraction`].
+/// Parses one or more numbers with units and returns their sum in nanoseconds. Nothing is rounded:
+/// a fraction of a nanosecond is [`DelayError::Fraction`].
 pub(super) fn sum(text: &str, units: &[Unit]) -> Result<i128, DelayError> {
     let mut total: i128 = 0;
     let mut rest = text;
@@ -43,7 +43,7 @@ pub(super) fn sum(text: &str, units: &[Unit]) -> Result<i128, DelayError> {
     }
 }
 
-/// One number, its unit in nanoseconds, and what follows.
+/// Splits off the first number. Returns it with its unit in nanoseconds and the rest of the text.
 fn component<'t>(text: &'t str, units: &[Unit]) -> Option<((&'t str, &'t str), i128, &'t str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, rest) = text.split_at_checked(end)?;
@@ -53,7 +53,7 @@ fn component<'t>(text: &'t str, units: &[Unit]) -> Option<((&'t str, &'t str), i
     (!no_number).then_some(((whole, fraction), unit, rest))
 }
 
-/// A number of units, in nanoseconds.
+/// Converts a number of units to nanoseconds.
 fn nanos((whole, fraction): (&str, &str), unit: i128) -> Result<i128, DelayError> {
     let whole = match whole.trim_start_matches('0') {
         "" => 0,
@@ -63,8 +63,8 @@ fn nanos((whole, fraction): (&str, &str), unit: i128) -> Result<i128, DelayError
     i128::from(whole).checked_mul(unit).and_then(|nanos| nanos.checked_add(decimals)).ok_or(DelayError::TooLong)
 }
 
-/// The decimals of a number of units, in nanoseconds; `None` if that is not a whole number. With
-/// more figures than can be computed with it never is.
+/// Converts the decimals of a number of units to nanoseconds. Returns `None` if the result is not a
+/// whole number; it never is if the digits do not fit into an `i128`.
 fn decimals(fraction: &str, unit: i128) -> Option<i128> {
     if fraction.is_empty() {
         return Some(0);

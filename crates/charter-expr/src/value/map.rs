@@ -9,7 +9,7 @@ use crate::error::EvalError;
 
 /// A map with string keys whose values the host computes on demand.
 pub trait Object: Debug {
-    /// The value of a field, `None` if there is none.
+    /// Returns the value of a field, or `None` if there is no such field.
     fn get(&self, key: &str) -> Option<Value<'_>>;
     /// All field names, in any order.
     fn keys(&self) -> Vec<Str<'_>>;
@@ -97,7 +97,7 @@ impl<'a> Map<'a> {
         keys.into_iter().filter_map(|k| self.get(&k).map(|v| (k, v))).collect()
     }
 
-    /// A map of the entries; a duplicate key is an error.
+    /// Creates a map from its entries. A duplicate key is an error.
     pub fn from_entries(entries: Vec<(Key<'a>, Value<'a>)>) -> Result<Map<'a>, EvalError> {
         let mut builder = MapBuilder::default();
         for (key, value) in entries {

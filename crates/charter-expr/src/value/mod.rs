@@ -1,4 +1,4 @@
-//! Values: what an expression reads and returns. Borrowed from JSON or from the host where
+//! Values, which expressions read and return. They are borrowed from JSON or from the host where
 //! possible.
 
 mod compare;
@@ -128,7 +128,7 @@ impl TypeName {
         }
     }
 
-    /// The type of that name.
+    /// Returns the type with that name.
     pub fn from_name(name: &str) -> Option<TypeName> {
         TypeName::ALL.into_iter().find(|t| t.name() == name)
     }
@@ -163,22 +163,22 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A borrowed string.
+    /// Creates a borrowed string.
     pub fn str(s: &'a str) -> Value<'a> {
         Value::String(Str::Borrowed(s))
     }
 
-    /// An owned string.
+    /// Creates an owned string.
     pub fn string(s: impl Into<std::sync::Arc<str>>) -> Value<'static> {
         Value::String(Str::Owned(s.into()))
     }
 
-    /// An owned list.
+    /// Creates an owned list.
     pub fn list(items: Vec<Value<'a>>) -> Value<'a> {
         Value::List(List::from(items))
     }
 
-    /// A map whose fields are requested from `object` when they are read.
+    /// Creates a map whose fields are requested from `object` when they are read.
     pub fn object(object: &'a dyn Object) -> Value<'a> {
         Value::Map(Map::Object(object))
     }
@@ -232,7 +232,8 @@ impl<'a> Value<'a> {
 
 impl PartialEq for Value<'_> {
     fn eq(&self, other: &Self) -> bool {
-        // Enough for any data within the limits; shared parts could make the comparison endless.
+        // This is enough for any data within the limits. Without a limit, comparing values with
+        // many shared parts could take forever.
         equal(self, other, &mut crate::Fuel::new(1 << 26)).unwrap_or(false)
     }
 }

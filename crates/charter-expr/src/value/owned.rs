@@ -1,20 +1,20 @@
-//! Owned values. Shared parts stay shared: a value that is small because its parts are shared would
-//! otherwise grow to its full size.
+//! Conversion to owned values. Shared parts stay shared; otherwise a value that is small because
+//! its parts are shared would grow to its full size.
 
 use std::collections::BTreeMap;
 
 use super::{List, Map, Value};
 
 impl Value<'_> {
-    /// The same value, owned. Recurses as deep as the data nests.
+    /// Converts the value to owned data. Recurses as deeply as the data is nested.
     pub fn into_owned(self) -> Value<'static> {
         let mut done = BTreeMap::new();
         owned(&self, &mut done)
     }
 }
 
-/// Containers by address and length. They stay borrowed until the end, so an address is never
-/// reused.
+/// Converted containers, keyed by address and length. All containers stay borrowed until the end,
+/// so an address is never reused.
 type Done = BTreeMap<(usize, usize), Value<'static>>;
 
 fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {

@@ -5,9 +5,9 @@ use std::fmt::{self, Write};
 use super::{List, Map, Value};
 use crate::detail::shorten;
 
-/// Upper limit of the values shown; the rest is `...`.
+/// Maximum number of values shown; the rest is shown as `...`.
 const MOST: usize = 1000;
-/// Upper limit of the levels shown.
+/// Maximum number of nesting levels shown.
 const DEEPEST: usize = 32;
 
 fn show(value: &Value<'_>, f: &mut fmt::Formatter<'_>, left: &mut usize, depth: usize) -> fmt::Result {
@@ -62,8 +62,8 @@ fn map(map: &Map<'_>, f: &mut fmt::Formatter<'_>, left: &mut usize, depth: usize
 }
 
 impl Value<'_> {
-    /// The beginning of the value as text, for messages: of a string its characters, of the others
-    /// CEL's notation.
+    /// Returns the beginning of the value as text, for messages: strings, timestamps and durations
+    /// as plain text, other values in CEL's notation.
     #[must_use]
     pub fn brief(&self) -> String {
         shorten(&match self {

@@ -22,7 +22,7 @@ impl Str<'_> {
         }
     }
 
-    /// The same value, owned.
+    /// Converts the value to owned data.
     pub fn into_owned(self) -> Str<'static> {
         match self {
             Str::Borrowed(s) => Str::Owned(s.into()),
@@ -50,7 +50,7 @@ impl Bytes<'_> {
         }
     }
 
-    /// The same value, owned.
+    /// Converts the value to owned data.
     pub fn into_owned(self) -> Bytes<'static> {
         match self {
             Bytes::Borrowed(b) => Bytes::Owned(b.into()),

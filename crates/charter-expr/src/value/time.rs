@@ -50,14 +50,14 @@ pub(super) fn join(seconds: i64, nanos: u32) -> i128 {
 }
 
 impl ExprTimestamp {
-    /// From seconds since 1970-01-01T00:00:00Z and nanoseconds above them; `None` outside of the
-    /// years 1 to 9999.
+    /// Creates a timestamp from seconds since 1970-01-01T00:00:00Z and additional nanoseconds.
+    /// Returns `None` outside the years 1 to 9999.
     pub fn new(seconds: i64, nanos: u32) -> Option<ExprTimestamp> {
         let ok = (FIRST_SECOND..=LAST_SECOND).contains(&seconds) && nanos < 1_000_000_000;
         ok.then_some(ExprTimestamp { seconds, nanos })
     }
 
-    /// From milliseconds since 1970-01-01T00:00:00Z, clamped to the range.
+    /// Creates a timestamp from milliseconds since 1970-01-01T00:00:00Z, clamped to the range.
     pub fn from_millis(ms: i64) -> ExprTimestamp {
         let seconds = ms.div_euclid(1000);
         let nanos = u32::try_from(ms.rem_euclid(1000)).unwrap_or(0).saturating_mul(1_000_000);
@@ -111,14 +111,15 @@ impl ExprTimestamp {
         ExprTimestamp::from_total(join(seconds, 0))
     }
 
-    /// Reads RFC 3339.
+    /// Parses RFC 3339.
     pub fn parse(text: &str) -> Result<ExprTimestamp, EvalError> {
         parse_rfc3339(text)
             .ok_or_else(|| EvalDetail::not_a(Expected::Timestamp, text).into())
             .and_then(ExprTimestamp::from_total)
     }
 
-    /// A calendar field in a time zone: a name of the IANA database, `+HH:MM`, or nothing for UTC.
+    /// Returns a calendar field in a time zone, which is a name of the IANA database or `+HH:MM`;
+    /// without one, UTC is used.
     pub(crate) fn field(self, field: Field, zone: Option<&str>) -> Result<i64, EvalError> {
         let offset = match zone {
             None => 0,
@@ -140,7 +141,7 @@ impl ExprTimestamp {
     }
 }
 
-/// The offset of a time zone from UTC at an instant, in seconds.
+/// Returns the offset of a time zone from UTC at an instant, in seconds.
 fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
     static ZONES: OnceLock<TimeZoneDatabase> = OnceLock::new();
     if name.is_empty() || name == "UTC" {
@@ -153,14 +154,14 @@ fn offset_seconds(name: &str, at: i64) -> Result<i64, EvalError> {
         .get_or_init(TimeZoneDatabase::bundled)
         .get(name)
         .map_err(|_| EvalDetail::not_a(Expected::TimeZone, name))?;
-    // The last two days of the year 9999 are beyond the database's range; their offset is the one
-    // before.
+    // The last two days of the year 9999 are beyond the range of the database; they get the last
+    // offset within it.
     let (first, last) = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
     let instant = jiff::Timestamp::from_second(at.clamp(first, last)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     Ok(i64::from(zone.to_offset(instant).seconds()))
 }
 
-/// `+HH:MM`, `-HH:MM` or `HH:MM` in seconds.
+/// Parses `+HH:MM`, `-HH:MM` or `HH:MM` and returns the offset in seconds.
 fn fixed_offset(text: &str) -> Option<i64> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'+' => (1, text.get(1..)?),
@@ -183,7 +184,7 @@ pub(super) fn digits(s: &str) -> Option<i64> {
     s.parse().ok()
 }
 
-/// Nanoseconds since the epoch.
+/// Parses RFC 3339 and returns nanoseconds since 1970-01-01T00:00:00Z.
 fn parse_rfc3339(text: &str) -> Option<i128> {
     let part = |from: usize, to: usize| text.get(from..to).and_then(digits);
     let is = |at: usize, chars: &[u8]| text.as_bytes().get(at).is_some_and(|b| chars.contains(b));

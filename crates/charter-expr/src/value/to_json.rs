@@ -1,5 +1,5 @@
-//! Values to JSON. Shared parts make it possible for a small value to have huge JSON, so the size
-//! is limited.
+//! Conversion of values to JSON. A small value with shared parts can have huge JSON, so the size is
+//! limited.
 
 use serde_json::{Map as JsonMap, Value as Json};
 
@@ -10,8 +10,8 @@ use crate::error::EvalError;
 use crate::{Fuel, MAX_DATA_DEPTH, MAX_JSON_SIZE};
 
 impl Value<'_> {
-    /// The canonical JSON form: whole numbers without a point, timestamps as RFC 3339, durations as
-    /// `3.5s`, bytes as base64, numeric and boolean keys as text.
+    /// Converts the value to its canonical JSON form: whole numbers without a point, timestamps as
+    /// RFC 3339, durations as `3.5s`, bytes as base64, numeric and boolean keys as text.
     ///
     /// Errors (`NotJson`): NaN and infinities, ints and uints beyond ±(2^53-1), types as values;
     /// (`TooDeep`): data nested deeper than [`MAX_DATA_DEPTH`]; (`TooLarge`): a result beyond
@@ -22,7 +22,7 @@ impl Value<'_> {
     }
 }
 
-/// The remainder of [`MAX_JSON_SIZE`], in units of 16 bytes: about one for each value.
+/// What is left of [`MAX_JSON_SIZE`], in units of 16 bytes: about one unit for each value.
 struct Size(Fuel);
 
 impl Size {
@@ -98,7 +98,7 @@ fn entries(map: &Map<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalErr
     Ok(Json::Object(out))
 }
 
-/// A copy of borrowed JSON with canonical numbers.
+/// Copies borrowed JSON with canonical numbers.
 fn copy(v: &Json, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
     match v {
         Json::Array(items) => {

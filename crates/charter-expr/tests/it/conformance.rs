@@ -1,12 +1,13 @@
-//! The public CEL conformance cases, if present: `../../../shared/data/cel/cases.jsonl` beside the
-//! project.
+//! Runs the public CEL conformance cases if `../../../shared/data/cel/cases.jsonl` exists next to
+//! the project.
 
 use std::path::PathBuf;
 
 use charter_expr::{Value, typed};
 use serde_json::Value as Json;
 
-/// Cases with a different result here, by file/section/name and expression, with the reason.
+/// Cases for which Charter returns another result: file/section/name and expression, with the
+/// reason.
 const DEVIATIONS: &[(&str, &str)] = &[];
 
 fn cases() -> Option<Vec<Json>> {
@@ -52,7 +53,7 @@ fn all_cases() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Checking reports mistakes and does not change results.
+/// The checker reports mistakes but does not change results.
 #[test]
 fn the_same_without_checking() {
     let Some(cases) = cases() else {

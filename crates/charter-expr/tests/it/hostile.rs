@@ -1,4 +1,5 @@
-//! Hostile input: each ends quickly with an error or a value, on a small stack and within its fuel.
+//! Hostile inputs: each evaluation ends quickly with an error or a value, on a small stack and
+//! within its fuel.
 
 use std::time::{Duration, Instant};
 
@@ -21,12 +22,14 @@ fn env() -> Env {
     env
 }
 
-/// Runs on a thread with the stack of a wasm module, 1 MiB, and requires that it takes little time.
+/// Runs `f` on a thread with a stack of 1 MiB, as in a wasm module, and asserts that it takes
+/// little time.
 fn small_stack(f: impl FnOnce() + Send + 'static) {
     let timed = || {
         let start = Instant::now();
         f();
-        // The CPU time of this thread, which a busy machine does not disturb, where Linux has it.
+        // The CPU time of this thread, which does not depend on the load of the machine. Only Linux
+        // reports it.
         let nanos = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
         let nanos = nanos.and_then(|text| text.split_whitespace().next()?.parse().ok());
         nanos.map_or_else(|| start.elapsed(), Duration::from_nanos)
@@ -35,7 +38,8 @@ fn small_stack(f: impl FnOnce() + Send + 'static) {
     assert!(took < Duration::from_secs(10), "took {took:?}");
 }
 
-/// Runs all operations on a source text; returns the result of the evaluation, if it gets that far.
+/// Runs all operations on a source text; returns the result of the evaluation, if the text
+/// compiles.
 fn everything(source: &str, data: Json) -> Option<Result<String, EvalError>> {
     let ast = parse(source).ok()?;
     let _ = format!("{ast:?}").len();
@@ -188,7 +192,8 @@ fn work_is_bounded_by_fuel() {
 #[test]
 fn what_is_small_because_it_is_shared_stays_small() {
     small_stack(|| {
-        // Each level contains the previous one two times: 2^60 leaves, if all were walked.
+        // Each level contains the previous one twice, so walking all of them would visit 2^60
+        // leaves.
         for pair in [
             "[a, a]",
             "{'x': a, 'y': a}",

@@ -1,4 +1,4 @@
-//! Laws that hold for all inputs.
+//! Properties that hold for all inputs.
 
 use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value, check, json, parse, typed};
 use proptest::prelude::*;
@@ -70,7 +70,7 @@ fn json_value() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Random sequences of tokens.
+/// Generates random sequences of tokens.
 fn soup() -> impl Strategy<Value = String> {
     let words = vec![
         "x",
@@ -133,7 +133,7 @@ fn soup() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(words), 0..24).prop_map(|w| w.concat())
 }
 
-/// Expressions of the grammar.
+/// Generates expressions that follow the grammar.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("x".to_owned()),

@@ -8,7 +8,7 @@ use crate::diagnostic::{Diagnostic, Note, Sink, codes, listed};
 use crate::read::delay;
 use crate::source::{Entry, Node, Span, Value};
 
-/// Checks a value against a form.
+/// Checks a value against its form in the grammar.
 pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
     if !form.takes(node) {
         return sink.push(wrong_kind(node, form));
@@ -70,7 +70,7 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
 }
 
 fn check_entry(entry: &Entry, form: &Form, sink: &mut Sink) {
-    // An absent value has no place: underline the key.
+    // An absent value has no span of its own: underline the key.
     if entry.value.is_null() && !form.takes(&entry.value) {
         let mut problem = wrong_kind(&entry.value, form);
         problem.span = entry.key.span;
@@ -97,11 +97,11 @@ fn check_object(node: &Node, entries: &[Entry], object: &Object, sink: &mut Sink
     exclusive(node, object, sink);
 }
 
-/// Checks that there is exactly one of the keys of `one_of`.
+/// Checks that exactly one of the keys in `one_of` is present.
 fn exclusive(node: &Node, object: &Object, sink: &mut Sink) {
     let mut found = node.entries().iter().filter(|entry| object.one_of.contains(&entry.key.text.as_str()));
     match (found.next(), found.next()) {
-        // An unknown key was probably meant to be one of them, and is reported already.
+        // An unknown key was probably meant to be one of them, and has already been reported.
         (None, _)
             if !object.one_of.is_empty()
                 && node.entries().iter().all(|entry| object.field(&entry.key.text).is_some()) =>
@@ -171,7 +171,7 @@ fn wrong_kind(node: &Node, form: &Form) -> Diagnostic {
     }
 }
 
-/// The start of a value, to underline.
+/// The span to underline: the start of the value.
 fn head(node: &Node) -> Span {
     match node.entries().first() {
         Some(first) if first.key.span.start >= node.span.start => Span::new(node.span.start, first.key.span.end),

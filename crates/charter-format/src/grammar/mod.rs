@@ -1,7 +1,7 @@
 //! The types that describe the grammar of the language; the grammar itself is in [`table`].
 //!
-//! One table drives both the reader (unknown keys, suggestions, types of values) and the JSON
-//! Schema, so that they cannot drift apart.
+//! The reader (unknown keys, suggestions, types of values) and the JSON Schema use the same table,
+//! so they cannot diverge.
 
 pub(crate) mod check;
 pub(crate) mod scenario;
@@ -9,7 +9,7 @@ pub(crate) mod table;
 
 use crate::source::{Node, Value};
 
-/// The form of a value.
+/// The form that a value must have.
 pub(crate) enum Form {
     /// Anything.
     Any,
@@ -37,7 +37,7 @@ pub(crate) enum Form {
     /// A name that must be declared in the charter.
     Name(&'static str),
     Object(&'static Object),
-    /// An object with free keys.
+    /// An object with arbitrary keys.
     Map {
         key: &'static str,
         of: &'static Form,
@@ -66,7 +66,7 @@ pub(crate) struct Object {
     pub(crate) doc: &'static str,
     /// Its keys, in groups that objects share.
     pub(crate) fields: &'static [&'static [Field]],
-    /// Keys of which exactly one is required, if there are any.
+    /// Alternative keys, of which exactly one is required; empty if there are none.
     pub(crate) one_of: &'static [&'static str],
     /// Other keys are allowed and passed to the host.
     pub(crate) open: bool,
@@ -93,7 +93,7 @@ impl Object {
 }
 
 impl Form {
-    /// Whether a value has the type of this form, without looking inside.
+    /// Whether the value has the type of this form; its contents are not checked.
     pub(crate) fn takes(&self, node: &Node) -> bool {
         match (self, &node.value) {
             (Form::Any | Form::Template, _) => true,
@@ -150,7 +150,7 @@ impl Form {
     }
 }
 
-/// `an interlock` -> `interlocks`.
+/// Converts `an interlock` to `interlocks`.
 fn plural(what: &str) -> String {
     let noun = what.strip_prefix("an ").or_else(|| what.strip_prefix("a ")).unwrap_or(what);
     noun.strip_suffix('y').map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"))

@@ -3,7 +3,7 @@
 use super::table::{PLAIN, may, must};
 use super::{Field, Form, Object};
 
-/// The codes of `charter_kernel::Code::ALL`, as words.
+/// The codes of `charter_kernel::Code::ALL`, as a scenario writes them.
 pub(crate) static CODES: [&str; 23] = [
     "too-large",
     "charter-mismatch",

@@ -1,4 +1,4 @@
-//! Actions: a name, an object, or a list of them.
+//! Reads actions: a name, an object, or a list of them.
 
 use charter_kernel::definition::{Action, Block, Branch, Send, Template};
 use indexmap::IndexMap;
@@ -8,12 +8,12 @@ use super::template::{delay, template};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Entry, Node, Value};
 
-/// One block.
+/// Reads one block of actions.
 pub(crate) fn block(cx: &mut Context, node: &Node) -> Block {
     cx.items(node, action).into_iter().flatten().collect()
 }
 
-/// `entry` and `exit`: one block, or a list of blocks (each a list) as SCXML has them.
+/// Reads `entry` or `exit`: one block, or a list of blocks (each a list) as in SCXML.
 pub(crate) fn blocks(cx: &mut Context, node: &Node) -> Vec<Block> {
     let is_list = |node: &Node| matches!(node.value, Value::List(_));
     let items = node.items();
@@ -36,7 +36,8 @@ fn action(cx: &mut Context, node: &Node) -> Option<Action> {
     if node.text().is_some() {
         return Some(Action::Name(cx.name(Space::Action, node)));
     }
-    // The grammar ensures that there is one; `label` is an addition to `log`.
+    // The grammar ensures that there is one action key; `label` is allowed only in addition to
+    // `log`.
     let entry = node.entries().iter().find(|entry| entry.key.text != "label")?;
     if let Some(label) = node.entry("label").filter(|_| entry.key.text != "log") {
         cx.report(Diagnostic::error(codes::CONFLICT, label.key.span, "`label` is only allowed with `log`"));
@@ -44,7 +45,7 @@ fn action(cx: &mut Context, node: &Node) -> Option<Action> {
     cx.field(&entry.key.text, entry, |cx, value| read(cx, node, entry, value))
 }
 
-/// Values by the path that they are assigned to; paths may contain expressions.
+/// Reads values by the path that they are assigned to; paths may contain expressions.
 fn assign(cx: &mut Context, node: &Node) -> IndexMap<String, Template> {
     let entries = node.entries().iter();
     let one = entries.map(|entry| {
@@ -114,7 +115,7 @@ fn read(cx: &mut Context, node: &Node, entry: &Entry, value: &Node) -> Option<Ac
     })
 }
 
-/// `raise: TYPE` or `raise: {type, data}`.
+/// Reads `raise: TYPE` or `raise: {type, data}`.
 fn event(cx: &mut Context, node: &Node) -> (Template, Option<Template>) {
     match &node.value {
         Value::Map(_) => (needed(cx, node, "type"), given(cx, node, "data")),
@@ -147,7 +148,7 @@ fn branch(cx: &mut Context, node: &Node) -> Branch {
     }
 }
 
-/// `key: K` or `all: true`; the definition has no key for all.
+/// Reads `key: K` or `all: true`. In the definition, a missing key means all.
 fn key_or_all(cx: &mut Context, node: &Node) -> Option<Template> {
     if let Some(entry) = node.entry("all").filter(|entry| entry.value.value == Value::Bool(false)) {
         cx.report(

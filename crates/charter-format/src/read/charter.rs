@@ -1,4 +1,4 @@
-//! The top level of a charter, apart from its statechart.
+//! Reads the top level of a charter, except its statechart.
 
 use charter_kernel::Definition;
 use charter_kernel::definition::{
@@ -16,7 +16,7 @@ use super::{delay as delays, state};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Entry, Node, Value};
 
-/// Reads a document after the grammar check, which has reported what is skipped here.
+/// Reads a document after the grammar check. What is skipped here, the check has already reported.
 pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
     let types = Types::new(node.get("types"));
     let mut read = Definition { charter: 1, strict: true, ..Definition::default() };

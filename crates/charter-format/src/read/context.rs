@@ -1,4 +1,5 @@
-//! The reader's position in the definition, and where each part of it was written.
+//! The current position of the reader in the definition, and where each part of the definition was
+//! written.
 
 use super::places::{Part, Places};
 use crate::diagnostic::{Diagnostic, Sink};
@@ -43,7 +44,7 @@ impl<'s> Context<'s> {
         self.sink.push(problem);
     }
 
-    /// Reads the part at a key of the current one.
+    /// Reads the part at a key of the current part.
     pub(crate) fn at<T>(&mut self, key: &str, f: impl FnOnce(&mut Self) -> T) -> T {
         let above = self.here;
         self.here = self.places.enter(above, key);
@@ -52,8 +53,8 @@ impl<'s> Context<'s> {
         answer
     }
 
-    /// Moves to the part at a key, for readers that cannot use [`Context::at`]; returns the
-    /// argument of [`Context::up`].
+    /// Moves to the part at a key, for readers that cannot use [`Context::at`]. Returns the
+    /// position to pass to [`Context::up`].
     pub(crate) fn down(&mut self, key: &str) -> Part {
         let above = self.here;
         self.here = self.places.enter(above, key);
@@ -73,14 +74,14 @@ impl<'s> Context<'s> {
         self.places.mark(self.here, Place::at(span));
     }
 
-    /// Records that the current part is the text of a scalar without its first `skip` bytes.
+    /// Records that the current part is the text of a scalar, except for its first `skip` bytes.
     pub(crate) fn mark_text(&mut self, node: &Node, skip: usize) {
         let place = Place::of_text(node, skip);
         self.places.mark(self.here, place);
     }
 
-    /// Records that the current part is an entry: underlined at its key, or at its value if that is
-    /// a scalar.
+    /// Records that the current part is an entry. A diagnostic underlines the value if it is a
+    /// scalar, otherwise the key.
     pub(crate) fn mark_entry(&mut self, entry: &Entry) {
         match &entry.value.value {
             Value::List(_) | Value::Map(_) | Value::Null => self.mark(entry.key.span),
@@ -103,8 +104,8 @@ impl<'s> Context<'s> {
         })
     }
 
-    /// Reads each item of a list and records its place. A single item without a list has its
-    /// parent's place.
+    /// Reads each item of a list and records its place. A single item without a list has the place
+    /// of its parent.
     pub(crate) fn items<T>(&mut self, node: &Node, mut read: impl FnMut(&mut Self, &Node) -> T) -> Vec<T> {
         let Value::List(items) = &node.value else {
             return vec![self.at_index(0, |cx| read(cx, node))];
@@ -122,27 +123,27 @@ impl<'s> Context<'s> {
         list
     }
 
-    /// A name or a list of names.
+    /// Reads a name or a list of names.
     pub(crate) fn names(&mut self, node: &Node) -> Vec<String> {
         self.items(node, |_, item| text(item))
     }
 
-    /// A role or a list of roles.
+    /// Reads a role or a list of roles.
     pub(crate) fn roles(&mut self, node: &Node) -> Vec<String> {
         self.items(node, |cx, item| cx.name(Space::Role, item))
     }
 
-    /// A name that must be declared.
+    /// Reads a name that must be declared.
     pub(crate) fn name(&mut self, space: Space, node: &Node) -> String {
         let name = text(node);
-        // The grammar reports values that are not strings, and empty ones.
+        // The grammar check reports empty names and values that are not strings.
         if !name.is_empty() {
             self.references.push(Reference { space, name: name.clone(), span: node.span });
         }
         name
     }
 
-    /// An inline expression. A leading `= ` is allowed and dropped.
+    /// Reads an inline expression. A leading `= ` is allowed and dropped.
     pub(crate) fn cel(&mut self, node: &Node) -> String {
         match &node.value {
             Value::Text(text) => {
@@ -160,7 +161,7 @@ impl<'s> Context<'s> {
     }
 }
 
-/// The text of a scalar; empty if it is not a string, which the grammar reports.
+/// Returns the text of a scalar; empty if it is not a string, which the grammar check reports.
 pub(crate) fn text(node: &Node) -> String {
     node.text().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Durations: `24h`, `1h30m`, `500ms`, plain milliseconds, `= CEL`, or a name.
+//! Reads delays: `24h`, `1h30m`, `500ms`, plain milliseconds, `= CEL`, or a name.
 
 use charter_expr::{DelayError, delay_ms, parse_delay};
 use charter_kernel::definition::Delay;
@@ -23,7 +23,7 @@ pub(crate) fn read(node: &Node) -> Result<Delay, Diagnostic> {
     }
 }
 
-/// The diagnostic of a text or a number that is not a delay.
+/// Creates the diagnostic for a text or a number that is not a delay.
 pub(crate) fn invalid(span: Span, text: &str, error: DelayError) -> Diagnostic {
     Diagnostic::error(codes::BAD_DELAY, span, error.message(text)).help(HELP)
 }
@@ -35,7 +35,7 @@ fn milliseconds(ms: i64) -> Result<Delay, DelayError> {
 /// Reads a delay from text (keys of `after` are text, even if they are numbers).
 ///
 /// # Errors
-/// The text is not a delay.
+/// Returns an error if the text is not a delay.
 pub(crate) fn from_text(text: &str) -> Result<Delay, DelayError> {
     if let Some(cel) = text.strip_prefix("= ") {
         return Ok(Delay::Cel(cel.to_owned()));
@@ -61,8 +61,9 @@ mod tests {
         LazyLock::new(|| jsonschema::validator_for(&crate::schema::delay()).unwrap());
 
     proptest! {
-        /// Reader and JSON Schema accept the same texts as delays; only the reader sees that a
-        /// fraction is not a whole number of milliseconds, or that a length is too long.
+        /// The reader and the JSON Schema accept the same texts as delays, with one exception: only
+        /// the reader detects a fraction that is not a whole number of milliseconds, or a delay
+        /// that is too long.
         #[test]
         fn the_schema_agrees_with_the_reader(text in r"(= )?(([0-9]{0,3}\.?[0-9]{0,2})(w|d|h|m|s|ms|us|min|)|[-+=. a-z]{1,2}|retry){0,3}") {
             let (by_reader, by_schema) = (from_text(&text).is_ok(), SCHEMA.is_valid(&text.as_str().into()));

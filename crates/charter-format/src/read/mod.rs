@@ -1,4 +1,5 @@
-//! From a source text to a definition: parse, check against the grammar, read, resolve names.
+//! Turns a source text into a definition: parses it, checks it against the grammar, reads it and
+//! resolves names.
 
 mod action;
 mod charter;
@@ -28,13 +29,13 @@ use crate::source::{self, Node, Span, Syntax, Value};
 /// The supported versions of the language.
 const VERSIONS: [i64; 1] = [1];
 
-/// How to read. `ReadOptions::default()` suffices for charters that refer to no other files; a
-/// charter with `statechart: {import, format}` needs `files` and an `importer`.
+/// Options for reading. `ReadOptions::default()` suffices for charters that refer to no other
+/// files; a charter with `statechart: {import, format}` needs `files` and an `importer`.
 #[derive(Clone, Copy)]
 pub struct ReadOptions<'o> {
-    /// How the text is written.
+    /// The syntax of the text.
     pub syntax: Syntax,
-    /// The files that the charter names.
+    /// Provides the files that the charter refers to.
     pub files: &'o Files<'o>,
     /// Reads statecharts in other languages.
     pub importer: &'o dyn StatechartImporter,
@@ -46,7 +47,7 @@ impl Default for ReadOptions<'_> {
     }
 }
 
-/// A charter, and where each part of it was written.
+/// A charter and the place of each of its parts in the source.
 #[derive(Debug, Clone)]
 pub struct Document {
     /// The definition, the core form of the charter.
@@ -63,15 +64,15 @@ pub struct Document {
     imported: Option<Arc<Document>>,
 }
 
-/// Reads a charter from YAML or JSON. `name` (usually a path) is for messages; if it ends in
-/// `.json`, the text is JSON.
+/// Reads a charter from YAML or JSON. `name` (usually a path) is used in messages; if it ends in
+/// `.json`, the text is parsed as JSON.
 ///
 /// Limits: 16 MiB of text, 1,000,000 values including the copies made for aliases, and a nesting
 /// depth of 128.
 ///
 /// # Errors
-/// The errors in the text, in source order; at most [`Diagnostics::MAX`]. A syntax error is always
-/// alone.
+/// Returns the errors in the text, in source order; at most [`Diagnostics::MAX`]. After a syntax
+/// error, nothing else is reported.
 pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
@@ -91,7 +92,7 @@ pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Docum
     for warning in parsed.warnings {
         cx.report(warning);
     }
-    // The grammar is that of one version.
+    // This grammar applies to one version of the language only.
     let version = check_version(&root, &mut cx.sink);
     if !version {
         return Err(fail(cx.sink, Some(&root)));
@@ -112,11 +113,11 @@ pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Docum
 }
 
 /// Reads any JSON or YAML text into a value, with the rules and limits of a charter (no duplicate
-/// keys, no tags, `010` is the integer 10). For files that belong to a charter; `name` is for
-/// messages.
+/// keys, no tags, `010` is the integer 10). Intended for files that belong to a charter; `name` is
+/// used in messages.
 ///
 /// # Errors
-/// The first error in the text.
+/// Returns the first error in the text.
 pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     match source::parse(&source, name, Syntax::Auto) {
@@ -130,11 +131,11 @@ pub fn value(source: &str, name: &str) -> Result<serde_json::Value, Diagnostics>
     }
 }
 
-/// Reads a charter from a file. The files that it names are found relative to it; `options.files`
-/// is not used. The only function of this crate that reads from the file system.
+/// Reads a charter from a file. Paths in the charter are relative to that file; `options.files` is
+/// not used. This is the only function of this crate that accesses the file system.
 ///
 /// # Errors
-/// See [`read`]; also if the file cannot be read or is not UTF-8.
+/// Returns the same errors as [`read`], and an error if the file cannot be read or is not UTF-8.
 pub fn read_file(path: &Path, options: &ReadOptions<'_>) -> Result<Document, Diagnostics> {
     let name = path.display().to_string();
     match std::fs::read_to_string(path) {
@@ -150,7 +151,7 @@ pub fn read_file(path: &Path, options: &ReadOptions<'_>) -> Result<Document, Dia
     }
 }
 
-/// Whether the document has a supported version.
+/// Checks that the document has a supported version.
 fn check_version(root: &Node, sink: &mut Sink) -> bool {
     let Some(entry) = root.entry("charter") else {
         return true;
@@ -165,7 +166,7 @@ fn check_version(root: &Node, sink: &mut Sink) -> bool {
             );
             false
         }
-        // The grammar reports anything but a number.
+        // The grammar check reports a value that is not a number.
         _ => true,
     }
 }
@@ -189,8 +190,8 @@ pub(crate) fn finished(
 }
 
 impl Document {
-    /// Where the part of the definition at a JSON pointer was written, if that is the imported file
-    /// and not this document: `fred.json:26:12 (path)`.
+    /// Where the part of the definition at a JSON pointer was written, if it comes from an imported
+    /// file: `fred.json:26:12 (path)`. `None` if it comes from this document.
     #[must_use]
     pub fn imported_place(&self, pointer: &str) -> Option<String> {
         let other = self.imported.as_ref()?;
@@ -203,21 +204,21 @@ impl Document {
         Some(statechart::place(&other.name, &at))
     }
 
-    /// Where the part of the definition at a JSON pointer was written, or else its nearest ancestor
-    /// with a place.
+    /// The span of the part of the definition at a JSON pointer, or of its nearest ancestor with a
+    /// known place.
     #[must_use]
     pub fn span(&self, pointer: &str) -> Span {
         self.places.find(pointer).span(&self.source)
     }
 
-    /// Where bytes of the text at a JSON pointer were written, with quotes and escapes accounted
-    /// for. The whole value if the part is not a string in the source.
+    /// The source span of a range of bytes in the text at a JSON pointer; quotes and escapes are
+    /// taken into account. The span of the whole value if it is not a string in the source.
     #[must_use]
     pub fn span_within(&self, pointer: &str, bytes: (usize, usize)) -> Span {
         self.places.find(pointer).part(bytes.0, bytes.1, &self.source)
     }
 
-    /// A problem that the kernel found in the definition, as a diagnostic of this document.
+    /// Converts a problem that the kernel found in the definition to a diagnostic of this document.
     #[must_use]
     pub fn diagnose(&self, problem: &Problem) -> Diagnostic {
         let span = problem.span.map_or_else(|| self.span(&problem.at), |bytes| self.span_within(&problem.at, bytes));
@@ -233,7 +234,7 @@ impl Document {
         )
     }
 
-    /// A diagnostic about a place in this document, for other checks such as lints.
+    /// Creates a diagnostic about a place in this document, for other checks such as lints.
     #[must_use]
     pub fn diagnostic(
         &self,
@@ -249,7 +250,7 @@ impl Document {
         diagnostic
     }
 
-    /// The JSON pointers of all parts that have their own place.
+    /// The JSON pointers of all parts whose place is known.
     pub fn pointers(&self) -> impl Iterator<Item = String> {
         self.places.pointers()
     }

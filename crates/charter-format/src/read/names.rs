@@ -12,7 +12,7 @@ use crate::source::{Node, Span};
 /// Roles that need no declaration.
 const BUILT_IN_ROLES: [&str; 2] = ["system", "operator"];
 
-/// Reports undeclared names, and names that are both an actor and a machine.
+/// Reports undeclared names, and names that are declared both as an actor and as a machine.
 pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
     for reference in std::mem::take(&mut cx.references) {
         if declared(reference.space, &reference.name, definition) {

@@ -1,8 +1,8 @@
 //! Where each part of the definition was written, as a tree of JSON pointers.
 //!
-//! Not a map from pointers: a pointer repeats all keys above it, so a long key with many children
-//! would cost the product of both. Filling the tree is cheap; the index is built by the first
-//! lookup, because most charters have no errors.
+//! A map from pointers to places would be too large: a pointer repeats all keys above it, so its
+//! memory would grow with the length of a key times the number of its children. Filling the tree is
+//! cheap; the index is built on the first lookup, because most charters have no errors.
 
 use std::sync::OnceLock;
 
@@ -10,14 +10,14 @@ use rustc_hash::FxHashMap;
 
 use crate::source::{Place, Span};
 
-/// A part of the definition, by number.
+/// The index of a part of the definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Part(u32);
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     parent: Part,
-    /// Bytes of `keys`.
+    /// Range of bytes in `keys`.
     key: (u32, u32),
     place: Option<Place>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Places {
 #[derive(Debug, Clone, Default)]
 struct Index {
     children: FxHashMap<(Part, Box<str>), Part>,
-    /// By part; the reader may visit a part twice.
+    /// Places by part. This is a map because the reader may visit a part twice.
     places: FxHashMap<Part, Place>,
 }
 
@@ -40,10 +40,10 @@ impl Places {
     /// The definition itself.
     pub(crate) const ROOT: Part = Part(u32::MAX);
 
-    /// The part at a key of `parent`.
+    /// Returns the part at a key of `parent`; creates it if necessary.
     pub(crate) fn enter(&mut self, parent: Part, key: &str) -> Part {
-        // The limits on the source keep these far below 2^32; otherwise the part shares its
-        // parent's place.
+        // The limits on the source keep both numbers far below 2^32. If one of them does not fit,
+        // the part shares the place of its parent.
         let (Ok(start), Ok(id)) = (u32::try_from(self.keys.len()), u32::try_from(self.entries.len())) else {
             return parent;
         };
@@ -61,11 +61,11 @@ impl Places {
         }
     }
 
-    /// Pseudo-key for the key of a part, for keys that are expressions (`assign`). Not a key of
-    /// definitions.
+    /// A pseudo-key that refers to the key of a part, for keys that are expressions (`assign`). It
+    /// is not a key in definitions.
     pub(crate) const KEY: &'static str = "#";
 
-    /// The place of the part at a JSON pointer, or of its nearest ancestor with one.
+    /// The place of the part at a JSON pointer, or of its nearest ancestor with a known place.
     pub(crate) fn find(&self, pointer: &str) -> Place {
         let index = self.index.get_or_init(|| self.build_index());
         let mut part = Places::ROOT;
@@ -83,7 +83,7 @@ impl Places {
         place
     }
 
-    /// The pointers of all parts that have their own place.
+    /// The pointers of all parts whose place is known.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = String> {
         self.entries.iter().filter(|entry| entry.place.is_some() && self.key(entry) != Places::KEY).map(|entry| {
             let mut keys = vec![self.key(entry)];

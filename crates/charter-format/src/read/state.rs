@@ -1,4 +1,4 @@
-//! States and statecharts.
+//! Reads states and statecharts.
 
 use charter_kernel::definition::{After, Chart, Delay, Initial, Invoke, On, State, StateKind};
 
@@ -10,7 +10,7 @@ use super::{delay as delays, types};
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Entry, Key, Node, Value};
 
-/// A child state.
+/// Reads a child state.
 pub(crate) fn state(cx: &mut Context, node: &Node) -> State {
     let mut read = body(cx, node);
     head(cx, node, &mut read);
@@ -35,7 +35,7 @@ pub(crate) fn state(cx: &mut Context, node: &Node) -> State {
     read
 }
 
-/// A machine: a chart, with the `id`, `description` and `meta` of its root state.
+/// Reads a machine: a chart, with the `id`, `description` and `meta` of its root state.
 pub(crate) fn machine(cx: &mut Context, node: &Node, schemas: &types::Types) -> Chart {
     let mut read = chart(cx, node, schemas);
     cx.at("state", |cx| head(cx, node, &mut read.state));
@@ -45,7 +45,7 @@ pub(crate) fn machine(cx: &mut Context, node: &Node, schemas: &types::Types) -> 
     read
 }
 
-/// The keys that a charter and a machine share.
+/// Reads the keys that a charter and a machine share.
 pub(crate) fn chart(cx: &mut Context, node: &Node, schemas: &types::Types) -> Chart {
     let mut read = Chart::default();
     for entry in node.entries() {
@@ -60,7 +60,7 @@ pub(crate) fn chart(cx: &mut Context, node: &Node, schemas: &types::Types) -> Ch
     read
 }
 
-/// `id`, `description` and `meta`, which have another meaning at the top of a charter.
+/// Reads `id`, `description` and `meta`, which have another meaning at the top of a charter.
 fn head(cx: &mut Context, node: &Node, state: &mut State) {
     for entry in node.entries() {
         match entry.key.text.as_str() {
@@ -72,7 +72,7 @@ fn head(cx: &mut Context, node: &Node, state: &mut State) {
     }
 }
 
-/// The keys of every state, including the root of a chart.
+/// Reads the keys of every state, including the root of a chart.
 fn body(cx: &mut Context, node: &Node) -> State {
     let mut read = State { kind: kind(cx, node), ..State::default() };
     for entry in node.entries() {
@@ -142,7 +142,7 @@ fn history(cx: &mut Context, node: &Node, state: &mut State) {
     }
 }
 
-/// The entries of `on` and `after`: an object, or a list of objects if a key occurs twice.
+/// Reads the entries of `on` and `after`: an object, or a list of objects if a key occurs twice.
 fn keys<T>(cx: &mut Context, node: &Node, mut read: impl FnMut(&mut Context, &Entry) -> T) -> Vec<T> {
     let entries = node.one_or_many().iter().flat_map(|node| node.entries());
     entries
@@ -179,7 +179,8 @@ fn after(cx: &mut Context, entry: &Entry) -> After {
     After { key, delay: read.unwrap_or(Delay::Ms(0)), transitions: cx.at("transitions", |cx| keyed(cx, entry)) }
 }
 
-/// Marks an expression in a key. The quoting style follows from its first character.
+/// Records the place of an expression in a key. The first character of the key determines the
+/// quoting style.
 fn mark_key(cx: &mut Context, key: &Key, skip: usize) {
     let style = match cx.source.as_bytes().get(key.span.start) {
         Some(b'"') => crate::source::Style::Double,

@@ -1,5 +1,5 @@
-//! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file, the
-//! rest from the charter.
+//! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file,
+//! everything else from the charter.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Templates: JSON in which a string that starts with `= ` is an expression.
+//! Reads templates: JSON in which a string that starts with `= ` is an expression.
 
 use charter_kernel::definition::{Delay, Template};
 use indexmap::IndexMap;
@@ -32,12 +32,12 @@ pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
     }
 }
 
-/// The entries of an object as templates.
+/// Reads the entries of an object as templates.
 pub(crate) fn templates(cx: &mut Context, node: &Node) -> IndexMap<String, Template> {
     node.entries().iter().map(|entry| (entry.key.text.clone(), cx.field(&entry.key.text, entry, template))).collect()
 }
 
-/// A delay as a value. The grammar reports invalid ones.
+/// Reads a delay as a value. The grammar check reports invalid ones.
 pub(crate) fn delay(cx: &mut Context, node: &Node) -> Delay {
     let read = delay::read(node).unwrap_or(Delay::Ms(0));
     match &read {
@@ -63,7 +63,7 @@ fn computes(node: &Node) -> bool {
     }
 }
 
-/// The value as JSON, with `x` for `{literal: x}`.
+/// Converts the value to JSON; `{literal: x}` becomes `x`.
 fn literal(node: &Node) -> serde_json::Value {
     match &node.value {
         Value::Map(entries) => match node.get("literal").filter(|_| entries.len() == 1) {

@@ -1,4 +1,4 @@
-//! Transitions and their conditions: guards, authority, ledger, quorum.
+//! Reads transitions and their conditions: guards, authority, ledger, quorum.
 
 use charter_kernel::definition::{Guard, Initial, Quorum, Require, Template, Transition};
 
@@ -7,12 +7,13 @@ use super::context::{Context, Space, text};
 use super::template::template;
 use crate::source::{Entry, Node, Value};
 
-/// A target, an object, or a list of them.
+/// Reads a target, an object, or a list of them.
 pub(crate) fn transitions(cx: &mut Context, node: &Node) -> Vec<Transition> {
     cx.items(node, transition)
 }
 
-/// The transitions of an entry whose key selects them. A single one is underlined at that key.
+/// Reads the transitions of an entry whose key selects them. If there is only one, diagnostics
+/// underline that key.
 pub(crate) fn keyed(cx: &mut Context, entry: &Entry) -> Vec<Transition> {
     if let Value::Map(_) = entry.value.value {
         return vec![cx.at_index(0, |cx| {
@@ -55,7 +56,7 @@ fn transition(cx: &mut Context, node: &Node) -> Transition {
     read
 }
 
-/// A name, or a combination of guards.
+/// Reads a guard name or a combination of guards.
 pub(crate) fn guard(cx: &mut Context, node: &Node) -> Guard {
     if node.text().is_some() {
         return Guard::Name(cx.name(Space::Guard, node));
@@ -63,7 +64,7 @@ pub(crate) fn guard(cx: &mut Context, node: &Node) -> Guard {
     combination(cx, node)
 }
 
-/// An entry of `guards`, where a string is CEL.
+/// Reads an entry of `guards`, where a string is CEL.
 pub(crate) fn guard_entry(cx: &mut Context, node: &Node) -> Guard {
     match &node.value {
         Value::Map(_) => combination(cx, node),
@@ -131,8 +132,8 @@ fn quorum(cx: &mut Context, node: &Node) -> Quorum {
     }
 }
 
-/// `initial`: a state, or an object with actions. (History states have `target` and `actions` of
-/// their own.)
+/// Reads `initial`: a state, or an object with actions. (History states have their own `target` and
+/// `actions`.)
 pub(crate) fn initial(cx: &mut Context, node: &Node) -> Initial {
     match &node.value {
         Value::Map(_) => Initial {

@@ -1,5 +1,5 @@
-//! JSON Schemas. The types that a schema refers to (`#/types/NAME`) are copied into its `$defs`, so
-//! that each schema is self-contained.
+//! Reads JSON Schemas. The types that a schema refers to (`#/types/NAME`) are copied into its
+//! `$defs`, so that each schema is self-contained.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,8 @@ use crate::diagnostic::{Diagnostic, codes, listed};
 use crate::source::{Node, Value};
 
 const PREFIX: &str = "#/types/";
-/// Upper limit of schema text copied in one charter: types that refer to each other multiply.
+/// Upper limit of the schema text copied in one charter: types that refer to each other can
+/// multiply.
 const MAX_COPIED: usize = 16 << 20;
 
 /// The named types of a charter.
@@ -40,7 +41,7 @@ impl Types {
         Types { named, copied: std::cell::Cell::new(0) }
     }
 
-    /// A self-contained schema. Unknown type names are reported at their places.
+    /// Makes a schema self-contained. Reports unknown type names at their places.
     pub(crate) fn schema(&self, cx: &mut Context, node: &Node) -> Json {
         self.report_unknown(cx, node);
         let mut schema = node.json();

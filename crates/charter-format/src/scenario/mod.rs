@@ -1,5 +1,5 @@
-//! Scenario files, the executable tests of charters: reading them, with the same diagnostics as
-//! charters. `charter test` runs them.
+//! Reads scenario files, the executable tests of charters that `charter test` runs. Diagnostics
+//! work as for charters.
 //!
 //! ```
 //! use charter_format::scenario::{Act, read_scenarios};
@@ -47,10 +47,10 @@ pub struct ScenarioFile {
     places: Places,
 }
 
-/// The steps of a run, and what is expected of it.
+/// The steps of a run and the expected results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// What it shows.
+    /// What the scenario tests.
     pub name: String,
     /// Its place in the file.
     pub span: Span,
@@ -58,11 +58,11 @@ pub struct Scenario {
     pub principals: IndexMap<String, Vec<String>>,
     /// The input of the run.
     pub input: Option<Computed>,
-    /// When it starts, in milliseconds since 1970.
+    /// The time at which the run starts, in milliseconds since 1970.
     pub at: i64,
-    /// The expected refusal of the start.
+    /// The expected refusal, if the run is expected not to start.
     pub refused: Option<(Span, ExpectedRefusal)>,
-    /// The steps, starting with those of `before`.
+    /// The steps, including the steps of `before` at the start.
     pub steps: Vec<ScenarioStep>,
 }
 
@@ -71,9 +71,9 @@ pub struct Scenario {
 pub struct ScenarioStep {
     /// What it does.
     pub act: Act,
-    /// Its key and value, to underline.
+    /// Its key and value, which diagnostics underline.
     pub span: Span,
-    /// The reason.
+    /// Why the scenario contains this step.
     pub description: Option<String>,
 }
 
@@ -82,7 +82,7 @@ pub struct ScenarioStep {
 pub enum Act {
     /// Sends an event or an answer.
     Send(Sending),
-    /// Sends an event or an answer that is refused.
+    /// Sends an event or an answer and expects a refusal.
     Refused(Sending, ExpectedRefusal),
     /// Checks the state of the run.
     Expect(Box<Expectation>),
@@ -104,13 +104,13 @@ pub enum Act {
 pub struct Sending {
     /// What is sent.
     pub what: What,
-    /// The actor it is for.
+    /// The actor that receives it.
     pub to: Option<String>,
     /// The time, in milliseconds since 1970.
     pub at: Option<i64>,
     /// The sender of an event.
     pub sender: Sender,
-    /// The last record that the sender has seen.
+    /// The sequence number of the last record that the sender has seen.
     pub expected_seq: Option<u64>,
     /// The expected verdict, `accepted` by default.
     pub verdict: &'static str,
@@ -147,7 +147,7 @@ pub enum What {
 pub struct Sender {
     /// Its id.
     pub id: String,
-    /// Its roles; by default those under `principals`.
+    /// Its roles; by default the roles listed under `principals`.
     pub roles: Option<Vec<String>>,
 }
 
@@ -156,22 +156,22 @@ pub struct Sender {
 pub struct ExpectedRefusal {
     /// The code.
     pub code: String,
-    /// The rule that it names.
+    /// The rule that the refusal names.
     pub rule: Option<String>,
-    /// A part of the message.
+    /// A substring of the message.
     pub message: Option<String>,
 }
 
 /// The expected state of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expectation {
-    /// The actor; by default the root.
+    /// The actor whose state is expected; by default the root.
     pub actor: Option<String>,
     /// The active states.
     pub state: Option<Vec<String>>,
     /// The status of the run or of the actor.
     pub status: Option<String>,
-    /// Variables of the context.
+    /// Expected values of context variables.
     pub context: IndexMap<String, Computed>,
     /// The output.
     pub output: Option<Computed>,
@@ -181,13 +181,13 @@ pub struct Expectation {
     pub effects: Option<Vec<Computed>>,
     /// The event types that are legal for a principal.
     pub legal: Option<(Sender, Vec<String>)>,
-    /// Permits and obligations.
+    /// The permits and obligations in the ledger.
     pub ledger: Option<Computed>,
-    /// Machines in the run.
+    /// The machines in the run.
     pub actors: Option<Vec<String>>,
     /// Whether the run is stuck.
     pub stuck: Option<bool>,
-    /// Conditions.
+    /// Conditions that must be true.
     pub assert: Vec<Computed>,
     /// Where each key was written.
     pub spans: IndexMap<String, Span>,
@@ -207,26 +207,26 @@ pub enum Tick {
 pub struct Computed {
     /// The value. A condition is [`Template::Cel`].
     pub template: Template,
-    /// Address for [`ScenarioFile::span_within`].
+    /// The address to pass to [`ScenarioFile::span_within`].
     pub at: String,
     /// Where it was written.
     pub span: Span,
 }
 
 impl ScenarioFile {
-    /// Where bytes of the text at an address were written.
+    /// The source span of a range of bytes in the text at an address.
     #[must_use]
     pub fn span_within(&self, at: &str, bytes: (usize, usize)) -> Span {
         self.places.find(at).part(bytes.0, bytes.1, &self.source)
     }
 
-    /// Where the part at an address was written.
+    /// The source span of the part at an address.
     #[must_use]
     pub fn span(&self, at: &str) -> Span {
         self.places.find(at).span(&self.source)
     }
 
-    /// A diagnostic about a place in this file.
+    /// Creates a diagnostic about a place in this file.
     #[must_use]
     pub fn diagnostic(
         &self,

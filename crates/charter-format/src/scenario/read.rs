@@ -23,11 +23,11 @@ pub fn is_scenario_file(source: &str, name: &str) -> bool {
     ["steps", "scenarios"].iter().any(|key| has(key)) && !has("states")
 }
 
-/// Reads a scenario file. `name` (usually a path) is for messages; if it ends in `.json`, the text
-/// is JSON.
+/// Reads a scenario file. `name` (usually a path) is used in messages; if it ends in `.json`, the
+/// text is parsed as JSON.
 ///
 /// # Errors
-/// The errors in the text, in source order. A syntax error is always alone.
+/// Returns the errors in the text, in source order. After a syntax error, nothing else is reported.
 pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnostics> {
     let source: Arc<str> = Arc::from(source);
     let fail = |sink: Sink, root: Option<&Node>| {
@@ -64,12 +64,12 @@ pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnost
 
 struct ScenarioReader<'s> {
     cx: Context<'s>,
-    /// The number of the next computed value.
+    /// The index of the next computed value.
     next: usize,
 }
 
-// The grammar check has reported what is missing or of the wrong type; defaults take its place
-// here.
+// The grammar check has already reported missing values and values of the wrong type; here they get
+// defaults.
 impl ScenarioReader<'_> {
     fn file(&mut self, root: &Node, name: &str) -> Vec<Scenario> {
         let before = root.get("before").map(|steps| self.steps(steps));

@@ -1,7 +1,8 @@
-//! Builds the node tree from parse events, with limits on depth, number of nodes and alias
-//! expansion, and without duplicate keys.
+//! Builds the node tree from parse events. Limits depth, number of nodes and alias expansion, and
+//! refuses duplicate keys.
 //!
-//! An explicit stack instead of recursion: hostile nesting cannot exhaust the call stack.
+//! Uses an explicit stack instead of recursion, so that hostile nesting cannot exhaust the call
+//! stack.
 
 use std::collections::HashMap;
 
@@ -38,7 +39,7 @@ struct Frame {
     bytes_before: usize,
 }
 
-/// A node with an anchor, and the cost of a copy.
+/// A node with an anchor, and what each copy of it costs.
 struct Anchored {
     node: Node,
     nodes: usize,
@@ -150,7 +151,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Keeps a copy for aliases. The copy counts as nodes too, because nested anchors multiply.
+    /// Stores a copy for aliases. The copy counts towards the limits, too, because nested anchors
+    /// multiply.
     fn keep(&mut self, anchor: usize, node: &Node, nodes: usize, bytes: usize) -> Result<(), Diagnostic> {
         if anchor == 0 {
             return Ok(());
@@ -187,7 +189,7 @@ pub(crate) fn too_deep(bounds: &Bounds, span: Span) -> Diagnostic {
     )
 }
 
-/// The recursion is bounded by the depth limit of the builder.
+/// The nesting depth of a node. The recursion is bounded by the depth limit of the builder.
 fn depth(node: &Node) -> usize {
     let children = node.items().iter().chain(node.entries().iter().map(|entry| &entry.value));
     match &node.value {

@@ -1,5 +1,5 @@
-//! Parses JSON (RFC 8259) into the node tree. Separate from YAML because not every JSON text is
-//! YAML, and because errors should be about JSON.
+//! Parses JSON (RFC 8259) into the node tree. JSON has its own parser because not every JSON text
+//! is valid YAML, and because error messages should use the terms of JSON.
 
 use super::build::{Bounds, Builder};
 use super::tree::{Node, Span, Style, Text, Value};
@@ -11,7 +11,7 @@ struct Cursor<'s> {
     at: usize,
 }
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Clone, Copy, PartialEq)]
 enum Expect {
     Value,
@@ -20,7 +20,7 @@ enum Expect {
     /// After `{`: a key or `}`.
     FirstKey,
     Key,
-    /// After a value: `,` or the closing bracket, or the end of the text.
+    /// After a value: `,`, the closing bracket, or the end of the text.
     Next,
 }
 
@@ -131,7 +131,7 @@ impl Cursor<'_> {
         )
     }
 
-    /// `true`, `false`, `null`, or a number.
+    /// Parses `true`, `false`, `null`, or a number.
     fn word(&mut self) -> Result<Value, Diagnostic> {
         let start = self.at;
         while self.peek().is_some_and(|b| b.is_ascii_alphanumeric() || b"+-._".contains(&b)) {
@@ -154,7 +154,7 @@ impl Cursor<'_> {
         Err(self.unexpected("expected a value"))
     }
 
-    /// A string, including its quotes.
+    /// Parses a string, including its quotes.
     fn string(&mut self) -> Result<String, Diagnostic> {
         let open = self.at;
         self.step();
@@ -201,7 +201,7 @@ impl Cursor<'_> {
         }
         let high = self.hex();
         let code = match high {
-            // A character beyond 16 bits is a surrogate pair.
+            // A character above U+FFFF is written as a surrogate pair.
             Some(high @ 0xd800..=0xdbff) if self.source.get(self.at..).is_some_and(|rest| rest.starts_with("\\u")) => {
                 self.at = self.at.saturating_add(2);
                 self.hex().filter(|low| (0xdc00..=0xdfff).contains(low)).map(|low| {
@@ -225,7 +225,7 @@ impl Cursor<'_> {
     }
 }
 
-/// JSON's grammar of numbers, which is narrower than YAML's.
+/// Whether the text is a number in JSON's grammar, which is narrower than YAML's.
 fn is_number(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let whole: String = unsigned.chars().take_while(char::is_ascii_digit).collect();

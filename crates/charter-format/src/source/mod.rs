@@ -1,4 +1,4 @@
-//! The source text as a tree of typed nodes with their places, the same for YAML and JSON.
+//! The source text as a tree of typed nodes with their spans, the same for YAML and JSON.
 
 mod build;
 mod json;
@@ -21,7 +21,7 @@ pub enum Syntax {
     /// JSON if the text is JSON (or the name ends in `.json`), YAML otherwise.
     #[default]
     Auto,
-    /// YAML 1.2, core schema.
+    /// YAML 1.2 with the core schema.
     Yaml,
     /// JSON (RFC 8259).
     Json,
@@ -32,7 +32,7 @@ pub enum Syntax {
 pub struct Parsed {
     /// The document.
     pub root: Node,
-    /// Warnings about how it is written.
+    /// Warnings about notation.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -40,7 +40,7 @@ pub struct Parsed {
 /// the limits.
 ///
 /// # Errors
-/// The first syntax error: nothing after it can be trusted.
+/// Returns the first syntax error: text after it cannot be parsed reliably.
 pub fn parse(source: &str, name: &str, syntax: Syntax) -> Result<Parsed, Diagnostic> {
     let bounds = &Bounds::default();
     if source.len() > bounds.bytes {

@@ -1,12 +1,13 @@
-//! Maps byte offsets in a string to the source, which differ by quotes, escapes and folded lines.
+//! Maps byte offsets in a string to byte offsets in the source. They differ because of quotes,
+//! escapes and folded lines.
 
 use super::tree::{Key, Node, Span, Style, Value};
 
-/// Where a part of the definition was written.
+/// The place where a part of the definition was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The span to underline, or the whole scalar. 32 bits are enough for 16 MiB, and there are
-    /// many of these.
+    /// The span to underline, or the whole scalar. 32 bits suffice for 16 MiB of source and save
+    /// memory, because there are many places.
     start: u32,
     end: u32,
     /// For text: its style, and how many leading bytes to skip (`= `).
@@ -19,7 +20,7 @@ impl Place {
         Place { start: small(span.start), end: small(span.end), text: None }
     }
 
-    /// The place of a scalar's text without its first `skip` bytes.
+    /// The place of the text of a scalar, except for its first `skip` bytes.
     pub(crate) fn of_text(node: &Node, skip: usize) -> Place {
         let style = match &node.value {
             Value::Text(text) => text.style,
@@ -38,7 +39,7 @@ impl Place {
         Place { text: Some((style, 0)), ..Place::at(key.span) }
     }
 
-    /// The same place without its text: parts of it cannot be located.
+    /// The same place without its text, so that parts of the text cannot be located.
     pub(crate) fn without_text(self) -> Place {
         Place { text: None, ..self }
     }
@@ -90,7 +91,7 @@ impl Place {
             let piece =
                 Span::new(scalar.start.saturating_add(at), scalar.start.saturating_add(at).saturating_add(length));
             if given.saturating_add(gives) > wanted {
-                // A run of blanks is one piece.
+                // Several spaces and tabs in a row are one piece.
                 let is_blanks = gives == length && rest.starts_with([' ', '\t']);
                 let inside = if is_blanks { wanted.saturating_sub(given) } else { 0 };
                 return Span::new(
@@ -105,14 +106,14 @@ impl Place {
     }
 }
 
-/// The next piece of source: its length, and how many bytes of text it yields.
+/// The next piece of source: its length in bytes, and how many bytes of text it yields.
 fn piece(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     let width = rest.chars().next().map_or(1, char::len_utf8);
     match style {
         Style::Single if rest.starts_with("''") => (2, 1),
         Style::Double if rest.starts_with('\\') => escape(rest),
         _ if rest.starts_with(['\n', '\r']) => line_break(rest, style, indent),
-        // Blanks before a line break are dropped by folding.
+        // Folding drops spaces and tabs before a line break.
         Style::Plain | Style::Single | Style::Double if rest.starts_with([' ', '\t']) => {
             let blanks = rest.len().saturating_sub(rest.trim_start_matches([' ', '\t']).len());
             let before_break = rest.get(blanks..).is_some_and(|rest| rest.starts_with(['\n', '\r']));
@@ -122,8 +123,8 @@ fn piece(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     }
 }
 
-/// Line breaks and the indentation after them: folded into a space, or kept as a break in block
-/// scalars.
+/// A line break and the indentation after it, as a piece: folded into a space, or kept as a line
+/// break in block scalars.
 fn line_break(rest: &str, style: Style, indent: usize) -> (usize, usize) {
     if style == Style::Block {
         let newline = if rest.starts_with("\r\n") { 2_usize } else { 1 };

@@ -1,9 +1,10 @@
-//! Plain scalars by YAML 1.2's core schema: `yes`, `on` and `1_000` are text, `010` is ten.
+//! Reads plain scalars according to the core schema of YAML 1.2: `yes`, `on` and `1_000` are
+//! strings, `010` is ten.
 
 use super::tree::{Node, Span, Style, Text, Value};
 use crate::diagnostic::{Diagnostic, codes};
 
-/// The largest integer on which all JSON readers agree: 2^53 - 1.
+/// The largest integer that all JSON parsers read exactly: 2^53 - 1.
 pub(crate) const MAX_INT: i64 = (1 << 53) - 1;
 
 /// Reads a plain scalar of YAML.
@@ -19,7 +20,8 @@ pub(crate) fn plain(text: &str, span: Span) -> Result<Value, Diagnostic> {
     })
 }
 
-/// A number by YAML's core schema, which includes JSON's; `None` if the scalar is a string.
+/// Reads a number according to the core schema of YAML, which includes the numbers of JSON; `None`
+/// if the scalar is a string.
 pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -60,11 +62,10 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic
     }
 }
 
-/// Whether a number is an integer depends on its value, not on how it is written: `1.0` is the
-/// integer 1.
+/// Converts a number according to its value, not its notation: `1.0` is the integer 1.
 fn by_value(value: f64) -> Value {
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
-    // exact: integral and within 2^53
+    // The cast is exact: the value is integral and within 2^53.
     if value.fract() == 0.0 && value.abs() <= MAX_INT as f64 { Value::Int(value as i64) } else { Value::Float(value) }
 }
 

@@ -1,5 +1,5 @@
-//! The node tree: null, bool, int, float, text, list and ordered map, each with the bytes it came
-//! from.
+//! The node tree: null, bool, int, float, text, list and ordered map, each with its byte range in
+//! the source.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -14,13 +14,14 @@ pub struct Span {
 }
 
 impl Span {
-    /// From `start` up to `end`, which is not included; empty if `end` comes before `start`.
+    /// Creates the span from `start` up to, but not including, `end`; empty if `end` is before
+    /// `start`.
     #[must_use]
     pub fn new(start: usize, end: usize) -> Span {
         Span { start, end: end.max(start) }
     }
 
-    /// Its first byte, where underlining the whole span would be too much.
+    /// The span of its first byte, where underlining the whole span would be too much.
     #[must_use]
     pub fn first(self) -> Span {
         Span::new(self.start, self.start.saturating_add(1).min(self.end))
@@ -30,7 +31,7 @@ impl Span {
         self.start <= offset && offset < self.end
     }
 
-    /// The part on the first line, so that underlining does not fill the screen.
+    /// The part of the span on its first line, so that underlining does not fill the screen.
     pub(crate) fn first_line(self, source: &str) -> Span {
         let text = source.get(self.start..self.end).unwrap_or_default();
         let line = text.lines().next().unwrap_or_default().trim_end();
@@ -46,7 +47,7 @@ pub enum Style {
     Plain,
     /// In single quotes.
     Single,
-    /// YAML's double quotes and JSON's strings.
+    /// In double quotes: YAML and JSON.
     Double,
     /// A YAML block scalar (`|` or `>`).
     Block,
@@ -82,11 +83,11 @@ pub struct Entry {
 /// A value; an object keeps the order of its entries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Nothing.
+    /// The null value.
     Null,
     /// A boolean.
     Bool(bool),
-    /// An integer within 2^53.
+    /// An integer between -2^53 and 2^53, exclusive.
     Int(i64),
     /// Any other number.
     Float(f64),
@@ -108,7 +109,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The text, if it is one.
+    /// The text, if the value is a string.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.value {
@@ -117,7 +118,7 @@ impl Node {
         }
     }
 
-    /// Whether it is null.
+    /// Whether the value is null.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self.value, Value::Null)
@@ -151,19 +152,19 @@ impl Node {
         }
     }
 
-    /// The entry of an object with a key.
+    /// The entry with a key, if the node is an object.
     #[must_use]
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.entries().iter().find(|entry| entry.key.text == key)
     }
 
-    /// The value of an object at a key.
+    /// The value at a key, if the node is an object.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// The value as plain JSON.
+    /// Converts the value to plain JSON.
     #[must_use]
     pub fn json(&self) -> Json {
         match &self.value {
@@ -179,7 +180,7 @@ impl Node {
         }
     }
 
-    /// The name of its type in messages, for example `a list`.
+    /// The name of the type in messages, for example `a list`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.value {
@@ -201,7 +202,7 @@ impl Node {
         'down: loop {
             for entry in node.entries() {
                 let on_key = entry.key.span.holds(offset);
-                // The last condition is for empty values, such as a missing one.
+                // The last condition matches empty values, such as a missing one.
                 if on_key
                     || entry.value.span.holds(offset)
                     || (entry.value.span.start == offset && entry.value.span.end == offset)

@@ -74,8 +74,8 @@ fn node(text: &str, style: ScalarStyle, span: Span) -> Result<Node, Diagnostic> 
     Ok(Node { span, value })
 }
 
-/// The diagnostic of a parse error; for mistakes that are common with expressions, what to write
-/// instead.
+/// Converts a parse error to a diagnostic. For mistakes that are common with expressions, the help
+/// says what to write instead.
 fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
     let start = error.marker().byte_offset().unwrap_or_default().min(source.len());
     let width = source.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
@@ -86,7 +86,7 @@ fn explain(error: &ScanError, source: &str, bounds: &Bounds) -> Diagnostic {
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(bounds, span),
         ErrorKind::TabNotAllowed | ErrorKind::TabInBlockIndentation | ErrorKind::TabInIndentation => tab(span),
-        // The parser reports the start of the multi-line text; point at the tab instead.
+        // The parser reports the start of the multi-line text; find the tab itself.
         ErrorKind::TabInPlainScalar => {
             let rest = source.get(start..).unwrap_or_default();
             let mut line_at = start;

@@ -95,7 +95,7 @@ fn initial(initial: &Initial) -> OrderedJson {
     }
 }
 
-/// `on` and `after`: an object, or a list of objects if a key occurs twice.
+/// Writes `on` and `after`: an object, or a list of objects if a key occurs twice.
 fn keyed<'d, T>(
     out: &mut OrderedObject,
     key: &str,
@@ -357,7 +357,7 @@ fn action(action: &Action) -> OrderedJson {
     out.into()
 }
 
-/// `kind`, then `key` or `all: true`, then the rest.
+/// Writes `kind`, then `key` or `all: true`, then the other keys.
 fn ledger(kind: &str, key: Option<&Template>, rest: OrderedObject) -> OrderedObject {
     let mut out = OrderedObject::default();
     out.put("kind", kind);

@@ -1,4 +1,4 @@
-//! Writes a definition as a charter, for definitions that were built in Rust or imported.
+//! Writes a definition that was built in Rust or imported as a charter.
 
 mod chart;
 
@@ -31,12 +31,13 @@ impl std::fmt::Display for Unrepresentable {
 
 impl std::error::Error for Unrepresentable {}
 
-/// Writes a definition as a charter in JSON, which reads back as the same definition.
+/// Writes a definition as a charter in JSON, and verifies that it reads back as the same
+/// definition.
 ///
 /// # Errors
-/// A definition can hold a few things that the language cannot express (an undeclared name, an
-/// inline expression inside a combination of guards, a description of the root state besides that
-/// of the charter); the error names the first. The result is verified by reading it back.
+/// Returns an error that names the first part of the definition that the language cannot express,
+/// for example an undeclared name, an inline expression inside a combination of guards, or a root
+/// state with its own description in addition to the description of the charter.
 pub fn json(definition: &Definition) -> Result<String, Unrepresentable> {
     let text = serde_json::to_string_pretty(&charter(definition))
         .map_err(|error| Unrepresentable { at: String::new(), message: error.to_string() })?;
@@ -213,7 +214,7 @@ fn normal(value: Json) -> Json {
     }
 }
 
-/// The pointer of the first difference.
+/// The pointer to the first difference between two values.
 fn difference(a: &Json, b: &Json) -> Option<String> {
     match (a, b) {
         (Json::Object(a), Json::Object(b)) => {

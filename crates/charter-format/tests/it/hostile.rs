@@ -1,4 +1,4 @@
-//! No input makes the reader panic, recurse without bound, or take long.
+//! No input makes the reader panic, recurse without limit, or take too long.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,8 @@ const GOOD: &str = include_str!("good.yaml");
 fn timed(source: &str) -> Result<Document, Diagnostics> {
     let started = Instant::now();
     let answer = read(source, "t", &ReadOptions::default());
-    // Quadratic behavior takes minutes; a release build takes well under a second, a debug build on
-    // a busy machine longer.
+    // Quadratic behavior would take minutes. A release build takes well under a second, a debug
+    // build on a busy machine longer.
     assert!(started.elapsed() < Duration::from_secs(30), "took {:?}", started.elapsed());
     answer
 }
@@ -50,7 +50,7 @@ fn alias_bombs() {
     assert_eq!(code(&bomb), codes::TOO_LARGE);
     let wide = format!("a: &a {}\nb: [{}]", "x".repeat(1 << 20), "*a, ".repeat(100_000));
     assert_eq!(code(&wide), codes::TOO_LARGE);
-    // Nested anchors are copied too: 100 of them around many items.
+    // Nested anchors are copied, too: here 100 of them are around 50,000 items.
     let anchors: String = (0..100).map(|n| format!("&n{n} [")).collect();
     assert_eq!(code(&format!("a: {anchors}{}", "x, ".repeat(50_000) + &"]".repeat(100))), codes::TOO_LARGE);
     assert_eq!(code("a: &a [*a]"), codes::ALIAS);
@@ -99,7 +99,7 @@ fn any_syntax() -> impl Strategy<Value = Syntax> {
     prop_oneof![Just(Syntax::Auto), Just(Syntax::Yaml), Just(Syntax::Json)]
 }
 
-/// Reads, renders and serializes, which must not panic.
+/// Reads, renders and serializes the source. Nothing may panic.
 fn survive(source: &str, syntax: Syntax) {
     match read(source, "t", &ReadOptions { syntax, ..ReadOptions::default() }) {
         Ok(document) => {

@@ -1,9 +1,10 @@
-//! Problems that the kernel finds are shown in the source of the charter, with a caret on the word.
+//! Problems that the kernel finds are shown in the source of the charter, with the relevant word
+//! underlined.
 
 use charter_format::{ReadOptions, read};
 use charter_kernel::Machine;
 
-/// Line, column and underlined text of each problem.
+/// Returns the line, the column and the underlined text of each problem.
 fn found(body: &str) -> Vec<String> {
     let document = read(&format!("charter: 1\nid: t\n{body}"), "t.yaml", &ReadOptions::default())
         .unwrap_or_else(|errors| panic!("{errors}"));

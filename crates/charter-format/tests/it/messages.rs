@@ -1,4 +1,4 @@
-//! The messages about mistakes in a charter.
+//! The error messages for mistakes in a charter.
 
 use charter_format::{Diagnostic, Diagnostics, ReadOptions, Severity, read};
 
@@ -14,7 +14,7 @@ fn line(item: &Diagnostic) -> String {
     format!("{}:{} {} [{}] {}{help}", item.line, item.column, item.path, item.code, item.message)
 }
 
-/// The errors of a charter whose first two lines are `charter: 1` and `id: t`.
+/// Returns the errors of a charter whose first two lines are `charter: 1` and `id: t`.
 fn told(body: &str) -> String {
     let errors = errors(&format!("charter: 1\nid: t\n{body}"));
     errors.list.iter().map(line).collect::<Vec<_>>().join("\n")

@@ -11,7 +11,7 @@ fn definition(source: &str) -> Definition {
     }
 }
 
-/// The definition of a charter that starts with `charter: 1`, `id: t`.
+/// Returns the definition of a charter that starts with `charter: 1`, `id: t`.
 fn core(body: &str) -> Value {
     serde_json::to_value(definition(&format!("charter: 1\nid: t\n{body}"))).unwrap()
 }

@@ -1,4 +1,4 @@
-//! A definition written as a charter reads back as the same definition, order included.
+//! A definition that is written as a charter reads back as the same definition, in the same order.
 
 use charter_format::{ReadOptions, json, read};
 use charter_kernel::Definition;
@@ -39,7 +39,7 @@ fn literal() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Normalized templates: a value without expressions is one literal.
+/// Generates normalized templates: a value without expressions is one literal.
 fn template() -> impl Strategy<Value = Template> {
     let leaf = prop_oneof![literal().prop_map(Template::Literal), cel().prop_map(Template::Cel)];
     let with_cel = prop_oneof![
@@ -162,7 +162,7 @@ fn transition() -> impl Strategy<Value = Transition> {
                 refuse,
                 actions,
                 reenter,
-                // For imports only: a charter cannot express it.
+                // Only imports use this field: a charter cannot express it.
                 parallel_domain: false,
                 description,
                 meta,
@@ -266,7 +266,7 @@ fn invoke() -> impl Strategy<Value = Invoke> {
 fn definition() -> impl Strategy<Value = Definition> {
     let charts = (state(2), state(0), vec(("[a-z]{1,2}", template()), 0..3), option::of(template()));
     (charts, block(), guard(), any::<bool>()).prop_map(|((mut root, plan, context, output), note, combined, strict)| {
-        // The root state shares the keys of the charter.
+        // In a charter these keys belong to the charter itself, so its root state cannot have them.
         (root.id, root.description, root.meta, root.output) = (None, None, Json::Null, None);
         if !matches!(root.kind, StateKind::Parallel | StateKind::Compound) {
             (root.kind, root.initial) = (StateKind::Atomic, None);

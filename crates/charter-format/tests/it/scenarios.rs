@@ -1,4 +1,4 @@
-//! Scenario files: reading them, and messages about mistakes.
+//! Reading scenario files, and the messages for mistakes in them.
 
 use charter_format::scenario::{Act, Tick, What, is_scenario_file, read_scenarios};
 use charter_kernel::definition::{Delay, Template};

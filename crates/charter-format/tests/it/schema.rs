@@ -1,4 +1,4 @@
-//! The JSON Schema of the language is up to date, valid, and agrees with the reader.
+//! The JSON Schema of the language is up to date and valid, and agrees with the reader.
 
 use charter_format::{ReadOptions, json_schema, read};
 use serde_json::{Value, json};

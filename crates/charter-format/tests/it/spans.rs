@@ -1,4 +1,4 @@
-//! Every part of a definition has its place in the source; expressions have exact places.
+//! Every part of a definition has a place in the source; places within expressions are exact.
 
 use charter_format::{Document, ReadOptions, read};
 use charter_kernel::Problem;
@@ -10,7 +10,7 @@ fn document(source: &str) -> Document {
     read(source, "t.yaml", &ReadOptions::default()).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// The source of the first occurrence of `part` in the text at a pointer.
+/// Returns the source of the first occurrence of `part` in the text at a pointer.
 fn within<'s>(document: &'s Document, pointer: &str, part: &str) -> &'s str {
     let core = serde_json::to_value(&document.definition).unwrap();
     let text = core.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no text at {pointer}"));
@@ -109,7 +109,7 @@ fn every_recorded_pointer_exists_in_the_definition() {
     let core = serde_json::to_value(&document.definition).unwrap();
     let mut count = 0;
     for pointer in document.pointers() {
-        // Defaults such as `type: atomic` are left out of the definition.
+        // The definition omits defaults such as `type: atomic`.
         assert!(core.pointer(&pointer).is_some() || pointer.ends_with("/kind"), "{pointer}");
         count += 1;
     }
@@ -140,7 +140,7 @@ fn a_problem_of_the_kernel_is_shown_in_the_source() {
     "#);
     let missing = document.diagnose(&problem("/root/state/states/idle/on/0/transitions/0/target/0", None));
     assert_eq!((missing.line, missing.column, missing.path.as_str()), (6, 20, "states.idle.on.GO.target"));
-    // A part without a place has that of its nearest ancestor.
+    // A part without a place of its own has the place of its nearest ancestor.
     let state = document.diagnose(&problem("/root/state/states/idle/kind/what/ever", None));
     assert_eq!((state.line, state.column, state.path.as_str()), (4, 3, "states.idle"));
     assert_eq!(

@@ -1,9 +1,9 @@
 //! Exports: charters as XState v5 configs and as SCXML documents.
 //!
 //! States and transitions are translated as far as the other language can express them. The export
-//! embeds the charter itself (`meta.charter`, `<charter:definition>`) with a seal over the rest: if
-//! the export is imported unchanged, the result is the same charter; if it was edited, the edited
-//! text is imported.
+//! embeds the charter itself (`meta.charter`, `<charter:definition>`) and a digest of the rest of
+//! the text. If the export is imported unchanged, the result is the same charter; if it was edited,
+//! the edited text is imported.
 
 mod scxml;
 pub(crate) mod xstate;
@@ -15,8 +15,8 @@ pub use self::scxml::scxml;
 pub(crate) use self::scxml::{Embedded, embedded as embedded_scxml};
 pub use self::xstate::xstate;
 
-/// The states of a chart in pre-order, as the kernel numbers them, each with its keys from the
-/// root.
+/// Returns the states of a chart in pre-order, which is the order of the kernel, each with the path
+/// of its keys from the root.
 fn flat(root: &State) -> Vec<(&State, Vec<&str>)> {
     let mut found = Vec::new();
     let mut stack = vec![(root, Vec::new())];
@@ -31,7 +31,7 @@ fn flat(root: &State) -> Vec<(&State, Vec<&str>)> {
     found
 }
 
-/// The effective kind of a state: with children it is compound by default.
+/// The effective kind of a state: a state with children is compound by default.
 fn kind(state: &State) -> StateKind {
     match state.kind {
         StateKind::Atomic if !state.states.is_empty() => StateKind::Compound,
@@ -39,7 +39,7 @@ fn kind(state: &State) -> StateKind {
     }
 }
 
-/// Serializes the definition as JSON, directly and not through `Value`, which sorts keys.
+/// Serializes the definition as JSON directly, because `Value` would sort the keys.
 fn text(definition: &Definition) -> String {
     serde_json::to_string(definition).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! Exports SCXML documents (data model `cel`). The variables of a charter become fields of a
-//! variable `context`, so that expressions keep their meaning; what SCXML cannot express is in the
-//! namespace `urn:charter:1`, and the charter itself in `<charter:definition>`.
+//! variable `context`, so that expressions keep their meaning. What SCXML cannot express is written
+//! in the namespace `urn:charter:1`, and the charter itself in `<charter:definition>`.
 
 use std::fmt::Write as _;
 
@@ -16,9 +16,9 @@ const CLOSE: &str = "]]></charter:definition>\n";
 /// Exports a charter as an SCXML document, which [`crate::import::scxml`] imports as the same
 /// charter.
 ///
-/// Other SCXML processors see its states, transitions and actions; conditions and values are CEL.
-/// Named guards are inlined. Services of the host are invocations of type `urn:charter:actor`,
-/// which other processors cannot start.
+/// Other SCXML processors can read its states, transitions and actions, but conditions and values
+/// are in CEL. Named guards are inlined. Services of the host become invocations of type
+/// `urn:charter:actor`, which other processors cannot start.
 #[must_use]
 pub fn scxml(machine: &Machine) -> String {
     let definition = machine.definition();
@@ -36,7 +36,7 @@ pub fn scxml(machine: &Machine) -> String {
     );
     let body = format!("{}</scxml>\n", writer.body());
     let seal = Digest::of_bytes(format!("{head}{body}").as_bytes());
-    // A CDATA section cannot contain its end marker, which in JSON only occurs inside strings.
+    // A CDATA section cannot contain its own end marker, which occurs only inside strings in JSON.
     let json = text(definition).replace("]]>", "]]\\u003e");
     format!("{head}{OPEN}{seal}\"><![CDATA[{json}{CLOSE}{body}")
 }
@@ -45,9 +45,9 @@ pub fn scxml(machine: &Machine) -> String {
 pub(crate) enum Embedded {
     /// The document is unchanged since its export.
     Unchanged(Box<Definition>),
-    /// The document was edited.
+    /// The document was edited after its export.
     Edited,
-    /// There is none.
+    /// The document does not embed a charter.
     None,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn embedded(source: &str) -> Embedded {
     }
 }
 
-/// A unique XML id for each state, by number, made from its id or path.
+/// Returns a unique XML id for each state by index, derived from its id or path.
 fn ids(root: &State) -> Vec<String> {
     let mut taken = std::collections::HashSet::new();
     let mut found = Vec::new();
@@ -219,7 +219,7 @@ impl ScxmlWriter<'_> {
     fn transitions(&self, state: &State, number: u32, pad: &str, out: &mut String) {
         let mut of_source = self.outline.transitions.iter().filter(|t| t.source == number);
         let mut write = |event: Option<String>, t: &Transition| {
-            // The kernel numbers the transitions of a state in the same order.
+            // The kernel lists the transitions of a state in the same order.
             let targets = of_source.next().map(|o| self.ids_of(o.targets)).unwrap_or_default();
             let mut attributes = String::new();
             if let Some(event) = event {
@@ -272,7 +272,7 @@ impl ScxmlWriter<'_> {
         };
         match guard {
             Guard::Cel(cel) => translated(cel),
-            // The kernel refuses cyclic guards; the bound is a safeguard.
+            // The kernel refuses cyclic guards; the limit is only a safeguard.
             Guard::Name(name) if depth < 100 => self
                 .definition
                 .guards
@@ -286,7 +286,7 @@ impl ScxmlWriter<'_> {
     }
 }
 
-/// Actions as SCXML elements, or as elements of our namespace if SCXML has none.
+/// Writes actions as SCXML elements, or as elements of the `charter` namespace if SCXML has none.
 fn block(actions: &Block) -> String {
     actions.iter().map(action).collect()
 }
@@ -328,7 +328,7 @@ fn action(action: &Action) -> String {
     }
 }
 
-/// A template as CEL.
+/// Converts a template to CEL.
 fn cel(template: &Template) -> String {
     match template {
         Template::Literal(json) => json.to_string(),
@@ -344,7 +344,7 @@ fn cel(template: &Template) -> String {
     }
 }
 
-/// An expression with `event` renamed to `_event.data`, its name in SCXML.
+/// Renames `event` in an expression to `_event.data`, its name in SCXML.
 fn translated(text: &str) -> String {
     let rename = |name: &str| (name == "event").then(|| vec!["_event".to_owned(), "data".to_owned()]);
     match charter_expr::parse(text).and_then(|ast| ast.rename_roots(rename)) {
@@ -357,7 +357,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Escapes text for an attribute. Characters that XML cannot hold are dropped.
+/// Escapes text for an attribute. Characters that XML does not allow are dropped.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

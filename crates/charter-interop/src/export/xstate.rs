@@ -1,6 +1,6 @@
-//! Exports XState v5 configs. Named guards, actions, actors and delays stay names, for XState's
-//! `setup`; inline ones become `charter.guard` and `charter.action` with their definition as
-//! parameters.
+//! Exports XState v5 configs. Named guards, actions, actors and delays are exported by name and
+//! must be provided with XState's `setup`; inline guards and actions become `charter.guard` and
+//! `charter.action` with their definition as parameters.
 
 use charter_kernel::definition::{Action, Delay, Guard, Invoke, State, StateKind, Template, Transition};
 use charter_kernel::{Definition, Digest, Machine, Outline};
@@ -12,10 +12,11 @@ use charter_format::ordered::{OrderedJson, OrderedObject};
 use charter_format::source::{Node, Value};
 
 /// Exports a charter as an XState v5 config in JSON, which [`crate::import::xstate`] imports as the
-/// same charter. Roles, ledger, interlocks and other machines are under `meta.charter`.
+/// same charter. Roles, ledger, interlocks and other machines are written under `meta.charter`.
 ///
-/// XState exits and enters states by its own rules (see `docs/xstate.md`) and has no authority
-/// checks: the requirements of a transition are under its `meta.charter`.
+/// XState has different rules for exiting and entering states (see `docs/xstate.md`) and no
+/// authority checks: the requirements of a transition are written under the `meta.charter` of that
+/// transition.
 #[must_use]
 pub fn xstate(machine: &Machine) -> String {
     let definition = machine.definition();
@@ -43,7 +44,7 @@ pub fn xstate(machine: &Machine) -> String {
     serde_json::to_string_pretty(&OrderedJson::Object(config)).unwrap_or_default()
 }
 
-/// The charter embedded in a config, and whether the config is unchanged since its export.
+/// Returns the charter embedded in a config, and whether the config is unchanged since its export.
 pub(crate) fn embedded(root: &Node) -> Option<(Definition, bool)> {
     let charter = root.get("meta")?.get("charter")?;
     let definition = serde_json::from_str(charter.get("definition")?.text()?).ok()?;
@@ -69,14 +70,14 @@ fn written(node: &Node) -> OrderedJson {
     }
 }
 
-/// The descriptors of a charter that match what `*` matches in XState.
+/// The descriptors in a charter that together match what `*` matches in XState.
 const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
 
 struct XstateWriter<'m> {
     definition: &'m Definition,
     outline: &'m Outline<'m>,
     flat: Vec<(&'m State, Vec<&'m str>)>,
-    /// The number of each transition in the kernel, by its address in memory.
+    /// The index of each transition in the kernel, by its address in memory.
     resolved: FxHashMap<*const Transition, usize>,
 }
 
@@ -91,7 +92,7 @@ impl XstateWriter<'_> {
         out.put_some("description", description);
         let literal = |template: &Template| match template {
             Template::Literal(json) => json.clone(),
-            // Computed when a run starts, which would be a function in XState.
+            // The value is computed when a run starts; in XState this would need a function.
             _ => Json::Null,
         };
         out.put_map("context", &self.definition.root.context, |t| OrderedJson::Json(literal(t)));
@@ -99,7 +100,7 @@ impl XstateWriter<'_> {
         out
     }
 
-    /// The absolute target of a state: `#ID.KEY.KEY`.
+    /// Returns the absolute target of a state: `#ID.KEY.KEY`.
     fn target(&self, number: u32) -> String {
         let keys = self.flat.get(number as usize).map(|(_, path)| path.as_slice()).unwrap_or_default();
         let keys: String = keys.iter().map(|key| format!(".{}", key.replace('.', "\\."))).collect();
@@ -156,7 +157,8 @@ impl XstateWriter<'_> {
         out
     }
 
-    /// In XState the initial state is a child; nested initial states follow from their parents.
+    /// Writes `initial`. In XState the initial state is always a child; nested initial states
+    /// follow from their parents.
     fn initial(&self, state: &State, targets: &[u32], depth: usize, out: &mut OrderedObject) {
         let first = targets.first().and_then(|t| self.flat.get(*t as usize)).and_then(|(_, path)| path.get(depth));
         let key = first.copied().unwrap_or_default();
@@ -176,7 +178,7 @@ impl XstateWriter<'_> {
         for entry in &state.on {
             let every = EVERY.iter().all(|e| entry.events.iter().any(|o| o == e));
             for event in &entry.events {
-                // `*` matches it anyway.
+                // `*` already matches this event.
                 if every && event != "*" && EVERY.contains(&event.as_str()) {
                     continue;
                 }
@@ -213,7 +215,7 @@ impl XstateWriter<'_> {
         }
     }
 
-    /// The name of a platform event in XState.
+    /// Translates the name of a platform event to XState.
     fn own_event(&self, event: &str) -> String {
         let id = |name: &str| {
             let at = self.flat.iter().position(|(state, _)| state.id.as_deref() == Some(name));
@@ -272,8 +274,8 @@ impl XstateWriter<'_> {
             }
         }
         out.put_list("actions", &t.actions, action);
-        // If all targets are inside the source, XState does not exit it; SCXML only if it is
-        // compound.
+        // If all targets are inside the source, XState does not exit the source; in SCXML this
+        // applies only if the source is compound.
         let last = self.outline.states.get(source as usize).map_or(source, |s| s.last);
         let inside = !numbers.is_empty() && numbers.iter().all(|n| (source..=last).contains(n));
         let leaves = resolved.and_then(|o| o.domain).is_some_and(|domain| domain != source);
@@ -289,7 +291,7 @@ impl XstateWriter<'_> {
     }
 }
 
-/// The name of an action, or its definition as parameters.
+/// Writes the name of an action, or its definition as parameters.
 fn action(action: &(impl std::borrow::Borrow<Action> + ?Sized)) -> OrderedJson {
     match action.borrow() {
         Action::Name(name) => name.as_str().into(),
@@ -297,7 +299,7 @@ fn action(action: &(impl std::borrow::Borrow<Action> + ?Sized)) -> OrderedJson {
     }
 }
 
-/// The `meta` of a transition, with the requirements that XState cannot express.
+/// Builds the `meta` of a transition, with the requirements that XState cannot express.
 fn meta(t: &Transition) -> Json {
     let mut charter = serde_json::Map::new();
     let mut put = |key: &str, value: Json, empty: bool| {
@@ -321,7 +323,7 @@ fn meta(t: &Transition) -> Json {
     meta.into()
 }
 
-/// The transition of the definition at an address.
+/// Finds the transition at an address in the definition.
 fn transition_at<'d>(root: &'d State, at: &str) -> Option<&'d Transition> {
     let mut state = root;
     let parts: Vec<String> = charter_expr::pointer::keys(at).skip(2).map(Into::into).collect();

@@ -1,7 +1,7 @@
-//! Imports: SCXML documents and XState configs as charters.
+//! Imports SCXML documents and XState configs as charters.
 //!
 //! Documents are translated, not emulated. The result has `strict: false`, because those languages
-//! ignore events that a charter refuses.
+//! ignore events that a charter would refuse.
 
 pub(crate) mod scxml;
 mod xstate;
@@ -12,7 +12,7 @@ use charter_format::{Diagnostics, Document};
 pub use scxml::scxml;
 pub use xstate::xstate;
 
-/// Imports statecharts for `statechart: {import, format}`: to be passed in
+/// Imports statecharts for `statechart: {import, format}`. Pass it as
 /// [`charter_format::ReadOptions::importer`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Importer;
@@ -39,7 +39,7 @@ impl StatechartImporter for Importer {
     }
 }
 
-/// A charter id (`[a-z][a-z0-9-]*`) from a title or a file name.
+/// Derives a charter id (`[a-z][a-z0-9-]*`) from a title or a file name.
 fn charter_id(text: &str) -> String {
     let stem = text.rsplit(['/', '\\']).next().unwrap_or(text);
     let stem = stem.split('.').next().unwrap_or(stem);

@@ -46,7 +46,7 @@ fn governed() -> Machine {
     compiled(read(GOVERNED, "g.yaml", &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}")).definition)
 }
 
-/// The documents of the SCXML suite that compile.
+/// Returns the documents of the SCXML suite that compile.
 fn suite() -> Vec<(PathBuf, Machine)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scxml");
     let mut found = Vec::new();
@@ -130,7 +130,7 @@ fn an_edited_document_must_not_lose_what_scxml_cannot_express() {
     assert!(found.contains(&"`<charter:action>` is lost in an edited export"), "{found:?}");
 }
 
-/// The active states, the variables and the refusals after the start and after each event.
+/// Returns the active states, the variables and the refusals after the start and after each event.
 fn records(machine: &Machine, case: &Case) -> Vec<Json> {
     let mut seen = Vec::new();
     let look = |snapshot: &Snapshot| {
@@ -194,12 +194,12 @@ fn supplied() -> Definition {
     around
 }
 
-/// A generated config as a charter: the same states with SCXML semantics.
+/// Converts a generated config to a charter: the same states with SCXML semantics.
 fn as_charter(case: &Case) -> Definition {
     let mut charter = format!("{{\"charter\":1,\"strict\":{},", case.seed.is_multiple_of(2)) + &case.config[1..];
     charter = charter.replace("\"#m.", "\"#");
     let around = supplied();
-    // Add the declarations that it needs.
+    // Add the declarations that the charter needs.
     let parts = charter_format::json(&Definition {
         id: "m".into(),
         root: read("charter: 1\nid: m\nstates: {x: {}}", "x.yaml", &ReadOptions::default()).unwrap().definition.root,
@@ -219,8 +219,7 @@ fn as_charter(case: &Case) -> Definition {
         .definition
 }
 
-/// Charters and imported configs: exported and imported again, they have the same digest and behave
-/// the same.
+/// Exporting and importing a charter or an imported config preserves its digest and its behavior.
 #[test]
 fn generated_charters_round_trip() {
     let around = supplied();
@@ -248,7 +247,7 @@ fn generated_charters_round_trip() {
     assert!(ran > count * 11 / 10, "only {ran} charters from {count} cases");
 }
 
-/// Without the embedded charter, but with its declarations, an exported config behaves the same.
+/// An exported config behaves the same without the embedded charter if its names are declared.
 #[test]
 fn a_config_behaves_the_same_without_the_embedded_charter() {
     let around = supplied();

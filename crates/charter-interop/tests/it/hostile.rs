@@ -1,5 +1,5 @@
-//! Malformed, truncated, repetitive and huge documents: each is imported or refused with a place
-//! and a reason, in bounded time and without a panic.
+//! Malformed, truncated, repetitive and huge documents: each is imported, or refused with a place
+//! and a message, in bounded time and without a panic.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// All documents in a folder.
+/// Collects all documents in a folder.
 fn collect(folder: &Path, extension: &str, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -101,11 +101,13 @@ const ODD: [&str; 24] = [
     "\n",
 ];
 
-/// A document with some tokens removed, doubled, swapped, or replaced by tokens of another.
+/// Returns a document with some tokens removed, duplicated, swapped, or replaced by tokens from
+/// another document.
 fn mutated(text: &str, other: &str, r: &mut Random) -> String {
     let other = tokens(other);
     let mut parts: Vec<&str> = tokens(text);
-    // Mostly one change: a document with many errors is only read up to the first.
+    // Make only one change in most cases: the import of a document with many errors may stop at the
+    // first.
     for _ in 0..1 + r.below(10) / 8 * 5 {
         if parts.is_empty() {
             break;
@@ -202,7 +204,7 @@ fn mutated_configs_are_imported_or_refused() {
             one.clone_from(&fred);
         }
         if seed % 7 == 0 {
-            // An export with an embedded charter.
+            // Include an export with an embedded charter.
             let document = import::xstate(&one, "c.json", around);
             let machine = document.ok().and_then(|d| Machine::compile(d.definition).ok());
             one = machine.map_or(one, |m| export::xstate(&m));
@@ -215,8 +217,8 @@ fn mutated_configs_are_imported_or_refused() {
     assert!(ran > count / 30, "only {ran} mutants of {count} ran");
 }
 
-/// The CPU time of this thread, which other tests do not disturb; the wall clock where Linux's
-/// `schedstat` is not available.
+/// Returns the CPU time of this thread, which other tests do not affect, or the wall-clock time
+/// where Linux's `schedstat` is not available.
 fn cpu_time() -> Duration {
     static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let begin = BEGIN.get_or_init(Instant::now);
@@ -225,7 +227,7 @@ fn cpu_time() -> Duration {
     nanos.map_or_else(|| begin.elapsed(), Duration::from_nanos)
 }
 
-/// The time to import and compile.
+/// Measures the time to import and compile a document.
 fn timed(what: &str, source: &str, read: impl FnOnce(&str) -> Result<Document, Diagnostics>) -> Duration {
     let begin = cpu_time();
     let document = match read(source) {
@@ -246,8 +248,8 @@ fn timed(what: &str, source: &str, read: impl FnOnce(&str) -> Result<Document, D
     took
 }
 
-/// `LARGE_KB=5000 cargo test --release` measures large documents; the default shows that nothing is
-/// quadratic.
+/// `LARGE_KB=5000 cargo test --release` measures large documents. The default size suffices to
+/// detect quadratic time.
 #[test]
 fn large_documents_take_linear_time() {
     let bytes = usize::try_from(number("LARGE_KB", cases(100, 500).into())).unwrap() << 10;

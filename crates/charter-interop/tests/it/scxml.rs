@@ -1,7 +1,7 @@
 //! The conformance suite for SCXML, written from W3C REC 2015-09-01: `tests/scxml/SECTION/*.scxml`,
-//! a small document for each requirement. The first comment of a document says what it shows; the
-//! second, if any, its outcome other than ending in `pass`. `docs/conformance.md` is generated from
-//! them: `UPDATE_DOCS=1 cargo test -p charter-interop scxml`.
+//! a small document for each requirement. The first comment of a document says what it tests; the
+//! second, if there is one, says which outcome is expected instead of `pass`. `docs/conformance.md`
+//! is generated from these documents: `UPDATE_DOCS=1 cargo test -p charter-interop scxml`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -58,14 +58,15 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The order of sections in the REC: numbers, then appendices.
+/// Returns the sort key of a section of the REC: numbers come before appendices.
 fn order(section: &str) -> (Vec<u32>, String) {
     let number = section.split('-').next().unwrap_or_default();
     let parts = number.split('.').map(|part| part.parse().unwrap_or(100));
     (parts.collect(), section.to_owned())
 }
 
-/// The outcome of a document: `pass`, another final configuration, or a refusal with its message.
+/// Returns the outcome of a document: `pass`, another final configuration, or a refusal with its
+/// message.
 fn outcome(path: &Path) -> (String, String) {
     let source = fs::read_to_string(path).unwrap();
     let folder = path.parent().unwrap().to_owned();
@@ -151,7 +152,7 @@ const TITLES: [(&str, &str); 47] = [
     ("6.1", "Overview"),
 ];
 
-/// Sections without documents, and the reason.
+/// Sections without documents, and why they have none.
 const ELSEWHERE: [(&str, &str); 9] = [
     ("3.14", "Generated ids: see 3.3, 6.2 and 6.4."),
     ("4.5", "See 4.3 and 4.4."),

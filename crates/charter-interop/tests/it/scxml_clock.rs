@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 /// Upper limit of timers, for documents that never end.
 const MAX_TIMERS: u64 = 1_000;
 
-/// The active atomic states of the root at the end.
+/// Runs the machine and returns the active atomic states of the root at the end.
 pub fn run(machine: &Machine) -> Vec<String> {
     match start(machine) {
         Ok(step) => states(&finish(machine, step).unwrap_or_else(|e| panic!("{e}"))),

@@ -1,12 +1,12 @@
-//! Random configs and event streams, without the deviations in `docs/xstate.md`. A seed determines
-//! a case.
+//! Generates random configs and event streams that avoid the deviations in `docs/xstate.md`. A seed
+//! determines a case.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use serde_json::{Value as Json, json};
 
 pub const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
-/// Actions that do more than log their name: raise an event now or later, cancel it, log event
-/// data.
+/// Actions that do more than log their name: they raise an event now or later, cancel it, or log
+/// event data.
 pub const SPECIAL: [(&str, &str); 4] = [
     ("tell", "{raise: {type: H}}"),
     ("later", "[{cancel: later}, {send: {to: self, type: H, delay: 5ms, id: later}}]"),
@@ -17,14 +17,14 @@ pub const SPECIAL: [(&str, &str); 4] = [
     ),
 ];
 const EVENTS: [&str; 10] = ["E", "F", "G.x", "G.x.y", "G", "H", "P0", "P1", "P2", "P3"];
-/// The events of states with regions, by depth. States inside do not use them: whether an ancestor
-/// handles an event that only some regions handle is a documented deviation.
+/// The events of states with regions, by depth. The states inside do not use them, because there is
+/// a documented deviation: whether an ancestor handles an event that only some regions handle.
 const OUTER: [&str; 4] = ["P0", "P1", "P2", "P3"];
 const DESCRIPTORS: [&str; 8] = ["E", "F", "G.x", "G.*", "G.x.*", "H", "*", "E"];
 
 pub struct Case {
     pub seed: u64,
-    /// Text, because the order of keys matters.
+    /// JSON text, because the order of keys matters.
     pub config: String,
     pub events: Vec<RuntimeEvent>,
 }
@@ -33,12 +33,12 @@ pub struct Case {
 pub enum RuntimeEvent {
     Event(&'static str),
     Wait(i64),
-    /// The n-th pending invocation is done, or fails.
+    /// The n-th pending invocation completes or fails.
     Done(usize),
     Failed(usize),
 }
 
-/// A charter with the declarations that the configs need.
+/// Returns a charter with the declarations that the configs need.
 pub fn around() -> String {
     let names = NAMES.map(|n| format!("  {n}: {{assign: {{log: \"= context.log + '{n} '\"}}}}\n"));
     let special = SPECIAL.map(|(name, action)| format!("  {name}: {action}\n"));
@@ -163,7 +163,7 @@ fn path(states: &[State], at: usize) -> String {
     }
 }
 
-/// A random target other than the root.
+/// Picks a random target other than the root.
 fn target(states: &[State], r: &mut Random) -> usize {
     1 + r.below(states.len() - 1)
 }
@@ -178,7 +178,7 @@ fn in_regions(states: &[State], mut at: usize) -> bool {
     false
 }
 
-/// A state in another region, if `at` is inside a region.
+/// Finds a state in another region, if `at` is inside a region.
 fn beside(states: &[State], mut at: usize) -> Option<usize> {
     if states[at].kind == Kind::History {
         return None;
@@ -210,7 +210,7 @@ fn is_inside(states: &[State], mut at: usize, of: usize) -> bool {
     false
 }
 
-/// A later sibling, so that eventless transitions terminate.
+/// Picks a later sibling, so that eventless transitions terminate.
 fn onward(states: &[State], at: usize, r: &mut Random) -> Option<String> {
     let siblings = &states[states[at].parent?].children;
     let later: Vec<usize> = siblings.iter().copied().filter(|s| *s > at && states[*s].kind != Kind::History).collect();
@@ -228,8 +228,8 @@ fn actions(r: &mut Random) -> String {
 fn transition(states: &[State], at: usize, r: &mut Random) -> String {
     let mut parts = vec![format!("\"actions\":{}", actions(r))];
     let leaf = matches!(states[at].kind, Kind::Atomic);
-    // No transitions without a target inside regions: whether ancestors handle the event too is a
-    // documented deviation.
+    // Transitions inside regions always have a target: whether ancestors also handle the event of a
+    // transition without a target is a documented deviation.
     let regions = in_regions(states, at);
     if !(leaf && !regions && r.chance(15)) {
         let mut to = target(states, r);
@@ -247,7 +247,7 @@ fn transition(states: &[State], at: usize, r: &mut Random) -> String {
             }
         }
         let mut names = vec![to];
-        // Into several regions at once.
+        // The transition enters several regions at once.
         if let Some(beside) = beside(states, to).filter(|_| r.chance(30)) {
             names.push(beside);
         }

@@ -1,9 +1,9 @@
-//! The cost of the journal, compared in the same run with the disk's own fsync, and with SQLite
-//! alone writing the same bytes.
+//! Measures the journal and, in the same run, an fsync of the disk and SQLite alone writing the
+//! same bytes.
 //!
-//! `cargo bench -p charter-journal` takes a few minutes; `-- quick` measures less, `-- memory` only
-//! the sections with that word in their name. Files are in the system's temporary folder; set
-//! `TMPDIR` to measure another disk.
+//! `cargo bench -p charter-journal` takes a few minutes; `-- quick` measures less; `-- memory`
+//! measures only the sections with that word in their name. Files are in the temporary folder of
+//! the system; set `TMPDIR` to measure another disk.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
@@ -19,7 +19,7 @@ use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
 use measure::{Folder, Start, in_turns, per_core, rate};
 use serde_json::json;
 
-/// A timer in each state, a small context, an effect in every fourth record.
+/// A charter with a timer in each state, a small context, and an effect in every fourth record.
 const CHARTER: &str = "
 charter: 1
 id: bench
@@ -112,7 +112,7 @@ impl<'m> Run<'m> {
     }
 }
 
-/// The records of many runs, grouped by run.
+/// Builds the records of many runs, grouped by run.
 fn appends(bench: &Bench, prefix: &str, runs: usize, records: usize) -> Vec<Vec<Append>> {
     (0..runs)
         .map(|i| {
@@ -158,7 +158,7 @@ fn durable(bench: &Bench) {
     for runs in [8, 1_000] {
         let each = (events * if runs == 8 { 4 } else { 20 } / runs).max(10);
         let all = appends(bench, &format!("{runs:04}"), runs, each);
-        // In the order in which a fair host would write them.
+        // The records in the order in which a fair host writes them.
         let mut order = Vec::with_capacity(runs * each);
         for i in 0..each {
             order.extend(all.iter().map(|run| run[i].clone()));
@@ -186,7 +186,8 @@ fn opened(bench: &Bench, name: &str) -> SqliteStore {
     store
 }
 
-/// Every run has one event in flight; its next event is submitted once that one is durable.
+/// Keeps one event of every run in flight; the next event of a run is submitted once the previous
+/// one is durable.
 fn concurrent(store: &Arc<SqliteStore>, all: Vec<Vec<Append>>) {
     let (sender, done) = channel();
     let mut waiting: Vec<_> = all.into_iter().map(Vec::into_iter).collect();
@@ -216,8 +217,8 @@ fn concurrent(store: &Arc<SqliteStore>, all: Vec<Vec<Append>>) {
     }
 }
 
-/// A minimal journal without this crate: the record, the head of the run, a pending timer, and some
-/// snapshots.
+/// Writes a minimal journal without this crate: the records, the head of the run, a pending timer,
+/// and some snapshots.
 fn bare(path: &Path, appends: &[Append], group: usize) {
     let c = rusqlite::Connection::open(path).unwrap();
     c.execute_batch(
@@ -289,7 +290,7 @@ fn fill(store: &dyn Store, bench: &Bench, runs: usize, records: usize) {
     }
 }
 
-/// The number of runs, and of records per run.
+/// The number of runs and the number of records per run.
 fn size(bench: &Bench) -> (usize, usize) {
     (10, if bench.quick { 5_000 } else { 30_000 })
 }
@@ -310,7 +311,7 @@ fn in_a_file(bench: &Bench) {
     verifies(bench, &store);
     let start = Start::now();
     assert!(verify(&store, None).unwrap().is_verified());
-    // On two threads, hence by wall-clock time.
+    // Verification uses two threads, so this measures wall-clock time.
     rate("verify all, with the file and the projections, records", runs * records, start);
     let start = Start::now();
     store.rebuild().unwrap();

@@ -1,9 +1,9 @@
-//! Measuring: wall-clock and CPU time, rates, and a temporary folder.
+//! Helpers for measurements: wall-clock and CPU time, rates, and a temporary folder.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// A temporary folder, removed at the end.
+/// A temporary folder that is removed when it is dropped.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -23,7 +23,7 @@ impl Drop for Folder {
     }
 }
 
-/// A start time: wall clock, and CPU time of this thread.
+/// A start time: wall-clock time and CPU time of this thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Start {
     pub(crate) wall: Instant,
@@ -52,7 +52,7 @@ pub(crate) fn rate(name: &str, n: usize, start: Start) -> f64 {
 }
 
 /// Prints a rate per core, by CPU time of this thread (or wall-clock time if that is unknown),
-/// which does not depend on other load of the machine.
+/// which does not depend on the load of the machine.
 pub(crate) fn per_core(name: &str, n: usize, start: Start, note: &str) {
     let took = match cpu() - start.cpu {
         zero if zero <= 0.0 => start.wall.elapsed().as_secs_f64(),

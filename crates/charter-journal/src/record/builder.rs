@@ -1,4 +1,4 @@
-//! Building a record from the kernel's step or refusal.
+//! Builds a record from a step or a refusal of the kernel.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::fields::{Approval, EventField, Fields, Origin, Redacted, Source, SourceKind, Verdict};
 use super::{FORMAT, GENESIS, Record, TimerField};
 
-/// Maximum nesting of recorded data, the limit of the kernel.
+/// Maximum nesting of recorded data, equal to the limit of the kernel.
 const MAX_DATA_DEPTH: usize = 128;
 
 /// The inputs of a record.
@@ -21,7 +21,7 @@ pub struct RecordBuilder<'a> {
     pub machine: &'a Machine,
     /// The run.
     pub run: &'a str,
-    /// The sender's idempotency key.
+    /// The event id that the sender chose.
     pub id: Option<&'a str>,
     /// Hash of the previous record.
     pub prev: Digest,
@@ -31,9 +31,9 @@ pub struct RecordBuilder<'a> {
     pub before: Option<&'a Snapshot>,
     /// The step or refusal.
     pub outcome: &'a Result<Step, Refusal>,
-    /// Digest of the snapshot afterwards, if already known; computed otherwise.
+    /// Digest of the snapshot after the event, if already known; computed otherwise.
     pub snapshot: Option<Digest>,
-    /// For record 0 of a fork.
+    /// The origin, for record 0 of a fork.
     pub forked_from: Option<Origin<'a>>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> RecordBuilder<'a> {
         Record::new(fields, text)
     }
 
-    /// The fields, borrowed as far as possible; the hash is not yet computed.
+    /// Computes the fields except for the hash, borrowing as much as possible.
     pub(crate) fn fields(self) -> Fields<'a> {
         let RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot, forked_from } = self;
         let step = outcome.as_ref().ok();
@@ -102,8 +102,8 @@ impl<'a> RecordBuilder<'a> {
     }
 }
 
-/// The invocation that an answer belongs to, found as in the kernel: its owner and the requesting
-/// effect.
+/// Finds the invocation to which an answer belongs, by the same rules as the kernel. Returns its
+/// owner and the effect that requested it.
 fn awaited<'s>(envelope: &Envelope, before: Option<&'s Snapshot>) -> Option<(&'s Actor, EffectId)> {
     let (invocation, effect) = match &envelope.event {
         Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => (invocation, *effect),
@@ -173,8 +173,8 @@ fn source<'a>(run: &str, envelope: &'a Envelope) -> Source<'a> {
     }
 }
 
-/// The recorded part of the event. Data that passed validation is recorded completely; other data
-/// only by digest and size.
+/// Returns the part of the event that is recorded. Data that passed validation is recorded
+/// completely; of other data, only the digest and size are recorded.
 fn event_field<'a>(
     envelope: &'a Envelope,
     before: Option<&'a Snapshot>,
@@ -201,7 +201,7 @@ pub(super) fn is_of(r: &Fields<'_>, envelope: &Envelope) -> bool {
         && said.generation == r.source.generation;
     let same_type = match &envelope.event {
         Event::External { r#type, .. } => *r#type == r.event.r#type,
-        // For other sources, the type follows from the source.
+        // For other sources, the source determines the type.
         _ => true,
     };
     same_source && same_type && envelope.by == *r.by && {
@@ -228,7 +228,7 @@ fn redacted(data: &Json) -> Redacted {
     Redacted { digest: Digest::of_bytes(exact.as_bytes()), size: exact.len().try_into().unwrap_or(u64::MAX) }
 }
 
-/// The data of an event, in the form of a record.
+/// The data of an event, in its recorded form.
 fn sent(event: &Event) -> Cow<'_, Json> {
     match event {
         Event::Start { input } => Cow::Borrowed(input),
@@ -268,8 +268,8 @@ fn survives_json(data: &Json) -> bool {
     false
 }
 
-/// The details of a refusal, computed from the recorded form of the event, so that a replay
-/// computes the same ones.
+/// Computes the details of a refusal from the recorded form of the event, so that a replay computes
+/// the same details.
 fn refusal_details(
     machine: &Machine,
     before: Option<&Snapshot>,

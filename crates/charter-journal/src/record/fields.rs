@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::{FORMAT, RecordError, TimerField, json, timestamp};
 
-/// The content of a record. The text omits empty fields as noted.
+/// The content of a record. The text omits some fields if they are empty, as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(expecting = "an object with the fields of a record")]
 pub struct Fields<'a> {
@@ -18,10 +18,10 @@ pub struct Fields<'a> {
     pub run: Cow<'a, str>,
     /// Sequence number in the run, consecutive from 0.
     pub seq: u64,
-    /// Time; in the text, RFC 3339 with milliseconds, UTC.
+    /// The time of the event; in the text, RFC 3339 with milliseconds, in UTC.
     #[serde(deserialize_with = "at")]
     pub at: Timestamp,
-    /// The sender's idempotency key, or `RUN/SEQ`.
+    /// The event id that the sender chose, or `RUN/SEQ`.
     pub id: Cow<'a, str>,
     /// Digest of the charter.
     pub charter: Digest,
@@ -39,7 +39,7 @@ pub struct Fields<'a> {
     pub expected_seq: Option<u64>,
     /// The verdict.
     pub verdict: Verdict,
-    /// Why it was refused; omitted if it was not.
+    /// Why the event was refused; omitted if it was not.
     #[serde(default)]
     pub refusal: Option<Box<RefusalDetails>>,
     /// Active atomic states of the actor before the event, as paths, in document order.
@@ -60,20 +60,19 @@ pub struct Fields<'a> {
     /// Approvals; omitted if there are none.
     #[serde(default)]
     pub approvals: Vec<Approval<'a>>,
-    /// Conditions that failed to evaluate, and unhandled internal events: `{"actor", "at",
-    /// "message"}`; omitted if there are none.
+    /// Failed conditions and unhandled internal events: `{"actor", "at", "message"}`, or omitted.
     #[serde(default)]
     pub notes: Vec<Json>,
     /// The effect that this event answers; omitted if it does not answer an awaited effect.
     #[serde(default)]
     pub answers: Option<String>,
-    /// Status of the run afterwards; omitted if the start was refused.
+    /// Status of the run after the event; omitted if the start was refused.
     #[serde(default)]
     pub status: Option<Status>,
     /// The origin of a fork, in its record 0.
     #[serde(default)]
     pub forked_from: Option<Origin<'a>>,
-    /// Digest of the snapshot afterwards; of `null` if the start was refused.
+    /// Digest of the snapshot after the event; if the start was refused, the digest of `null`.
     pub snapshot: Digest,
     /// Hash of the previous record.
     pub prev: Digest,
@@ -90,7 +89,7 @@ pub enum Verdict {
     Accepted,
     /// The event was refused; nothing has changed.
     Refused,
-    /// No transition handles it, in a charter that is not strict or for a platform event.
+    /// No transition handles the event, which is a platform event or the charter is not strict.
     Ignored,
     /// A vote toward a quorum.
     Vote,
@@ -99,7 +98,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The word in the text.
+    /// The value in the text of a record.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -150,7 +149,7 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The source of an event without options.
+    /// The source of an external event without optional fields.
     pub(super) const EXTERNAL: Source<'static> = Source {
         kind: SourceKind::External,
         to: None,
@@ -182,7 +181,7 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
-    /// The word in the text.
+    /// The value in the text of a record.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -196,7 +195,7 @@ impl SourceKind {
     }
 }
 
-/// `event` of a record.
+/// The field `event` of a record.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(expecting = "an object with `type`, `data`")]
 pub struct EventField<'a> {
@@ -206,7 +205,7 @@ pub struct EventField<'a> {
     /// `{"error"}`; for an attempt, `{"attempt", "error", "retryAt"}`; for a timer, `{}`.
     #[serde(default)]
     pub data: Cow<'a, Json>,
-    /// In place of `data`, if validation refused the event: its data is redacted.
+    /// Replaces `data` if the data is redacted because validation refused the event.
     #[serde(default, rename = "withheld")]
     pub redacted: Option<Redacted>,
 }
@@ -215,13 +214,14 @@ pub struct EventField<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(expecting = "an object with `digest`, `size`")]
 pub struct Redacted {
-    /// SHA-256 of the data as canonical JSON, but with all digits of integers.
+    /// SHA-256 of the data as canonical JSON, except that integers are written with all their
+    /// digits.
     pub digest: Digest,
     /// Length of that text, in bytes.
     pub size: u64,
 }
 
-/// An approval. `by` and `at` of the record are who approved and when.
+/// An approval. The fields `by` and `at` of the record say who approved and when.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(expecting = "an object with `approves`, `digest`")]
 pub struct Approval<'a> {
@@ -330,7 +330,7 @@ impl Fields<'_> {
         }
     }
 
-    /// The time as in the text: RFC 3339, UTC, milliseconds.
+    /// The time as in the text: RFC 3339 with milliseconds, in UTC.
     #[must_use]
     pub fn at_text(&self) -> String {
         timestamp::text(self.at)
@@ -343,14 +343,14 @@ impl Fields<'_> {
         own.is_none_or(|seq| seq != self.seq.to_string())
     }
 
-    /// Status of the run afterwards, as text; `refused` if its start was refused.
+    /// Status of the run after the event, as text; `refused` if its start was refused.
     #[must_use]
     pub fn status_word(&self) -> &'static str {
         self.status.map_or("refused", Status::word)
     }
 }
 
-/// The error for a record of another version; `None` if it is not one.
+/// Returns the error for a record of another version, or `None` if the text is not such a record.
 fn version_error(line: &str) -> Option<RecordError> {
     let version = json::json_of(line).ok()?.get("v")?.as_u64()?;
     (version != u64::from(FORMAT)).then(|| unknown_version(version))

@@ -1,4 +1,4 @@
-//! The input part of a record: enough to apply its envelope again.
+//! The input part of a record, from which its envelope is restored.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub(crate) struct RecordInput<'a> {
     pub(crate) forked_from: Option<Origin<'a>>,
 }
 
-/// Scans a principal in the form in which records write it.
+/// Scans a principal in the form that records contain.
 fn principal(s: &mut Scanner<'_>) -> Option<Principal> {
     s.word("{\"id\":\"")?;
     let id = s.string()?.to_owned();
@@ -68,7 +68,8 @@ impl<'a> RecordInput<'a> {
         }
     }
 
-    /// The fast path, for records exactly as the journal writes them. `None`: use the parser.
+    /// Scans a record that is exactly in the form that the journal writes, which is faster than
+    /// parsing it. Returns `None` for other records, which need the parser.
     fn scan(line: &'a str) -> Option<RecordInput<'a>> {
         let mut s = Scanner::new(line);
         s.word("{\"")?;

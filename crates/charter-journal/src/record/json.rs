@@ -1,5 +1,5 @@
-//! JSON that Charter wrote: it may nest deeper than the parser allows by default, up to a separate
-//! limit.
+//! Parsing of JSON that Charter wrote, which may be nested deeper than the parser allows by
+//! default. A separate limit applies.
 
 use serde::Deserialize as _;
 use serde_json::Value as Json;
@@ -11,8 +11,8 @@ pub(crate) const MAX_DEPTH: usize = 512;
 /// A number of brackets that every parser accepts, however they are nested.
 const FLAT: usize = 100;
 
-/// An upper bound of the nesting of a JSON text (exact if it has many brackets), checked before a
-/// recursive parser is used.
+/// Computes an upper bound of the nesting of a JSON text (exact if it has many brackets). It is
+/// checked before a recursive parser is used.
 pub(crate) fn depth(text: &str) -> usize {
     // The number of opening brackets bounds the depth. Counting them vectorizes and is enough for
     // almost every text.
@@ -37,7 +37,8 @@ pub(crate) fn depth(text: &str) -> usize {
     max
 }
 
-/// Why a text could not be read; of a syntax error the parser says which Rust token it wanted.
+/// Describes why a text could not be parsed. For a syntax error, gives only the position, because
+/// the message of the parser is meant for Rust programmers.
 pub(crate) fn why(e: &serde_json::Error) -> String {
     match e.classify() {
         serde_json::error::Category::Syntax => format!("invalid JSON at line {} column {}", e.line(), e.column()),

@@ -1,4 +1,4 @@
-//! The record: one line of the journal, its fields and its text.
+//! The record: one entry of the journal, with its fields and its text.
 
 mod builder;
 mod fields;
@@ -29,15 +29,15 @@ pub const FORMAT: u32 = 2;
 /// The `prev` of record 0: 64 zeros.
 pub const GENESIS: Digest = Digest([0; 32]);
 
-/// One line of the journal: its fields (by [`Deref`]) and its text, which is canonical JSON (RFC
-/// 8785). Cheap to clone.
+/// One entry of the journal: its fields (through [`Deref`]) and its text, which is canonical JSON
+/// (RFC 8785). Cheap to clone.
 #[derive(Clone)]
 pub struct Record {
     fields: Arc<Fields<'static>>,
     text: Arc<str>,
 }
 
-/// Why a line is not a record, or its envelope cannot be restored.
+/// Why a text is not a record, or why the envelope of a record cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
@@ -48,7 +48,7 @@ pub enum RecordError {
     #[error("journal made by a pre-release of Charter (record version 1); it cannot be read")]
     PreRelease,
     /// The event data is redacted: validation refused the event (data too large, or numbers out of
-    /// range of JSON).
+    /// the range of JSON).
     #[error(
         "the data of this event is redacted: validation refused the event, and the record has only the digest and size of its data"
     )]
@@ -56,12 +56,12 @@ pub enum RecordError {
 }
 
 impl Record {
-    /// Builds the record of an envelope and its outcome. A pure function: the same envelopes give
-    /// the same records on every host.
+    /// Builds the record of an envelope and its outcome. A pure function: the same inputs produce
+    /// the same record on every host.
     ///
-    /// `id` is the sender's idempotency key; without one the id is `RUN/SEQ`. `prev` is the hash of
-    /// the previous record ([`GENESIS`] for the first), `before` the snapshot to which the envelope
-    /// was applied (`None` for the start).
+    /// `id` is the event id that the sender chose; without one, the id of the record is `RUN/SEQ`.
+    /// `prev` is the hash of the previous record ([`GENESIS`] for the first), and `before` is the
+    /// snapshot to which the envelope was applied (`None` for the start).
     #[must_use]
     pub fn of(
         machine: &Machine,
@@ -75,7 +75,7 @@ impl Record {
         RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot: None, forked_from: None }.record()
     }
 
-    /// Parses a record. Verification checks that it is what the kernel would have written.
+    /// Parses a record. Only verification checks whether the kernel produces the same record.
     ///
     /// # Errors
     /// The text is not a record of this version.
@@ -94,7 +94,7 @@ impl Record {
         &self.text
     }
 
-    /// The envelope: applied to the previous snapshot, it produces the recorded result.
+    /// Restores the envelope. Applied to the previous snapshot, it produces the recorded result.
     ///
     /// # Errors
     /// The event data is redacted.
@@ -102,9 +102,9 @@ impl Record {
         RecordInput::read(&self.text)?.envelope()
     }
 
-    /// Whether `other` is of the same event: same addressee, event, data and sender. The time and
-    /// `expected_seq` may differ. This distinguishes a repeated event from another one with the
-    /// same id.
+    /// Whether `other` is a record of the same event: same addressee, event, data and sender. The
+    /// time and `expected_seq` may differ. This distinguishes a repeated event from another one
+    /// with the same id.
     #[must_use]
     pub fn says_the_same(&self, other: &Record) -> bool {
         let (a, b) = (&self.fields, &other.fields);
@@ -116,9 +116,9 @@ impl Record {
             && a.by == b.by
     }
 
-    /// Whether this is the record of the same event: same addressee, type, data and sender. The
-    /// time and `expected_seq` may differ. Like [`Record::says_the_same`], but before the kernel
-    /// applies the event: if true, this record is its result.
+    /// Whether this is a record of the event in `envelope`: same addressee, type, data and sender.
+    /// The time and `expected_seq` may differ. Unlike [`Record::says_the_same`], it can be called
+    /// before the kernel applies the event; if true, this record is the result of the event.
     #[must_use]
     pub fn is_of(&self, envelope: &Envelope) -> bool {
         builder::is_of(&self.fields, envelope)

@@ -18,7 +18,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Skips exactly this text.
-    #[inline(always)] // compared with a constant, not with a string
+    #[inline(always)] // so that the text is compared with a constant
     pub(super) fn word(&mut self, word: &str) -> Option<()> {
         self.rest = self.rest.strip_prefix(word)?;
         Some(())
@@ -30,14 +30,15 @@ impl<'a> Scanner<'a> {
         self.word(word).is_some()
     }
 
-    /// Takes a number of bytes.
+    /// Skips a number of bytes and returns them.
     pub(super) fn take(&mut self, bytes: usize) -> Option<&'a str> {
         let (taken, rest) = self.rest.split_at_checked(bytes)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// The rest of a string after its opening quote; skips the closing quote. Fails on escapes.
+    /// Returns the rest of a string after its opening quote and skips the closing quote. Fails if
+    /// the string contains an escape.
     pub(super) fn string(&mut self) -> Option<&'a str> {
         let end = memchr2(b'"', b'\\', self.rest.as_bytes())?;
         let inner = self.take(end)?;
@@ -45,7 +46,7 @@ impl<'a> Scanner<'a> {
         Some(inner)
     }
 
-    /// An unsigned integer.
+    /// Parses an unsigned integer.
     pub(super) fn number(&mut self) -> Option<u64> {
         let end = self.rest.bytes().position(|b| !b.is_ascii_digit())?;
         self.take(end)?.parse().ok()
@@ -84,7 +85,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The end of a string after its opening quote, including the closing quote.
+/// Returns the length of a string after its opening quote, including the closing quote.
 fn string(bytes: &[u8]) -> Option<usize> {
     let mut at = 0usize;
     loop {
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(s.word(",\"g\":\""), Some(()));
         assert_eq!(s.string(), None);
         for bad in ["", "[", "{", "[\"", "[\"\\", "[}"] {
-            // Brackets are counted, not compared: verification compares the text.
+            // Brackets are counted but not matched: verification compares the whole text anyway.
             assert_eq!(Scanner::new(bad).skip().is_some(), bad == "[}", "{bad}");
         }
         assert_eq!(Scanner::new("é").take(1), None);

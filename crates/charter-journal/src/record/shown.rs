@@ -9,8 +9,8 @@ use serde_json::Value as Json;
 use super::{Fields, Record, json_of};
 
 impl Fields<'_> {
-    /// Explains why the event was refused; `None` if it was not. Without the charter, the messages
-    /// of its rules are missing; only their ids are given.
+    /// Explains why the event was refused; returns `None` if it was not. Without the charter, the
+    /// explanation contains the ids of its rules but not their messages.
     #[must_use]
     pub fn explanation(&self, machine: Option<&Machine>) -> Option<Explanation> {
         let ctx = RefusalContext {
@@ -33,8 +33,9 @@ impl Fields<'_> {
 }
 
 impl Record {
-    /// The record for display: its JSON, with a `message` for each refusal, candidate, misfit and
-    /// note. The hash still covers [`Record::text`], without the messages.
+    /// Renders the record for display: its JSON, with a `message` in the refusal and in each
+    /// candidate, misfit and note. The hash still covers only [`Record::text`], without the
+    /// messages.
     #[must_use]
     pub fn shown(&self, machine: Option<&Machine>) -> Cow<'_, str> {
         if self.refusal.is_none() && self.notes.is_empty() {

@@ -8,7 +8,7 @@ use super::fields::{Approval, EventField, Fields, Source};
 use super::json::json_of;
 use super::{GENESIS, timestamp};
 
-/// The largest integer that every JSON parser keeps exactly.
+/// The largest integer that every JSON parser represents exactly.
 const SAFE: u64 = (1 << 53) - 1;
 
 impl Fields<'_> {
@@ -28,7 +28,7 @@ impl Fields<'_> {
         hash
     }
 
-    /// Appends the record with zeros as its hash; returns the position of `hash`.
+    /// Appends the record with zeros as its hash; returns the position of the member `hash`.
     fn write_with_zeros(&self, out: &mut String) -> usize {
         out.push('{');
         if let Some(effect) = &self.answers {
@@ -169,7 +169,7 @@ fn event(out: &mut String, e: &EventField<'_>) {
 fn source(out: &mut String, s: &Source<'_>) {
     out.push('{');
     if let Some(at) = s.at {
-        // Present only if it is beyond 2^53.
+        // A string, because it may be beyond 2^53.
         out.push_str("\"at\":\"");
         out.push_str(&at.0.to_string());
         out.push_str("\",");
@@ -207,7 +207,8 @@ fn approval(out: &mut String, a: &Approval<'_>) {
     write_object(out, entries.into_iter(), |out, text| write_str(out, text));
 }
 
-/// Writes an integer: as a number if every JSON parser keeps it exactly, otherwise as a string.
+/// Writes an integer: as a number if every JSON parser represents it exactly, otherwise as a
+/// string.
 fn whole(out: &mut String, n: u64) {
     if n <= SAFE {
         write_int(out, n.try_into().unwrap_or(i64::MAX));
@@ -218,8 +219,8 @@ fn whole(out: &mut String, n: u64) {
     }
 }
 
-/// The expected hash of a record's text, computed as documented: parse, remove `hash`, canonical
-/// JSON, SHA-256.
+/// Computes the hash that a record should have, as documented: parse the text, remove `hash`,
+/// serialize it as canonical JSON, apply SHA-256.
 pub(crate) fn rehash(text: &str) -> Option<Digest> {
     let Ok(Json::Object(mut map)) = json_of(text) else {
         return None;

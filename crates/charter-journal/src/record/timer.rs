@@ -21,7 +21,7 @@ pub struct TimerField<'a> {
     pub due: Option<Timestamp>,
 }
 
-/// A kind of change of a timer.
+/// A kind of timer change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TimerWord {
@@ -34,7 +34,7 @@ pub enum TimerWord {
 }
 
 impl TimerWord {
-    /// The word in the text.
+    /// The value in the text of a record.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl<'a> TimerField<'a> {
     }
 }
 
-/// A timestamp after a round trip through JSON, where numbers are doubles.
+/// Rounds a timestamp as a round trip through JSON does, where numbers are doubles.
 fn kept(Timestamp(ms): Timestamp) -> Timestamp {
     Timestamp(if ms.unsigned_abs() < 1 << 53 { ms } else { ms as f64 as i64 })
 }

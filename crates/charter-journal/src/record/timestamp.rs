@@ -43,14 +43,14 @@ pub(crate) fn push(out: &mut String, at: Timestamp) {
     out.push_str(std::str::from_utf8(&text).unwrap_or_default());
 }
 
-/// A timestamp as text.
+/// Formats a timestamp.
 pub(crate) fn text(at: Timestamp) -> String {
     let mut out = String::with_capacity(24);
     push(&mut out, at);
     out
 }
 
-/// Reads what [`push`] writes, and nothing else.
+/// Parses a timestamp in exactly the form that [`push`] writes.
 #[allow(clippy::arithmetic_side_effects)] // numbers of at most four digits, and seconds of the year 9999
 pub(crate) fn read(s: &str) -> Option<Timestamp> {
     let b: &[u8; 24] = s.as_bytes().try_into().ok()?;

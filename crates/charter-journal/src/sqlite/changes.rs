@@ -1,4 +1,4 @@
-//! Writing the projections, both while records are written and in a rebuild.
+//! Writes the projections, both while records are written and during a rebuild.
 
 use rusqlite::{Connection, ErrorCode, params};
 use rustc_hash::FxHashSet;
@@ -27,7 +27,8 @@ pub(super) fn project_all(from: &Connection, to: &Connection) -> rusqlite::Resul
         let mut after = before;
         match put_changes(&mut to, &fields, &mut after) {
             Ok(()) => {}
-            // Each record has its own keys in every table.
+            // All keys contain the run and the sequence number, so two rows contain the same
+            // record.
             Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 return damaged(format!(
                     "its rows already exist (the text is that of record {} of run `{}`)",
@@ -45,12 +46,12 @@ pub(super) fn project_all(from: &Connection, to: &Connection) -> rusqlite::Resul
     Ok(Ok(()))
 }
 
-/// Writes what a record changes in the projections. `waiting`: whether a decision of the run waits
-/// for a review, before and after.
+/// Writes the changes of a record to the projections. `waiting` tells whether a decision of the run
+/// is waiting for a review, and is updated.
 pub(super) fn put_changes(to: &mut Prepared<'_>, r: &Fields<'_>, waiting: &mut bool) -> rusqlite::Result<()> {
     let (run, seq) = (r.run.as_ref(), integer(r.seq));
     let number = |index: usize| i64::try_from(index).unwrap_or(i64::MAX);
-    // Usually one timer ends where another starts: then its row is reused.
+    // Usually a record ends one timer and sets another; the row is then reused.
     let mut ended: Option<(&str, u64)> = None;
     project(r, |change| {
         let changed = match change {

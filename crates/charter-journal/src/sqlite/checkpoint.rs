@@ -13,8 +13,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::write::Writing;
 
-/// Number of pages in the log that starts a checkpoint (16 MiB). A page changed by many commits is
-/// moved once.
+/// Number of pages in the log that starts a checkpoint (16 MiB). A page that several commits change
+/// in the meantime is moved only once.
 const PAGES: i64 = 4_000;
 
 /// The checkpoints of a journal.
@@ -22,7 +22,7 @@ pub(super) struct Checkpoints {
     path: PathBuf,
     running: Option<JoinHandle<()>>,
     /// Number of pages at which the next checkpoint starts. A reader can keep the log from
-    /// restarting; then it is tried again after another `PAGES` pages.
+    /// restarting; then a checkpoint is tried again after another `PAGES` pages.
     due: i64,
 }
 
@@ -31,8 +31,8 @@ impl Checkpoints {
         Checkpoints { path, running: None, due: PAGES }
     }
 
-    /// Called between commits. A failed checkpoint is retried after a later commit: the log keeps
-    /// the data until then.
+    /// Starts or finishes a checkpoint between two commits. A failed checkpoint is retried after a
+    /// later commit: the log keeps the data until then.
     pub(super) fn poll(&mut self, writing: &mut Writing<'_>) {
         match self.running.take() {
             Some(running) if !running.is_finished() => self.running = Some(running),

@@ -8,12 +8,12 @@ use charter_kernel::Digest;
 
 use crate::store::{Append, Reply, StoredCharter, StoredSnapshot};
 
-/// Maximum jobs and bytes of records per transaction: enough to share an fsync, few enough to
-/// answer quickly.
+/// Maximum number of jobs and of bytes per transaction: enough to share an fsync, but not so many
+/// that replies are late.
 const MAX_JOBS: usize = 1_024;
 const MAX_BYTES: usize = 8 << 20;
 
-/// A write.
+/// A write operation.
 pub(crate) enum Job {
     Append(Vec<Append>),
     Charter(Box<StoredCharter>),
@@ -59,12 +59,13 @@ impl CommitStats {
         self.took = took;
     }
 
-    /// The expected number of jobs in the next commit. A single sender is never waited for.
+    /// The expected number of jobs in the next commit. With a single sender, the writer never
+    /// waits.
     fn expected(&self) -> usize {
         self.sizes[0].max(self.sizes[1])
     }
 
-    /// How long to wait for them: a fraction of the cost of a separate commit.
+    /// How long to wait for the expected jobs: a fraction of the time of a separate commit.
     fn max_wait(&self) -> Duration {
         self.took.checked_div(4).unwrap_or_default()
     }
@@ -76,7 +77,8 @@ pub(crate) struct Jobs<'q> {
     stats: &'q CommitStats,
     jobs: Vec<Job>,
     replies: Vec<Reply>,
-    /// The jobs to write now. While `open`, more are taken from the queue.
+    /// The indices of the jobs to write now. While `open` is set, more jobs are taken from the
+    /// queue.
     range: Range<usize>,
     open: bool,
     next: usize,
@@ -108,7 +110,8 @@ impl<'q> Jobs<'q> {
         self.range.end = self.jobs.len();
     }
 
-    /// The next job: one already taken, one in the queue, or one expected within a moment.
+    /// Returns the next job: one already taken, one in the queue, or an expected one that arrives
+    /// within a short wait.
     pub(super) fn next(&mut self) -> Option<&Job> {
         if self.next == self.range.end && self.open {
             let request = self.receive()?;
@@ -144,7 +147,7 @@ impl<'q> Jobs<'q> {
         self.range.len()
     }
 
-    /// Stops taking jobs from the queue. Returns the indexes of the jobs to write.
+    /// Stops taking jobs from the queue. Returns the indices of the jobs to write.
     pub(super) fn close(&mut self) -> Range<usize> {
         self.open = false;
         self.range.clone()
@@ -177,7 +180,7 @@ mod tests {
         Request { job: Job::ForgetSnapshots, reply: Box::new(drop) }
     }
 
-    /// The number of jobs in the commit.
+    /// Collects the jobs of one commit and returns their number.
     fn together(queue: &Receiver<Request>, stats: &CommitStats) -> usize {
         let mut jobs = Jobs::new(request(), queue, stats);
         while jobs.next().is_some() {}
@@ -188,7 +191,7 @@ mod tests {
     fn jobs_that_arrive_a_moment_later_share_the_commit() {
         let (sender, requests) = channel();
         let slow = |sizes| CommitStats { sizes, took: Duration::from_secs(40) };
-        // The last commit had two jobs: the second is waited for, a third is not.
+        // A recent commit had two jobs, so the writer waits for a second job but not for a third.
         let late = std::thread::spawn({
             let sender = sender.clone();
             move || {

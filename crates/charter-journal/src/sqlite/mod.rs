@@ -32,8 +32,8 @@ const MAX_READERS: usize = 4;
 
 /// A journal in a SQLite file.
 ///
-/// One process can write (a second one is refused); any number can read, including other programs.
-/// The tables are described in `docs/sql.md`.
+/// One process can write, and a second one is refused; any number of processes can read, including
+/// other programs. The tables are described in `docs/sql.md`.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
@@ -43,15 +43,15 @@ pub struct SqliteStore {
 
 impl Drop for SqliteStore {
     fn drop(&mut self) {
-        // The writer closes last, so that SQLite moves everything from `FILE-wal` into the file,
-        // which is then complete on its own.
+        // The writer's connection is closed last, so that SQLite moves everything from `FILE-wal`
+        // into the file, which then contains all data.
         self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
 #[derive(Debug)]
 struct Writer {
-    /// None while it is being dropped.
+    /// `None` only while the writer is being dropped.
     sender: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
     stopped: Arc<OnceLock<String>>,
@@ -60,7 +60,7 @@ struct Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The thread writes what was sent and ends once the channel is closed.
+        // The thread writes all requests that were sent and ends once the channel is closed.
         drop(self.sender.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -71,7 +71,8 @@ impl Drop for Writer {
 /// How to open a file.
 #[derive(Debug, Clone, Default)]
 pub struct SqliteOptions {
-    /// Maximum size of the file in bytes; 0 means no limit. Exceeding it fails like a full disk.
+    /// Maximum size of the file in bytes; 0 means no limit. A write that exceeds it fails as on a
+    /// full disk.
     pub max_bytes: u64,
 }
 
@@ -79,8 +80,8 @@ impl SqliteStore {
     /// Opens a journal for reading and writing; creates it if the file does not exist.
     ///
     /// # Errors
-    /// Another process has it open for writing; it has a newer schema version; it is not a journal;
-    /// the file cannot be opened.
+    /// Another process has the file open for writing, or the file has a newer schema version, is
+    /// not a journal, or cannot be opened.
     pub fn open(path: &Path) -> Result<SqliteStore, StoreError> {
         SqliteStore::open_with(path, &SqliteOptions::default())
     }
@@ -142,7 +143,7 @@ impl SqliteStore {
     /// Opens a journal for reading only, even while another process writes to it.
     ///
     /// # Errors
-    /// It has a newer schema version; it is not a journal; the file cannot be opened.
+    /// The file has a newer schema version, is not a journal, or cannot be opened.
     pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
         let store = SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default() };
         // Checked before any setting, so that a file that is not a journal is reported as such.
@@ -170,7 +171,7 @@ impl SqliteStore {
         self.wait(Job::Rebuild)
     }
 
-    /// Runs a query over the tables of `docs/sql.md` on a read-only connection.
+    /// Runs a query against the tables that `docs/sql.md` documents, on a read-only connection.
     ///
     /// # Errors
     /// The query failed.
@@ -178,7 +179,7 @@ impl SqliteStore {
         self.reading(query)
     }
 
-    /// Whether the writer has stopped after a failure, and why.
+    /// The reason why the writer has stopped after a failure; `None` if it has not stopped.
     #[must_use]
     pub fn stopped(&self) -> Option<&str> {
         self.writer.as_ref()?.stopped.get().map(String::as_str)
@@ -202,7 +203,7 @@ impl SqliteStore {
         receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer thread has ended".into() }))
     }
 
-    /// Reads on a pooled connection.
+    /// Calls `read` with a pooled connection.
     fn reading<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match kept {

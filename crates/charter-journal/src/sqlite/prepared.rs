@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 /// The prepared statements of a connection.
 pub(super) struct Prepared<'c> {
     connection: &'c Connection,
-    /// By address and length of the SQL text.
+    /// Keyed by the address and length of the SQL text.
     kept: FxHashMap<(usize, usize), Statement<'c>>,
 }
 

@@ -17,7 +17,7 @@ use crate::store::{
     Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter, StoredSnapshot,
 };
 
-/// Columns that have another type in the file than here.
+/// A column value that has another type in Rust than in SQLite.
 struct Text<T>(T);
 
 impl FromSql for Text<Digest> {
@@ -32,7 +32,7 @@ impl FromSql for Text<Timestamp> {
     }
 }
 
-/// Unsigned numbers.
+/// Unsigned integers, which SQLite stores as signed ones.
 impl FromSql for Text<u64> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         let signed = value.as_i64()?;
@@ -80,7 +80,8 @@ fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-/// A sequence number as a SQLite integer. One out of range is beyond all records.
+/// Converts a sequence number to a SQLite integer. A number out of range is clamped, because no
+/// record has it.
 fn seq(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
@@ -146,7 +147,7 @@ impl Store for SqliteStore {
         let limit = if filter.limit == 0 { -1 } else { sql_limit(filter.limit) };
         let (charter, status) = (filter.charter.map(|d| d.to_string()), filter.status.map(Status::word));
         self.reading(|c| {
-            // With a status, the index on it is used; it is also ordered by run.
+            // With a status, SQLite uses the index `runs_status`, which is also ordered by run.
             let by_status = if status.is_some() { "status = ?2" } else { "?2 IS NULL" };
             let sql = format!("SELECT {RUN_COLUMNS} FROM runs WHERE {by_status} AND run > ?3 AND (?1 IS NULL OR charter = ?1) ORDER BY run LIMIT ?4");
             let mut select = c.prepare_cached(&sql)?;
@@ -332,8 +333,8 @@ impl Store for SqliteStore {
     }
 }
 
-/// Checks the digest over the metadata and source of each charter (its definition is covered by its
-/// key).
+/// Checks the digest of the metadata and source of each charter. The key of the row is the digest
+/// of the definition.
 fn charter_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
     let mut select =
         c.prepare("SELECT digest, id, version, name, source, check_digest FROM charters ORDER BY digest")?;
@@ -354,7 +355,7 @@ fn projection_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::
     let fresh = Connection::open_in_memory()?;
     schema::create_projections(&fresh)?;
     fresh.execute_batch("BEGIN")?;
-    // An unreadable record is found when the records are verified.
+    // Unreadable records are reported by the verification of the records.
     if project_all(c, &fresh)?.is_err() {
         return Ok(());
     }

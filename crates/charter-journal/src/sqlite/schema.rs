@@ -176,10 +176,10 @@ pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
     ))
 }
 
-/// Tables, indexes and views by name: kind and definition.
+/// The kind and definition of tables, indexes and views, by name.
 type Objects = BTreeMap<String, (String, Option<String>)>;
 
-/// The tables, indexes and views of a file.
+/// Reads the tables, indexes and views of a file.
 fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
     connection
         .prepare("SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")?
@@ -187,20 +187,20 @@ fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
         .collect()
 }
 
-/// The tables, indexes and views of a new file.
+/// Returns the tables, indexes and views of a new file.
 pub(crate) fn fresh() -> rusqlite::Result<Objects> {
     let fresh = Connection::open_in_memory()?;
     create(&fresh)?;
     objects(&fresh)
 }
 
-/// Creates the projections only, for a comparison.
+/// Creates only the projections, for comparison with the stored ones.
 pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("CREATE TABLE records(run, seq, at, type, verdict, json);")?;
     connection.execute_batch(PROJECTIONS)
 }
 
-/// Restores everything that can be rebuilt to the definition of a new file: tables of the
+/// Gives every object that can be rebuilt the definition it has in a new file: the tables of the
 /// projections (recreated empty if their definition differs), indexes and views. Primary data and
 /// objects with other names are not touched.
 pub(crate) fn repair(connection: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
@@ -252,8 +252,8 @@ fn is_primary(name: &str, kind: &str) -> bool {
     kind == "table" && !TABLES.iter().any(|(table, _)| *table == name)
 }
 
-/// Messages for tables, indexes and views that are missing or have another definition. `declared`:
-/// name and SQL of the views that charters declare.
+/// Returns messages for tables, indexes and views that are missing or have another definition.
+/// `declared` contains the name and SQL of the views that charters declare.
 pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<String>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
     for (name, sql) in declared {

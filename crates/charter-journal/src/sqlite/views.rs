@@ -1,5 +1,5 @@
-//! Views declared by charters (`projections`) over the events that runs emit: tables of a domain
-//! without code.
+//! Views declared by charters (`projections`) over the events that runs emit: domain-specific
+//! tables that need no code.
 //!
 //! If several charters declare a view of the same name, the highest version wins, regardless of the
 //! order in which they were stored, so that a rebuild creates the same views.
@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use super::schema;
 
-/// Name and SQL of the views declared by the stored charters.
+/// Returns the name and SQL of each view that the stored charters declare.
 pub(crate) fn declared(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
     let mut select = connection.prepare("SELECT version, digest, core FROM charters")?;
     let mut rows = select.query([])?;
@@ -59,13 +59,13 @@ pub(crate) fn recreate(connection: &Connection) -> rusqlite::Result<()> {
 
 type Rank = (Vec<u64>, String, String);
 
-/// Version numbers for comparison: `1.10.0` is after `1.9.0`.
+/// Splits a version into numbers for comparison, so that `1.10.0` is after `1.9.0`.
 fn numbers(version: &str) -> Vec<u64> {
     let parts = version.split(|c: char| !c.is_ascii_digit());
     parts.map(|part| part.parse().unwrap_or_default()).collect()
 }
 
-/// The SQL of a view; `None` for names that the kernel would refuse too.
+/// Builds the SQL of a view; returns `None` for names that the kernel also refuses.
 fn create(name: &str, view: &Projection) -> Option<String> {
     if !Projection::is_name(name) {
         return None;

@@ -1,4 +1,4 @@
-//! Writing the primary data: records, heads of runs, snapshots, charters, blobs.
+//! Writes the primary data: records, heads of runs, snapshots, charters, blobs.
 
 use charter_kernel::Digest;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -29,7 +29,8 @@ impl From<rusqlite::Error> for Unwritten {
     }
 }
 
-/// The writer's connection, with a cache of the heads of runs: it is the only one that writes.
+/// The writer's connection with a cache of the heads of runs. The cache is valid because no other
+/// connection writes.
 pub(crate) struct Writing<'c> {
     pub(crate) connection: &'c Connection,
     prepared: Prepared<'c>,
@@ -41,13 +42,13 @@ pub(crate) struct Writing<'c> {
 #[derive(Clone, Copy)]
 struct Known {
     head: Head,
-    /// `None` if it was read from the file: then the next head writes it again.
+    /// `None` if the head was read from the file; the next update then writes the status again.
     status: Option<&'static str>,
     /// Whether a decision waits for a review.
     waiting: bool,
 }
 
-/// The state of one run of a batch after the batch.
+/// The state of a run after the records of a batch.
 struct Touched<'b> {
     known: Known,
     /// Its first record, if the run is new.
@@ -65,7 +66,7 @@ impl<'c> Writing<'c> {
         }
     }
 
-    /// Clears the cache: a transaction was rolled back.
+    /// Clears the cache after a rollback.
     pub(crate) fn forget(&mut self) {
         self.runs.clear();
         self.charters.clear();
@@ -123,7 +124,7 @@ impl<'c> Writing<'c> {
         Ok(known)
     }
 
-    /// The record of a run whose event has this id, if a sender chose the id.
+    /// Finds the record of a run with this event id, ignoring ids that no sender chose (`RUN/SEQ`).
     fn record_with(&mut self, run: &str, id: &str) -> Result<Option<u64>, Unwritten> {
         // Without `INDEXED BY`, SQLite reads all records of the run.
         let select = self.prepared.get(
@@ -215,7 +216,7 @@ impl<'c> Writing<'c> {
                 "INSERT INTO runs(run, charter, status, seq, hash, started, updated) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                 params![last.run, last.charter.to_string(), status, seq, hash, first.at_text(), updated],
             ),
-            // An unchanged status is not written: it is part of an index.
+            // An unchanged status is not written, because that would also write to an index.
             None if known.status == Some(status) => self.prepared.execute(
                 "UPDATE runs SET seq = ?2, hash = ?3, updated = ?4 WHERE run = ?1",
                 params![last.run, seq, hash, updated],
@@ -288,7 +289,8 @@ impl<'c> Writing<'c> {
     }
 }
 
-/// The digest over the metadata and source of a charter; its definition has its own digest.
+/// Computes the digest of the metadata and source of a charter. The definition has a digest of its
+/// own.
 pub(crate) fn charter_check(id: &str, version: &str, name: &str, source: &str) -> String {
     Digest::of_json(&serde_json::json!([id, version, name, source])).to_string()
 }

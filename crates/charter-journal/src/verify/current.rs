@@ -1,4 +1,4 @@
-//! What is known about a run while its records are verified.
+//! The state of a run while its records are verified.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ pub(super) struct Current {
     pub(super) updated: Timestamp,
     pub(super) status: &'static str,
     pub(super) origin: Option<Origin<'static>>,
-    /// A finding was reported; the rest of the run depends on it and is skipped.
+    /// Whether a finding was reported. Later records depend on the record with the finding, so they
+    /// are skipped.
     pub(super) broken: bool,
 }
 
@@ -51,5 +52,5 @@ impl Current {
     }
 }
 
-/// Why a record does not verify.
+/// Why the verification of a record failed.
 pub(super) type Wrong = (Difference, String);

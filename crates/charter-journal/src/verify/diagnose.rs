@@ -1,4 +1,4 @@
-//! Explains why a record does not verify. Used only after a difference was found.
+//! Explains why the verification of a record failed. Used only after a difference was found.
 
 use charter_kernel::Digest;
 use charter_kernel::digest::canonical;
@@ -41,7 +41,7 @@ const FIELDS: [&str; 26] = [
     "prev",
 ];
 
-/// Why a charter cannot be used, without the advice to verify.
+/// Describes why a charter cannot be used, without the advice to run `charter verify`.
 pub(super) fn reason(error: ReplayError) -> String {
     match error {
         ReplayError::Store(StoreError::Damaged(why)) => why,
@@ -49,7 +49,7 @@ pub(super) fn reason(error: ReplayError) -> String {
     }
 }
 
-/// The sequence number of the row is not the next one.
+/// Describes a row that does not have the next sequence number.
 pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {
     let text = std::str::from_utf8(row.text).unwrap_or_default();
     match RecordInput::read(text) {
@@ -60,7 +60,7 @@ pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {
     }
 }
 
-/// The text is not a record.
+/// Describes a text that is not a record.
 pub(super) fn unreadable(text: &str, e: &RecordError) -> Wrong {
     match json_of(text) {
         // The text is JSON, so its hash shows whether it was changed.
@@ -83,7 +83,7 @@ pub(super) fn not_intact(text: &str) -> Option<Wrong> {
     (canonical(&json) != text).then(|| (Difference::Canonical, "it is not in canonical form (RFC 8785)".into()))
 }
 
-/// The record belongs to another run or position.
+/// Describes a record that belongs to another run or position.
 pub(super) fn elsewhere(text: &str, run: &str, seq: u64, input: &RecordInput<'_>) -> Wrong {
     if let Some(wrong) = not_intact(text) {
         return wrong;
@@ -126,7 +126,7 @@ pub(super) fn why(text: &str, expected: &str) -> Wrong {
     (what, format!("`{key}` is {said}; replay gives {gives}"))
 }
 
-/// A value for display, truncated.
+/// Formats a value for display, truncated if it is long.
 fn shown(value: Option<&Json>) -> String {
     const MAX_CHARS: usize = 300;
     let Some(value) = value else {
@@ -140,7 +140,7 @@ fn shown(value: Option<&Json>) -> String {
     }
 }
 
-/// The columns of a row must match its record.
+/// Checks that the columns of a row match its record.
 pub(super) fn columns(row: &Row<'_>, r: &Fields<'_>) -> Result<(), Wrong> {
     let wrong = |column: &str, said: &str, is: &str| {
         Err((Difference::Columns, format!("column `{column}` is `{said}`, but the record has `{is}`")))
@@ -169,12 +169,12 @@ pub(super) fn columns(row: &Row<'_>, r: &Fields<'_>) -> Result<(), Wrong> {
 }
 
 pub(super) enum Head {
-    /// It names a later last record.
+    /// The row names a last record that is not verified yet.
     Behind(i64),
     Wrong(String),
 }
 
-/// The row in `runs` must match the first and the last record.
+/// Checks that the row in `runs` matches the first and the last record.
 pub(super) fn head(row: &RunRow<'_>, current: &Current) -> Result<(), Head> {
     let last = i64::try_from(current.next).unwrap_or(i64::MAX).saturating_sub(1);
     if row.seq > last {

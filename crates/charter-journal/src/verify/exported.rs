@@ -13,16 +13,16 @@ use crate::record::{Record, json_of};
 use crate::store::{Row, Store};
 use crate::transfer::{After, Header, Lines, TransferError};
 
-/// Verifies the file of an exported run: every record is rehashed, run through the kernel again,
-/// and compared.
+/// Verifies the file of an exported run: every record is rehashed, replayed through the kernel, and
+/// compared.
 ///
 /// A file that starts after record 0 contains the previous record and the snapshot after it.
 /// Verification checks that this record is intact and that the snapshot matches it. Whether it is
 /// authentic can only be decided with its hash from another source (`anchors`).
 ///
 /// # Errors
-/// The file cannot be read, or its first line is not that of an exported run. Problems of the run
-/// are findings, not errors.
+/// The file cannot be read, or its first line is not the first line of an exported run. Problems in
+/// the run are findings, not errors.
 pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Report, TransferError> {
     let mut lines = Lines { from, number: 0 };
     let header = Header::read(&mut lines)?;
@@ -36,7 +36,7 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
     }
     let mut current = Current::new(&header.run);
     match stored {
-        // Without its charter, no event of the run can be stepped again.
+        // Without the charter, no event of the run can be replayed.
         Err(StoreError::Damaged(why)) => {
             current.broken = true;
             verifier.found(Some(header.run.clone()), None, Difference::Charter, why);

@@ -1,5 +1,5 @@
-//! Data outside the records: the row of a run in `runs`, stored snapshots, anchors, and runs
-//! without records.
+//! Verification of the data outside the records: the row of a run in `runs`, stored snapshots,
+//! anchors, and runs without records.
 
 use std::collections::BTreeSet;
 
@@ -134,7 +134,7 @@ impl Verifier<'_> {
     }
 }
 
-/// The reason of an error, without the advice to verify.
+/// Returns the reason for an error, without the advice to run `charter verify`.
 pub(super) fn why_unreadable(e: StoreError) -> String {
     match e {
         StoreError::Failed { reason, .. } | StoreError::Damaged(reason) => reason,

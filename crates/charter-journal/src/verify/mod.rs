@@ -1,8 +1,8 @@
-//! Verification: recomputes the hash chain, *and* runs every event through the kernel again, and
-//! reports the first record of each run that differs.
+//! Verification: recomputes the hash chain, replays every event through the kernel, and reports the
+//! first record of each run that differs.
 //!
 //! For each record, the expected text is rebuilt from the chain and the kernel, and compared byte
-//! for byte with the stored one. Only if they differ, [`diagnose`] finds out why.
+//! for byte with the stored one. [`diagnose`] determines the reason only if they differ.
 
 mod current;
 mod diagnose;
@@ -27,10 +27,10 @@ use crate::store::Store;
 use current::Current;
 use heads::why_unreadable;
 
-/// Verifies a store, or one run of it.
+/// Verifies a store or one of its runs.
 ///
 /// # Errors
-/// The store cannot be read, or the run does not exist. Problems of the data are findings, not
+/// The store cannot be read, or the run does not exist. Problems in the data are findings, not
 /// errors.
 pub fn verify(store: &dyn Store, run: Option<&str>) -> Result<Report, StoreError> {
     verify_with(store, &VerifyOptions { run: run.map(str::to_owned), anchors: Vec::new() })
@@ -45,14 +45,14 @@ pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report,
     if only.is_some() {
         return records(store, options);
     }
-    // Both only read, and are independent of each other.
+    // The two checks only read and do not depend on each other, so they run in parallel.
     let (container, records) = std::thread::scope(|scope| {
         let container =
             std::thread::Builder::new().name("verify".into()).spawn_scoped(scope, || store.container_problems());
         let records = records(store, options);
         let container = match container.map(std::thread::ScopedJoinHandle::join) {
             Ok(Ok(found)) => found,
-            // Threads are not available.
+            // The thread could not be started or panicked: run the check on this thread.
             Ok(Err(_)) | Err(_) => store.container_problems(),
         };
         (container, records)
@@ -144,8 +144,8 @@ impl Verifier<'_> {
         }
     }
 
-    /// Verifies the records of one run or of all. If reading stops early, returns the run in which
-    /// it stopped, if known.
+    /// Verifies the records of one run or of all runs. If reading stops early, returns the run in
+    /// which it stopped, if known.
     fn records(&mut self, only: Option<&str>) -> Result<Result<(), Option<String>>, StoreError> {
         let mut current: Option<Current> = None;
         let mut failure = None;

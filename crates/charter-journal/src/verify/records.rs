@@ -1,5 +1,5 @@
-//! Verifying the records of a run, one by one: each is parsed, rehashed, and run through the kernel
-//! again.
+//! Verification of the records of a run, one by one: each is parsed, rehashed, and replayed through
+//! the kernel.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Verifier<'_> {
             current.origin =
                 input.forked_from.clone().map(|o| Origin { run: o.run.into_owned().into(), seq: o.seq, hash: o.hash });
         }
-        // Always set: by record 0, unless the run is broken.
+        // Record 0 has set the machine, unless the run is broken.
         let Some(machine) = current.machine.clone() else {
             return Ok(());
         };
@@ -126,8 +126,8 @@ impl Verifier<'_> {
         Ok(())
     }
 
-    /// A record with redacted data cannot be replayed, but it must have been refused by validation,
-    /// and must have changed nothing.
+    /// Checks a record with redacted data. Its event cannot be replayed, but it must have been
+    /// refused by validation, and the record must not change anything.
     fn redacted(&self, current: &mut Current, row: &Row<'_>, text: &str) -> Result<(), Wrong> {
         let record = Record::read(text).map_err(|e| diagnose::unreadable(text, &e))?;
         if let Some(wrong) = diagnose::not_intact(text) {

@@ -7,7 +7,8 @@ use charter_kernel::Digest;
 /// What to verify.
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
-    /// Only this run. The container (file, tables, blobs) is verified only with all runs.
+    /// Verify only this run. The container (file, tables, blobs) is verified only together with all
+    /// runs.
     pub run: Option<String>,
     /// Record hashes from another source (a copy, a receipt). They are the only way to detect a
     /// chain that was rewritten consistently from some record on.
@@ -53,9 +54,9 @@ impl Report {
 pub struct VerifiedRun {
     /// Its id.
     pub run: String,
-    /// The first verified record: 0, except for an export of a host that drops old records.
+    /// The first verified record: 0, except for an export by a host that drops old records.
     pub first: u64,
-    /// Number of valid records from there on.
+    /// Number of valid records, starting with `first`.
     pub records: u64,
     /// Hash of the last valid record.
     pub hash: Digest,
@@ -92,7 +93,7 @@ pub enum Difference {
     Unreadable,
     /// The content of a record does not match its hash.
     Hash,
-    /// The record belongs to another run or has another number than expected here.
+    /// The record belongs to another run or has an unexpected sequence number.
     Place,
     /// Records are missing.
     Missing,

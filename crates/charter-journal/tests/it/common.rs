@@ -1,4 +1,4 @@
-//! Shared by the tests: charters, and a driver that sends them any sequence of events.
+//! Shared test helpers: charters, and a driver that sends any sequence of events to a run.
 #![allow(dead_code, unreachable_pub)] // parts are unused without the feature `sqlite`
 
 use charter_journal::{Append, Chain, Record, Store, StoredCharter};
@@ -7,8 +7,8 @@ pub use charter_test_support::{Folder, definition, machine};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// Invocations, timers, an approval, a quorum, permits and obligations, guards, an error in an
-/// action.
+/// A charter with invocations, timers, an approval, a quorum, permits and obligations, guards, and
+/// an error in an action.
 pub const DESK: &str = "
 charter: 1
 id: desk
@@ -68,7 +68,7 @@ states:
 guards: {enough: context.count > 0}
 ";
 
-/// Several machines in one run, spawned; an interlock; delayed sends.
+/// A charter with several spawned machines in one run, an interlock, and delayed sends.
 pub const PLANS: &str = "
 charter: 1
 id: plans
@@ -96,7 +96,8 @@ interlocks:
   - {id: fits, given: root, machine: plan, allow: {open: [pending, selected], busy: [selected]}}
 ";
 
-/// Not strict: unknown events are ignored; non-ASCII names and data; no declared events.
+/// A charter that is not strict, so unknown events are ignored; with non-ASCII names and data, and
+/// without declared events.
 pub const LOOSE: &str = "
 charter: 1
 id: loose
@@ -126,7 +127,7 @@ pub fn stored(source: &str) -> StoredCharter {
 
 pub const T0: i64 = 1_795_255_200_000;
 
-/// Something that happens to a run, expected or hostile.
+/// An input for a run, expected or hostile.
 #[derive(Debug, Clone)]
 pub enum Act {
     Send {
@@ -137,14 +138,14 @@ pub enum Act {
         expected: Option<u64>,
         id: Option<String>,
     },
-    /// An answer to the n-th open invocation, or to none.
+    /// An answer to the n-th open invocation, or to one that does not exist.
     Answer {
         which: usize,
         ok: bool,
         data: Json,
         named: bool,
     },
-    /// A timer: the n-th pending one, on time or early, or one that has ended.
+    /// The n-th pending timer, on time or early, or a timer that has ended.
     Timer {
         which: usize,
         late: i64,
@@ -192,7 +193,7 @@ pub fn any_act() -> impl Strategy<Value = Act> {
         1 => prop::sample::select(vec!["charter.pause", "charter.resume", "charter.resume", "done.invoke.x", "nobody.knows"]).prop_map(str::to_owned),
         1 => any::<String>(),
     ];
-    // Mostly data that is valid for the charters above.
+    // Mostly data that the charters above accept.
     let data = prop_oneof![
         3 => Just(json!({})),
         3 => prop::sample::select(vec!["p1", "p2"]).prop_map(|p| json!({"plan": p, "really": true, "amount": 3})),
@@ -237,14 +238,14 @@ fn check_refusal(
     assert_eq!(shown["refusal"]["message"], json!(story.map(|s| s.message)));
 }
 
-/// A run driven by acts, without a store: it returns the records to append.
+/// Drives a run with acts, without a store. It returns the records to append.
 #[derive(Clone)]
 pub struct Driver<'m> {
     pub machine: &'m Machine,
     pub chain: Chain,
     pub snapshot: Option<Snapshot>,
     pub now: i64,
-    /// Ids of acts that were used: a store takes each once.
+    /// Event ids that were used; a store accepts each one once.
     used: std::collections::BTreeSet<String>,
 }
 
@@ -255,7 +256,8 @@ impl<'m> Driver<'m> {
         (driver, append)
     }
 
-    /// Continues a run. Its acts have no ids, since the run may have any of them.
+    /// Continues a run. The acts get no event ids, because the run may already have used any of
+    /// them.
     pub fn resume(machine: &'m Machine, chain: Chain, snapshot: Option<Snapshot>, now: i64) -> Driver<'m> {
         let used = ["a", "b", "c"].into_iter().flat_map(|x| ["", "a", "b", "c"].map(|y| format!("{x}{y}"))).collect();
         Driver { machine, chain, snapshot, now, used }
@@ -344,7 +346,7 @@ impl<'m> Driver<'m> {
     }
 }
 
-/// A complete run in memory.
+/// Executes a complete run in memory.
 pub fn drive(machine: &Machine, run: &str, acts: &[Act]) -> Vec<Append> {
     let (mut driver, first) = Driver::start(machine, run);
     let mut appends = vec![first];
@@ -352,7 +354,7 @@ pub fn drive(machine: &Machine, run: &str, acts: &[Act]) -> Vec<Append> {
     appends
 }
 
-/// A complete run of every charter, written to a store.
+/// Executes a complete run of every charter and writes it to a store.
 pub fn fill(store: &dyn Store, acts: &[Act], prefix: &str) -> Vec<Vec<Record>> {
     ALL.iter()
         .enumerate()
@@ -369,7 +371,7 @@ pub fn fill(store: &dyn Store, acts: &[Act], prefix: &str) -> Vec<Vec<Record>> {
         .collect()
 }
 
-/// A fixed sequence of acts.
+/// Returns a fixed sequence of acts.
 pub fn some_acts(n: usize) -> Vec<Act> {
     use proptest::strategy::ValueTree as _;
     let mut runner = proptest::test_runner::TestRunner::deterministic();

@@ -1,4 +1,4 @@
-//! Golden journals: a run of each bundled charter, made by the program and exported, with record
+//! Golden journals: a run of each bundled charter, created and exported by Charter with record
 //! version 2. Every later version of Charter must read and verify them, so these files never
 //! change.
 

@@ -1,4 +1,4 @@
-//! Integration tests, in one binary: every further one would be linked on its own.
+//! Integration tests in one binary, because each binary is linked separately.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 

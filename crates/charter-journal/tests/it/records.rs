@@ -1,4 +1,5 @@
-//! Laws of records: reproducible from their content, identical on every host, hashed as documented.
+//! Properties of records: they are reproducible from their content, identical on every host, and
+//! hashed as documented.
 
 use crate::common::*;
 use charter_journal::{Chain, GENESIS, MemoryStore, Record, RecordError, Store, Verdict, fork, load, replay};
@@ -25,7 +26,7 @@ proptest! {
                 prop_assert!(record.is_intact());
                 prop_assert_eq!(record.prev, prev);
                 prev = record.hash;
-                // Round trip, as text and as envelope.
+                // Text and envelope survive a round trip.
                 let read = Record::read(record.text()).unwrap();
                 prop_assert_eq!(&*read, &*record);
                 match record.envelope() {
@@ -42,7 +43,7 @@ proptest! {
                         if let Ok(step) = outcome { before = Some(step.snapshot); }
                     }
                 }
-                // The text of the snapshot is that of the generic serializer.
+                // The generic serializer produces the same text for the snapshot.
                 let s = before.as_ref().unwrap();
                 let slow = serde_json_canonicalizer::to_string(&machine.snapshot_json(s)).unwrap();
                 prop_assert_eq!(&machine.snapshot_text(s), &slow);
@@ -195,7 +196,8 @@ fn data_refused_by_validation_is_redacted() {
         assert_eq!(redacted.size as usize, data.to_string().len());
         assert_eq!(redacted.digest, Digest::of_bytes(data.to_string().as_bytes()));
     }
-    // Two payloads with the same RFC 8785 form are distinguished here.
+    // RFC 8785 serializes both numbers identically; the digest of the redacted data still tells
+    // them apart.
     let one = driver.send("SET", json!({"n": u64::MAX}), &ana).record;
     let other = driver.send("SET", json!({"n": u64::MAX - 1}), &ana).record;
     assert!(!one.says_the_same(&other));
@@ -247,14 +249,14 @@ fn timestamps_out_of_calendar_range_are_kept_exactly() {
 
 #[test]
 fn canonical_json_is_unchanged() {
-    // Every digest in every journal depends on this text: it must never change.
+    // Every digest in every journal depends on this text, so it must never change.
     assert_eq!(
         canonical(&json!({"b": [1.0, 1e21, 0.1, "é\u{1}"], "a": null})),
         "{\"a\":null,\"b\":[1,1e+21,0.1,\"é\\u0001\"]}"
     );
 }
 
-/// The tests above cover only what the driver reaches.
+/// The tests above cover only records that the driver produces.
 #[test]
 fn the_driver_reaches_every_feature() {
     use proptest::strategy::ValueTree as _;

@@ -1,4 +1,4 @@
-//! The SQLite store as a file: opening, sharing, checkpoints, documentation of its tables.
+//! Tests of the SQLite file: opening, sharing, checkpoints, and the documentation of its tables.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use charter_journal::{SqliteStore, Store, StoreError};
 
 use crate::common::*;
 
-/// Every table, as text.
+/// Returns the content of every table as text.
 pub(crate) fn dump(store: &SqliteStore) -> String {
     store
         .query(|c| {
@@ -44,7 +44,7 @@ fn a_file_has_one_writer_and_many_readers() {
     assert!(reader.query(|c| c.execute("DELETE FROM records", [])).is_err());
     drop(reader);
     drop(store);
-    // Once closed, the file is complete without its log.
+    // After the store is closed, the file contains all data without the write-ahead log.
     let wal = folder.file("journal.db-wal");
     assert!(!wal.exists());
     let store = SqliteStore::open(&file).unwrap();
@@ -98,7 +98,7 @@ fn checkpoints_run_while_the_writer_continues() {
     while size("journal.db") < 12 << 20 {
         write();
     }
-    // A reader only keeps the log from restarting.
+    // A reader only prevents the log from restarting.
     let reader = rusqlite::Connection::open(folder.file("journal.db")).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM runs").unwrap();
     let before = size(&log);
@@ -106,7 +106,7 @@ fn checkpoints_run_while_the_writer_continues() {
         write();
     }
     reader.execute_batch("COMMIT").unwrap();
-    // Then it restarts, and no longer grows.
+    // Without the reader, the log restarts and no longer grows.
     let mut same = 0;
     while same < 10 {
         let before = size(&log);

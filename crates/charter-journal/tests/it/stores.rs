@@ -1,4 +1,4 @@
-//! The behavior of every store.
+//! Tests that hold for every store.
 
 use std::sync::{Arc, Barrier};
 
@@ -73,13 +73,13 @@ fn a_batch_that_does_not_continue_its_run_is_refused_as_a_whole() {
             StoreError::Conflict { run, seq, expected, .. } => (run, seq, expected),
             e => panic!("{e}"),
         };
-        // Repeated, too early, in the middle of an otherwise valid batch.
+        // A record that is repeated, too early, or in the middle of an otherwise valid batch.
         assert_eq!(conflict(&appends[1..2]), ("a".into(), 1, 2));
         assert_eq!(conflict(&appends[3..4]), ("a".into(), 3, 2));
         assert_eq!(conflict(&[other[0].clone(), appends[2].clone(), appends[4].clone()]), ("a".into(), 4, 3));
         assert_eq!(store.run("b").unwrap(), None);
         assert_eq!(store.run("a").unwrap().unwrap().seq, 1);
-        // The correct number, but with another history.
+        // The correct sequence number, but another history.
         let (mut driver, _) = Driver::start(&machine, "a");
         driver.send("nobody", json!({}), &Principal::default());
         let fake = driver.send("ASK", json!({}), &Principal::new("x", &["clerk"]));
@@ -114,7 +114,7 @@ fn an_id_is_taken_once_and_find_returns_its_record() {
         let found = store.find("a", "k").unwrap().unwrap();
         assert_eq!(found, asked.record);
         assert!(found.says_the_same(&again.record) && !found.says_the_same(&other.record));
-        // A generated id is not an idempotency key.
+        // A generated id is not an event id that a sender chose.
         assert_eq!(store.find("a", "a/0").unwrap(), None);
         assert_eq!(store.find("b", "k").unwrap(), None);
     });
@@ -330,7 +330,7 @@ fn a_duplicate_event_is_found_by_its_id() {
     });
 }
 
-/// At most `limit` events emitted as `FLAGGED`.
+/// Returns at most `limit` emitted events of type `FLAGGED`.
 fn emitted(store: &dyn Store, limit: usize) -> Vec<(String, u64, String)> {
     let mut all = Vec::new();
     let visit = &mut |run: &str, seq: u64, data: &str| {

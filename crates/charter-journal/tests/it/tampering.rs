@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::common::*;
 
-/// Changes a file with another program.
+/// Changes a journal file with SQL from outside and returns the findings.
 fn tamper(sql: &str) -> Vec<String> {
     let folder = Folder::new();
     let machine = machine(DESK);
@@ -141,8 +141,8 @@ fn changes_to_the_tables_are_reported() {
     check("UPDATE effects SET status = 'done'", &["table `effects` does not match the records; run `charter rebuild`"]);
 }
 
-/// The result of `rebuild` after the file was changed, the findings of a verification after it, and
-/// whether the tables are restored.
+/// Changes a file and rebuilds it. Returns the result of `rebuild`, the findings of a verification
+/// afterwards, and whether the tables are restored.
 fn rebuilt(sql: &str) -> (Result<(), String>, Vec<String>, bool) {
     let folder = Folder::new();
     let store = SqliteStore::open(&folder.file("journal.db")).unwrap();
@@ -224,7 +224,7 @@ fn check_column(column: &str) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Changes any byte of the file: the change is found, or no record has changed.
+    /// Changes any byte of the file. Either the change is detected or no record has changed.
     #[test]
     fn no_change_of_a_byte_in_the_file_is_missed(at in any::<prop::sample::Index>(), mask in 1u8.., seed in 0u8..2) {
         let folder = Folder::new();
@@ -238,7 +238,7 @@ proptest! {
             fill(&store, &some_acts(6 + seed as usize), "r");
             rows(&store).unwrap()
         };
-        // Closed, so that everything is in one file.
+        // The store is closed, so that all data is in one file.
         let mut bytes = std::fs::read(&file).unwrap();
         let at = at.index(bytes.len());
         bytes[at] ^= mask;
@@ -252,8 +252,8 @@ proptest! {
     }
 }
 
-/// Zeroed, random and exchanged pages, and truncated files: the damage is found, or no record has
-/// changed.
+/// Zeroed, random and exchanged pages, and truncated files. Either the damage is detected or no
+/// record has changed.
 #[test]
 fn damaged_pages_are_found() {
     let folder = Folder::new();

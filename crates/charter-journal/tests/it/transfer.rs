@@ -1,4 +1,4 @@
-//! Export, import, and the verification script in Python.
+//! Tests of export, import, and the verification script in Python.
 
 use std::process::Command;
 
@@ -36,7 +36,7 @@ proptest! {
     }
 }
 
-/// The export of a host that has dropped the records up to `at`.
+/// Exports a run as a host does that has dropped the records up to `at`.
 fn exported_after(store: &dyn Store, run: &str, at: u64) -> Option<String> {
     let info = store.run(run).unwrap().unwrap();
     let charter = store.charter(info.charter).unwrap().unwrap();
@@ -55,7 +55,8 @@ fn exported_after(store: &dyn Store, run: &str, at: u64) -> Option<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20))]
 
-    /// An exported file is verified, complete or from any record on, and a changed byte is found.
+    /// An exported file can be verified, whether it is complete or starts at any record, and a
+    /// changed byte is detected.
     #[test]
     fn a_file_is_verified_from_its_first_record(
         acts in prop::collection::vec(any_act(), 5..25), cut in any::<prop::sample::Index>(), flip in any::<prop::sample::Index>(),
@@ -79,7 +80,8 @@ proptest! {
             prop_assert_eq!(report.findings[0].what, Difference::Anchor);
             let refused = import(&MemoryStore::new(), &mut text.as_bytes()).unwrap_err().to_string();
             prop_assert!(refused.contains("it can be verified, but not imported"), "{}", refused);
-            // Any byte: the source and name of the charter are not covered, everything else is.
+            // Change any byte. Verification covers everything except the source and name of the
+            // charter.
             let mut bytes = text.clone().into_bytes();
             let place = flip.index(bytes.len());
             let unknown = text.find("\",\"name\":\"").unwrap()..text.find("\"},\"head\":\"").unwrap();
@@ -159,7 +161,7 @@ fn the_python_script_agrees() {
             check(run, &text),
             (Some(0), format!("FILE: run {run}: {} records, head {}: the chain is intact\n", head.seq + 1, head.hash))
         );
-        // A file whose host has dropped the first records.
+        // A file from a host that has dropped the first records.
         if let Some(text) = exported_after(&store, run, head.seq / 2) {
             let (code, said) = check("later", &text);
             assert_eq!(code, Some(0), "{said}");
@@ -174,10 +176,10 @@ fn the_python_script_agrees() {
         let (code, said) = check("short", &text[..text[..text.len() - 1].rfind('\n').unwrap() + 1]);
         assert_eq!((code, said.contains("the file does not match its first line")), (Some(1), true), "{said}");
     }
-    // The self-test of the script: numbers and strings as in RFC 8785.
+    // The self-test of the script checks numbers and strings against RFC 8785.
     let output = Command::new("python3").arg(script).arg("--self-test").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // Both serialize every double alike.
+    // Both implementations serialize every double identically.
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let doubles: Vec<f64> = (0..2_000)
         .map(|_| f64::from_bits(any::<u64>().new_tree(&mut runner).unwrap().current()))

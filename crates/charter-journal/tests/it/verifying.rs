@@ -1,4 +1,5 @@
-//! Verification reports the first record that differs, and how, for every kind of change.
+//! Tests that verification reports the first record that differs, and the kind of difference, for
+//! every kind of change.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -81,7 +82,7 @@ fn a_file_verifies_while_it_is_written() {
     assert_eq!(verify(&store, None).unwrap().runs.len(), 4);
 }
 
-/// Positions, sequence numbers and texts.
+/// Rows as position, sequence number and text.
 type Rows = Vec<(i64, i64, Vec<u8>)>;
 
 /// A store that returns rows chosen by a test.
@@ -193,7 +194,7 @@ fn door_store() -> (MemoryStore, Vec<Record>) {
     (store, batch.into_iter().map(|a| a.record).collect())
 }
 
-/// The record and kind of the first finding.
+/// Returns the record and the kind of the first finding.
 fn first(report: &Report) -> (Option<u64>, Difference) {
     let finding = report.findings.first().unwrap_or_else(|| panic!("no findings"));
     (finding.seq, finding.what)
@@ -275,7 +276,7 @@ fn cuts_splices_reorderings_and_renumberings_are_reported() {
     }
 }
 
-/// Changes a record and rehashes it and all later ones, as a careful forger would.
+/// Changes a record and rehashes it and all later ones, as a careful attacker would.
 fn forge(records: &[Record], at: usize, change: impl Fn(&mut Json)) -> Vec<Vec<u8>> {
     let mut prev: Option<Json> = None;
     let mut texts = Vec::new();
@@ -316,14 +317,14 @@ fn a_forged_record_with_valid_hashes_is_found_by_replay() {
         &|r| r["state"] = json!(["closed"]),
         "its data is redacted, so it must have been refused by validation and must have changed nothing, but the record differs",
     );
-    // Another input: the snapshots differ.
+    // With another input, the snapshots differ.
     let mut shown = FakeRows::of(&store);
     for (row, text) in shown.rows.iter_mut().zip(forge(&records, 1, |r| r["event"]["data"]["by"] = json!(3))) {
         row.2 = text;
     }
     let report = verify(&shown, None).unwrap();
     assert!(report.findings[0].message.starts_with("`snapshot` is"), "{}", report.findings[0]);
-    // Same content, but not canonical.
+    // The same content, but not canonical JSON.
     let mut shown = FakeRows::of(&store);
     shown.rows[1].2.splice(1..1, *b" ");
     assert_eq!(first(&verify(&shown, None).unwrap()), (Some(1), Difference::Canonical));

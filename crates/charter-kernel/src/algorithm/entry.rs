@@ -15,7 +15,7 @@ pub(super) type StateSet = SmallVec<[StateId; 6]>;
 #[derive(Default)]
 pub(crate) struct EntrySet {
     pub(super) states: StateSet,
-    /// Entered by default: the content of their `initial` runs.
+    /// States entered by default, whose `initial` content runs.
     pub(super) defaults: SmallVec<[StateId; 4]>,
     /// History states whose default content runs, with their parents.
     pub(super) histories: SmallVec<[(StateId, StateId); 1]>,
@@ -52,7 +52,8 @@ pub(super) fn add_entry_set(
     }
 }
 
-/// Appendix D, `addDescendantStatesToEnter`. `compile` limits the nesting, and so the recursion.
+/// Appendix D, `addDescendantStatesToEnter`. The recursion is bounded because `compile` limits the
+/// nesting of states.
 pub(super) fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entry: &mut EntrySet) {
     let node = chart.state(state);
     match node.kind {
@@ -98,8 +99,8 @@ pub(super) fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entr
     }
 }
 
-/// Appendix D, `addAncestorStatesToEnter`. It also stops at an active state: ancestors that a
-/// history state adds may not have been exited (REC 3.10: as if the stored states were the
+/// Appendix D, `addAncestorStatesToEnter`, except that it also stops at an active state: ancestors
+/// that a history state adds may not have been exited (REC 3.10: as if the stored states were the
 /// targets), and an active state is not entered again.
 fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, entry: &mut EntrySet) {
     let mut up = chart.state(state).parent;
@@ -111,7 +112,7 @@ fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, e
         }
         if node.kind == StateKind::Parallel {
             for child in &node.children {
-                // If the parallel state stays active, only regions that were exited are entered.
+                // If the parallel state stays active, enter only the regions that were exited.
                 let left = !stays || !actor.is_active(*child);
                 if left && !entry.touches(chart, *child) {
                     add_descendants(chart, actor, *child, entry);
@@ -130,7 +131,8 @@ pub(super) fn stored(actor: &Actor, history: StateId) -> Option<&[StateId]> {
     actor.history.get(at).map(|(_, states)| states.as_slice())
 }
 
-/// Appendix D, `getEffectiveTargetStates`: replaces history targets by stored states or defaults.
+/// Appendix D, `getEffectiveTargetStates`: replaces history targets with the stored states or the
+/// defaults.
 fn effective_targets(chart: &Chart, actor: &Actor, targets: &[StateId]) -> StateSet {
     let mut out = StateSet::new();
     let mut seen = 0usize;

@@ -1,5 +1,5 @@
-//! The algorithm: SCXML 1.0 (W3C REC 2015-09-01), appendix D, for one actor. The names are those of
-//! the specification.
+//! The algorithm of SCXML 1.0 (W3C REC 2015-09-01), appendix D, for one actor. Names follow the
+//! specification.
 //!
 //! A macrostep runs until no transition is enabled and the internal queue is empty. A microstep
 //! exits states, runs content and enters states, each for all regions together.
@@ -30,13 +30,13 @@ pub(crate) enum Begin<'e> {
 }
 
 impl StepTransaction<'_> {
-    /// Appendix D, one turn of `mainEventLoop`: handles an external event until the actor waits for
-    /// the next one.
+    /// Appendix D, one iteration of `mainEventLoop`: handles an external event until the actor
+    /// waits for the next one.
     pub(crate) fn macrostep(&mut self, actor_ix: usize, begin: Begin<'_>) -> Result<(), Refusal> {
         self.macrostep_with(actor_ix, begin, Session::new())
     }
 
-    /// Like [`Self::macrostep`], but with events in the internal queue.
+    /// Like [`Self::macrostep`], but starts with the events in the internal queue of `session`.
     pub(crate) fn macrostep_with(
         &mut self,
         actor_ix: usize,
@@ -66,9 +66,9 @@ impl StepTransaction<'_> {
                     let Some(ev) = session.internal.pop_front() else {
                         break;
                     };
-                    // An internal event counts even if no transition takes it: a guard that cannot
-                    // be evaluated raises an error each time it is tried, which could continue
-                    // forever.
+                    // Count an internal event even if no transition takes it: a guard that cannot
+                    // be evaluated raises an error event each time it is tried, which could
+                    // otherwise continue forever.
                     self.count_microstep()?;
                     enabled = self.select(actor_ix, &ev, &mut session)?;
                     if enabled.is_empty() && self.m.definition.strict && ev.name().starts_with("error.") {
@@ -101,11 +101,12 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// Appendix D, `interpret`: bind the data, enter the initial states.
+    /// Appendix D, `interpret`: binds the data and enters the initial states.
     fn interpret(&mut self, actor_ix: usize, ev: &Ev<'_>, session: &mut Session) -> Result<(), Refusal> {
         let chart = self.chart(actor_ix);
         for (slot, template) in &chart.context {
-            // A value passed in by an invocation has bound the variable already (SCXML 6.4).
+            // The invocation may already have bound the variable to a value that it passed in
+            // (SCXML 6.4).
             if self.actor(actor_ix).context.values.get(*slot as usize).is_some_and(Option::is_some) {
                 continue;
             }
@@ -120,7 +121,7 @@ impl StepTransaction<'_> {
         self.count_microstep()?;
         let mut entry = EntrySet::default();
         let actor = self.actor(actor_ix);
-        // The root is entered like a state; its descendants follow by its kind.
+        // The root is entered like any state; its kind determines which descendants are entered.
         add_descendants(chart, actor, 0, &mut entry);
         self.enter_states(actor_ix, &entry, Some(ev), session)
     }

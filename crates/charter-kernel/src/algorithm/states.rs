@@ -14,8 +14,8 @@ use crate::snapshot::TimerKind;
 use crate::transaction::{Session, StepTransaction};
 
 impl StepTransaction<'_> {
-    /// Appendix D, `exitStates`: records history for all of them, then runs exit actions, innermost
-    /// state first.
+    /// Appendix D, `exitStates`: records history for all exited states, then runs exit actions,
+    /// innermost state first.
     pub(super) fn exit_states(
         &mut self,
         actor_ix: usize,
@@ -224,8 +224,8 @@ impl StepTransaction<'_> {
         }
     }
 
-    /// The output of a final state. A field that cannot be evaluated is left out, and its error
-    /// event precedes the done event (SCXML 5.5, 5.7).
+    /// Computes the output of a final state. A field that cannot be evaluated is left out, and its
+    /// error event precedes the done event (SCXML 5.5, 5.7).
     pub(crate) fn done_data(
         &mut self,
         actor_ix: usize,
@@ -253,7 +253,7 @@ impl StepTransaction<'_> {
                         Err(e) => faults.push(e),
                     }
                 }
-                // Imports: if no parameter is left, there is no data (SCXML 5.5).
+                // In imports, there is no data if no parameter is left (SCXML 5.5).
                 if map.is_empty() && !faults.is_empty() && !self.m.definition.strict {
                     Json::Null
                 } else {

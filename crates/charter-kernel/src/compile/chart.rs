@@ -120,7 +120,8 @@ impl<'d> Compiler<'d> {
             node.data.extend(scheme.slot(var).map(|slot| (slot, value)));
         }
 
-        // The order of selection: `on`, answers of invocations, completion, time.
+        // Transitions are selected in this order: `on`, `onDone` and `onError` of invocations,
+        // `onDone` of the state, `after`.
         let mut listen: Vec<(Vec<Listen>, TransitionId)> = Vec::new();
         let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
         for (i, on) in def.on.iter().enumerate() {
@@ -208,7 +209,7 @@ impl<'d> Compiler<'d> {
         node
     }
 
-    /// Reports what a state of its kind cannot have.
+    /// Reports the parts of a state that its kind does not allow.
     fn plain_kind(&mut self, def: &definition::State, kind: StateKind, id: StateId, at: &str, children: &[StateId]) {
         let active = !def.on.is_empty() || !def.always.is_empty() || !def.after.is_empty() || !def.invoke.is_empty();
         match kind {

@@ -1,4 +1,4 @@
-//! Compiles blocks of actions: texts become programs, variable names become slots.
+//! Compiles blocks of actions: expressions become programs, variable names become slots.
 
 use std::sync::Arc;
 
@@ -203,7 +203,7 @@ impl<'d> Compiler<'d> {
         slot
     }
 
-    /// Reads `name.field[CEL].field`.
+    /// Parses `name.field[CEL].field`.
     fn location(
         &mut self,
         scheme: &Scheme<'d>,
@@ -263,7 +263,7 @@ fn is_name(text: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The position of the bracket that closes one opened before `text`; quoted texts are skipped.
+/// Returns the position of the bracket that closes one opened before `text`; skips quoted strings.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0usize, None);
     let mut escaped = false;

@@ -9,7 +9,7 @@ use super::{Compiler, MAX_ROLES, escape, is_platform};
 use crate::definition::{self, Projection};
 use crate::machine::Service;
 
-/// Tables and views of a journal, whose names a charter's views cannot use.
+/// The journal's own tables and views. The views of a charter cannot have these names.
 const OWN_TABLES: [&str; 13] = [
     "approvals",
     "blobs",
@@ -27,7 +27,8 @@ const OWN_TABLES: [&str; 13] = [
 ];
 
 impl<'d> Compiler<'d> {
-    /// Views become SQL in the journal, so only plain names are accepted.
+    /// Checks the projections. They become SQL views of the journal, so only plain names are
+    /// accepted.
     pub(super) fn projections(&mut self) {
         for (name, view) in &self.def.projections {
             let at = format!("/projections/{}", escape(name));
@@ -57,7 +58,7 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    /// The explanations of rules.
+    /// Compiles the explanations of rules.
     pub(super) fn rules(&mut self) -> Vec<(Arc<str>, crate::machine::Template)> {
         let def = self.def;
         let sentence = |(name, sentence): (&String, &definition::Template)| {
@@ -67,7 +68,7 @@ impl<'d> Compiler<'d> {
         def.rules.iter().map(sentence).collect()
     }
 
-    /// The declarations outside the charts.
+    /// Compiles the declarations outside the charts.
     pub(super) fn declarations(&mut self) {
         let def = self.def;
         if def.charter != 1 {
@@ -157,8 +158,8 @@ impl<'d> Compiler<'d> {
         services
     }
 
-    /// Properties and streams. The kernel does not evaluate them, but reports unknown names in
-    /// them.
+    /// Checks properties and streams. The kernel does not evaluate them, but unknown names in them
+    /// are reported.
     pub(super) fn properties(&mut self) {
         let def = self.def;
         for (i, property) in def.properties.iter().enumerate() {

@@ -70,7 +70,7 @@ impl<'d> Compiler<'d> {
                 let at = format!("{at}/use");
                 let kind = self.ledger_kind(kind, &format!("{at}/kind"));
                 let key = self.template(key, &format!("{at}/key"), &[]);
-                // `entry` is a fixed root of the scope.
+                // `entry` is not a local: it is one of the fixed roots of the scope.
                 let when = match when {
                     Some(cel) => Some(self.cel(cel, &format!("{at}/when"), &[])?),
                     None => None,
@@ -91,7 +91,7 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    /// The rule for each failure of a permit.
+    /// Resolves the rule for each failure of a permit.
     fn permit_rules(&mut self, rules: &indexmap::IndexMap<String, String>, at: &str) -> SmallVec<[(Code, u32); 2]> {
         let mut out = SmallVec::new();
         for (failure, rule) in rules {

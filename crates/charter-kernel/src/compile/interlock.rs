@@ -1,4 +1,4 @@
-//! Compiles interlocks: conditions become programs, tables of state names become numbers.
+//! Compiles interlocks: conditions become programs, state names in tables become state ids.
 
 use super::{Compiler, escape};
 use crate::definition::InterlockRule;
@@ -37,8 +37,8 @@ impl<'d> Compiler<'d> {
         compiled
     }
 
-    /// Resolves the names of a table interlock. `given` is an actor id: `root`, or that of an actor
-    /// whose machine has the same name.
+    /// Resolves the names of a table interlock. `given` is `root`, or the id of an actor whose
+    /// machine has the same name as the actor.
     #[allow(clippy::type_complexity)] // a pair used in one place
     pub(super) fn table(
         &mut self,

@@ -53,8 +53,8 @@ impl<'d> Compiler<'d> {
         None
     }
 
-    /// Two invocations that can be active at once need different ids, or an answer would be
-    /// ambiguous.
+    /// Reports invocations that can be active at the same time but share an id, because an answer
+    /// would be ambiguous.
     pub(super) fn invocation_ids(&mut self, scheme: &Scheme<'d>, chart: &Chart) {
         let mut users: FxHashMap<&str, Vec<(StateId, u32)>> = FxHashMap::default();
         for (node, id) in chart.states.iter().zip(0u32..) {

@@ -1,4 +1,4 @@
-//! From a definition to a machine: names become numbers, expressions become programs, and all
+//! Compiles a definition into a machine: names become indices, expressions become programs, and all
 //! problems are reported together.
 //!
 //! `scheme` numbers the states and resolves targets; `chart`, `transition` and `invoke` compile
@@ -98,9 +98,9 @@ pub(crate) struct Compiler<'d> {
     chart_ids: FxHashMap<&'d str, u32>,
     /// Fields of events that expressions read.
     event_reads: Vec<Vec<Box<str>>>,
-    /// Whether something needs whole events.
+    /// Whether any part of the charter needs whole events.
     whole_events: bool,
-    /// What actions raise or send; collected on first use.
+    /// The event types that actions raise or send; collected on first use.
     raised: Option<survey::Raised<'d>>,
 }
 
@@ -133,8 +133,8 @@ impl<'d> Compiler<'d> {
         self.problems.len() >= MAX_PROBLEMS
     }
 
-    /// "did you mean ...?" for an unknown name. Comparing is costly, so not for problems that are
-    /// not reported.
+    /// Suggests a known name for an unknown one ("did you mean ...?"). Skipped for problems that
+    /// are not reported, because comparing names is costly.
     fn did_you_mean<'n>(&self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
         if self.is_full() { None } else { charter_expr::did_you_mean(name, known) }
     }
@@ -156,7 +156,7 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    /// The number of a rule.
+    /// Returns the index of a rule, or reports that it is unknown.
     fn rule(&mut self, name: &str, at: &str) -> Option<u32> {
         let found = self.def.rules.get_index_of(name);
         if found.is_none() {
@@ -168,7 +168,7 @@ impl<'d> Compiler<'d> {
         found.and_then(|i| u32::try_from(i).ok())
     }
 
-    /// The number of an event type; a new one on first use.
+    /// Returns the id of an event type; adds the type on first use.
     fn event(&mut self, name: &str) -> EventId {
         if let Some(id) = self.events.ids.get(name) {
             return *id;

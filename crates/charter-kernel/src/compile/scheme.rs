@@ -67,8 +67,8 @@ impl Scheme<'_> {
         self.children.get(&(of, key)).copied()
     }
 
-    /// Follows `a.b.c` down from a state. A key may itself contain dots: the longest match is tried
-    /// first.
+    /// Resolves `a.b.c` downwards from a state. A key may itself contain dots, so the longest match
+    /// is tried first.
     fn descend(&self, from: StateId, path: &str) -> Option<StateId> {
         if let Some(child) = self.child(from, path) {
             return Some(child);
@@ -81,8 +81,8 @@ impl Scheme<'_> {
         })
     }
 
-    /// A target as written in a transition of `from` (`inside`: as written in `initial`, seen from
-    /// inside the state).
+    /// Resolves a target of a transition of `from` or, if `inside` is set, a target of its
+    /// `initial`, which is relative to the inside of the state.
     pub(super) fn resolve(&self, from: StateId, target: &str, inside: bool) -> Option<StateId> {
         if let Some(id) = target.strip_prefix('#') {
             if let Some(state) = self.names.get(id) {
@@ -101,8 +101,8 @@ impl Scheme<'_> {
         self.descend(base, target)
     }
 
-    /// The least common compound ancestor of some states; the root counts as one (SCXML
-    /// `findLCCA`).
+    /// Returns the least common compound ancestor of some states (SCXML `findLCCA`); the root
+    /// counts as compound.
     pub(super) fn lcca(&self, states: &[StateId], parallel: bool) -> StateId {
         let Some((first, rest)) = states.split_first() else {
             return 0;
@@ -121,7 +121,7 @@ impl Scheme<'_> {
     }
 }
 
-/// A state with children is compound even if the definition does not declare it.
+/// Returns the kind of a state. A state with children is compound even if it is not declared so.
 pub(super) fn kind_of(flat: &Flat<'_>) -> StateKind {
     match flat.def.kind {
         StateKind::Atomic if !flat.children.is_empty() => StateKind::Compound,
@@ -131,7 +131,7 @@ pub(super) fn kind_of(flat: &Flat<'_>) -> StateKind {
 }
 
 impl<'d> Compiler<'d> {
-    /// All states in pre-order, without recursion on the nesting of the definition.
+    /// Lists all states in pre-order, without recursion over the nesting of the definition.
     pub(super) fn flatten(&mut self, chart: &'d definition::Chart, at: &str) -> Vec<Flat<'d>> {
         let mut flat: Vec<Flat<'d>> = Vec::new();
         let mut stack = vec![(&chart.state, "", NONE, at.to_string(), Arc::<str>::from(""), 0usize)];
@@ -156,7 +156,8 @@ impl<'d> Compiler<'d> {
             }
             flat.push(Flat { def, key, parent, last: id, path, at, children: Vec::new() });
         }
-        // A state's last descendant is that of its last child, so compute them from the back.
+        // The last descendant of a state is the last descendant of its last child, so iterate from
+        // the back.
         for id in (1..flat.len()).rev() {
             let Some((last, parent)) = flat.get(id).map(|f| (f.last, f.parent)) else {
                 continue;
@@ -178,7 +179,7 @@ impl<'d> Compiler<'d> {
                 self.problem("duplicate-id", &format!("{}/id", f.at), format!("two states have the id `{name}`"), help);
             }
         }
-        // An explicit id wins over a path of the same text.
+        // An explicit id takes precedence over an identical path.
         for (f, id) in flat.iter().zip(0u32..) {
             names.entry(f.path.clone()).or_insert(id);
         }

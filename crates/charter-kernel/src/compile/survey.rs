@@ -1,12 +1,12 @@
-//! A survey of a definition's actions before compilation: the variables they set, the events they
-//! raise.
+//! Surveys a definition's actions before compilation: which variables they set and which events
+//! they raise.
 
 use rustc_hash::FxHashSet;
 
 use crate::definition;
 
-/// Context variables of a chart: those with an initial value, those bound late, and those that some
-/// action sets.
+/// Returns the context variables of a chart: those with an initial value, those bound late, and
+/// those that an action sets.
 pub(super) fn slots_of(
     chart: &definition::Chart,
     named: &indexmap::IndexMap<String, definition::Block>,
@@ -43,7 +43,7 @@ pub(super) fn slots_of(
 /// The types of events that actions raise or send.
 pub(super) struct Raised<'d> {
     types: FxHashSet<&'d str>,
-    /// Some type is computed, so that any type is possible.
+    /// Whether some type is computed at run time, so that any type is possible.
     any: bool,
 }
 
@@ -83,7 +83,7 @@ impl<'d> Raised<'d> {
     }
 }
 
-/// All blocks directly in a state.
+/// Returns all blocks directly in a state.
 fn blocks_of(state: &definition::State) -> Vec<&definition::Block> {
     let answers = state.invoke.iter().flat_map(|i| i.on_done.iter().chain(&i.on_error));
     let transitions = (state.on.iter().flat_map(|o| &o.transitions))

@@ -10,14 +10,14 @@ use crate::machine::{Delay, Guard, Require, Template, Transition, TypeName};
 use crate::time::Millis;
 
 impl<'d> Compiler<'d> {
-    /// Compiles CEL; `locals` are the names bound by `each` and `requires` around it.
+    /// Compiles CEL; `locals` are the names bound by the enclosing `each` and `requires`.
     pub(super) fn cel(&mut self, text: &str, at: &str, locals: &[String]) -> Option<Program> {
         self.cel_within(text, at, 0, locals)
     }
 
-    /// Compiles an expression that begins at a byte of the text at `at`.
+    /// Compiles an expression that begins at byte `begins` of the text at `at`.
     pub(super) fn cel_within(&mut self, text: &str, at: &str, begins: usize, locals: &[String]) -> Option<Program> {
-        // Imports: an unknown name is an error when it is evaluated, not before (SCXML 5.9).
+        // In imports, an unknown name is an error only when it is evaluated (SCXML 5.9).
         let compile = |env: &Env| {
             if self.def.strict { Program::compile(text, env) } else { Program::compile_lenient(text, env) }
         };
@@ -48,7 +48,7 @@ impl<'d> Compiler<'d> {
         }
     }
 
-    /// Which parts of events are read, so that hosts may drop the others.
+    /// Records which parts of events a program reads, so that hosts may drop the others.
     fn note_reads(&mut self, program: &Program) {
         for path in program.reads() {
             if path.root() == "_event" {
@@ -67,7 +67,7 @@ impl<'d> Compiler<'d> {
             match fields.first().map(AsRef::as_ref) {
                 None => self.whole_events = true,
                 Some("type") => continue,
-                // `event.data.x` is `event.x`.
+                // `event.data.x` is the same as `event.x`.
                 Some("data") => drop(fields.remove(0)),
                 Some(_) => {}
             }

@@ -9,11 +9,12 @@ use crate::event::Ev;
 use crate::machine::{Assign, Segment};
 use crate::transaction::{Fault, StepTransaction};
 
-/// The path into a context variable: keys and indexes.
+/// A path into a context variable: keys and indices.
 type Keys = SmallVec<[Json; 2]>;
 
 impl StepTransaction<'_> {
-    /// Computes all values before it sets the first variable; sets all of them or none.
+    /// Computes all values before setting the first variable, so that either all variables are set
+    /// or none.
     pub(super) fn assign(
         &mut self,
         actor_ix: usize,
@@ -62,8 +63,8 @@ impl StepTransaction<'_> {
     }
 }
 
-/// Sets a part of a value. Missing objects are created; an index of a list may be its length, to
-/// append.
+/// Sets a part of a value. Missing objects are created; an index equal to the length of a list
+/// appends to it.
 fn put(mut at: &mut Json, keys: &[Json], value: Json) -> Result<(), Fault> {
     let fault = |key: &Json| Fault::execution("assign").with("key", key.clone());
     let mut rest = keys;

@@ -83,7 +83,7 @@ impl StepTransaction<'_> {
         session: &mut Session,
     ) -> Result<(), Stop> {
         match action {
-            // A named block does not see the variables bound where it is used.
+            // A named block does not see the local variables at the place where it is used.
             Action::Named(block) => self.actions(actor_ix, block, ev, &mut Vec::new(), session)?,
             Action::Assign(assigns) => self.assign(actor_ix, assigns, ev, locals)?,
             Action::Raise { kind, data } => {

@@ -10,7 +10,7 @@ use crate::snapshot::{Status, TimerKind};
 use crate::time::Millis;
 use crate::transaction::{Fault, Queued, Session, StepTransaction};
 
-/// The receiver of an event of an action.
+/// The receiver of an event that an action sends.
 enum Receiver {
     Internal,
     Actor(Arc<str>),
@@ -97,7 +97,7 @@ impl StepTransaction<'_> {
         self.queue.push_back(Queued { to, from, event: Some(ev) });
     }
 
-    /// SCXML's address of an actor of this run: `#_scxml_SESSION`.
+    /// Returns the SCXML address of an actor of this run: `#_scxml_SESSION`.
     pub(crate) fn session_target(&self, actor: &str) -> String {
         format!("#_scxml_{}", crate::scope::session_id(&self.s.run.id, actor))
     }

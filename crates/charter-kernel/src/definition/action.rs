@@ -37,7 +37,7 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Template>,
     },
-    /// A line for the log.
+    /// Writes a line to the log.
     Log {
         /// The message.
         value: Template,
@@ -87,11 +87,11 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Template>,
     },
-    /// Revokes a permit, or all of a kind.
+    /// Revokes a permit, or all permits of a kind.
     Revoke {
         /// An entry of `ledger`.
         kind: String,
-        /// Its key; `None`: all of the kind.
+        /// The key of the permit; `None`: all permits of the kind.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Template>,
     },
@@ -108,11 +108,11 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<Template>,
     },
-    /// Closes an obligation, or all of a kind.
+    /// Closes an obligation, or all obligations of a kind.
     Close {
         /// An entry of `ledger`.
         kind: String,
-        /// Its key; `None`: all of the kind.
+        /// The key of the obligation; `None`: all obligations of the kind.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Template>,
         /// How it was fulfilled.
@@ -121,7 +121,7 @@ pub enum Action {
     },
 }
 
-/// `send`.
+/// The arguments of `send`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Send {

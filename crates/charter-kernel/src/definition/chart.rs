@@ -83,7 +83,7 @@ pub struct State {
     /// Transitions taken when a final child (or every region) completes the state.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on_done: Vec<Transition>,
-    /// Blocks run on entry. An error ends its block only.
+    /// Blocks run on entry. An error ends only its own block.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entry: Vec<Block>,
     /// Blocks run on exit.
@@ -95,7 +95,7 @@ pub struct State {
     /// Context variables bound on the first entry (SCXML's late binding); imports only.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub data: IndexMap<String, Template>,
-    /// The data of `done.state` for a final state (at the top, the output of the chart).
+    /// The data of `done.state` for a final state (at the top level, the output of the chart).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Template>,
     /// Labels for people and tools, e.g. `waiting`.
@@ -126,7 +126,7 @@ pub struct Initial {
 pub struct On {
     /// Descriptors, any of which may match: an event type, `prefix.*`, or `*`.
     pub events: Vec<String>,
-    /// Tried in order.
+    /// The transitions, tried in order.
     pub transitions: Vec<Transition>,
 }
 
@@ -138,7 +138,7 @@ pub struct After {
     pub key: String,
     /// The delay.
     pub delay: Delay,
-    /// Tried in order.
+    /// The transitions, tried in order.
     pub transitions: Vec<Transition>,
 }
 
@@ -171,14 +171,14 @@ pub struct Transition {
     /// An entry of `rules`: if this transition is selected, the event is refused by that rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuse: Option<String>,
-    /// Actions that run between exit and entry.
+    /// Actions that run after states are exited and before states are entered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Block,
     /// Exits and re-enters the source even where SCXML would allow an internal transition.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reenter: bool,
-    /// Only the inside of a parallel state may be exited (XState's domain: the least common
-    /// ancestor of any kind); imports only. SCXML exits the parallel state too.
+    /// Restricts the exit to the inside of a parallel state (as in XState, where the domain is the
+    /// least common ancestor of any kind); imports only. SCXML exits the parallel state too.
     #[serde(default, skip_serializing_if = "is_false")]
     pub parallel_domain: bool,
     /// A description.
@@ -193,9 +193,9 @@ pub struct Transition {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Quorum {
-    /// How many different principals.
+    /// The number of different principals that are needed.
     pub count: u32,
-    /// The roles they must have; empty: those of `by`.
+    /// The roles they must have; empty: the roles in `by`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
 }
@@ -203,15 +203,15 @@ pub struct Quorum {
 /// Why a permit cannot be used: the last parts of the codes `permit.*`.
 pub const PERMIT_FAILURES: [&str; 5] = ["missing", "revoked", "expired", "exhausted", "scope"];
 
-/// One line of `requires`.
+/// An entry of `requires`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Require {
-    /// A usable permit; taking the transition counts one use.
+    /// The permit must be usable; taking the transition consumes one use.
     Use {
         /// An entry of `ledger`.
         kind: String,
-        /// Which one.
+        /// The key of the permit.
         key: Template,
         /// CEL condition over the permit (`entry`): whether this use is within its scope.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,17 +220,17 @@ pub enum Require {
         #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
         rules: IndexMap<String, String>,
     },
-    /// An open obligation.
+    /// The obligation must be open.
     Open {
         /// An entry of `ledger`.
         kind: String,
-        /// Which one.
+        /// The key of the obligation.
         key: Template,
         /// The entry of `rules` that a refusal names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
-    /// No open obligation of the kind.
+    /// No obligation of the kind may be open.
     None {
         /// An entry of `ledger`.
         kind: String,
@@ -246,8 +246,8 @@ pub enum Require {
 pub struct Invoke {
     /// An entry of `actors` or of `machines`.
     pub src: String,
-    /// A machine computed when the invocation starts, instead of `src` (SCXML's `srcexpr`); imports
-    /// only.
+    /// An expression that selects the machine when the invocation starts, instead of `src` (SCXML's
+    /// `srcexpr`); imports only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choose: Option<Choose>,
     /// Id of the invocation; default: `src`.
@@ -276,12 +276,12 @@ pub struct Invoke {
     pub autoforward: bool,
 }
 
-/// A machine chosen by a value.
+/// A machine selected by the value of an expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Choose {
     /// CEL expression for a string.
     pub value: String,
-    /// The entry of `machines` for each text. Any other text is an `error.execution`.
+    /// The entry of `machines` for each value. Any other value is an `error.execution`.
     pub machines: IndexMap<String, String>,
 }

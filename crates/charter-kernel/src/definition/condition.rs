@@ -12,7 +12,7 @@ pub struct Interlock {
     pub id: String,
     /// The condition.
     pub rule: InterlockRule,
-    /// Why.
+    /// Why the interlock exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }
@@ -29,7 +29,7 @@ pub enum InterlockRule {
         machine: String,
         /// The allowed states for each state of `given`. A state that is not listed allows none.
         allow: IndexMap<String, Vec<String>>,
-        /// Whether actors that were final before are checked.
+        /// Whether actors that were already final before the event are checked.
         #[serde(default)]
         r#final: FinalRule,
     },
@@ -41,9 +41,9 @@ pub enum InterlockRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]
 pub enum FinalRule {
-    /// An actor that was final before the event is exempt until `given` is final.
+    /// Actors that were final before the event are exempt until `given` is final.
     Settled,
-    /// Never exempt.
+    /// All actors are checked.
     #[default]
     Always,
 }
@@ -56,7 +56,7 @@ pub struct Property {
     pub id: String,
     /// The condition to check.
     pub rule: PropertyRule,
-    /// Why.
+    /// Why the property should hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
 }

@@ -46,7 +46,7 @@ pub struct Definition {
     /// Whether events that SCXML would ignore are refused: true for charters, false for imports.
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     pub strict: bool,
-    /// Who may act. `system` and `operator` always exist.
+    /// The roles of principals. `system` and `operator` always exist.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub roles: IndexMap<String, Role>,
     /// Named JSON Schemas; `#/types/NAME` refers to them. `context` is the schema of the root's
@@ -65,7 +65,7 @@ pub struct Definition {
     /// Named delays.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub delays: IndexMap<String, Delay>,
-    /// Services outside the run that may be invoked; `kind` has a meaning for the host only.
+    /// Services outside the run that may be invoked; only the host interprets their `kind`.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub actors: IndexMap<String, ActorDecl>,
     /// Kinds of permits and obligations.
@@ -88,7 +88,7 @@ pub struct Definition {
     /// Properties for `charter check`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub properties: Vec<Property>,
-    /// How recorded items become events.
+    /// How the items of a recorded stream become events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<Stream>,
     /// SQL views of a journal over emitted events; the kernel does not read them.
@@ -100,8 +100,9 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// SHA-256 over the compact JSON text of this form: covers the order of every map, is the same
-    /// for YAML and JSON sources of the same charter, and ignores their layout and comments.
+    /// Computes the SHA-256 digest of the compact JSON text of this form. It covers the order of
+    /// every map, is the same for YAML and JSON sources of the same charter, and ignores their
+    /// layout and comments.
     #[must_use]
     pub fn digest(&self) -> Digest {
         // Serializing plain data into a `Vec` cannot fail; an empty text would give a digest that
@@ -157,17 +158,18 @@ pub struct EventDecl {
 pub enum Guard {
     /// An entry of `guards`.
     Name(String),
-    /// CEL in place; only in the entries of `guards` (a transition writes it as `when`).
+    /// Inline CEL; only in the entries of `guards` (a transition writes it as `when`).
     Cel(String),
-    /// All hold.
+    /// All conditions must hold.
     And(Vec<Guard>),
-    /// At least one holds.
+    /// At least one condition must hold.
     Or(Vec<Guard>),
-    /// Does not hold. A condition that fails to evaluate does not hold either way.
+    /// The condition must not hold. If it fails to evaluate, its negation does not hold either.
     Not(Box<Guard>),
 }
 
-/// A value computed when it is needed: literal JSON in which strings that began with `= ` are CEL.
+/// A value computed when it is needed: JSON in which a string that begins with `= ` in the source
+/// is a CEL expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Template {
@@ -203,8 +205,8 @@ pub enum Delay {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct ActorDecl {
-    /// Which executor of the host runs it: `model`, `tool`, `exec`, `http`, `human`, `scripted`,
-    /// `machine`, ...
+    /// The kind of executor that runs it on the host: `model`, `tool`, `exec`, `http`, `human`,
+    /// `scripted`, `machine`, ...
     pub kind: String,
     /// JSON Schema of the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,8 +214,8 @@ pub struct ActorDecl {
     /// JSON Schema of the output; an answer that does not match it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
-    /// How long an invocation may take; then it is cancelled and `error.invoke.ID` with code
-    /// `timeout` follows.
+    /// Time limit of an invocation. After it, the invocation is cancelled and `error.invoke.ID`
+    /// with the code `timeout` follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Delay>,
     /// The other keys of the actor, for the host.

@@ -38,11 +38,11 @@ impl Projection {
     }
 }
 
-/// `stream`: CEL over `item`, without the leading `= `.
+/// The entry `stream`: CEL expressions over `item`, without the leading `= `.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub struct Stream {
-    /// The run of an item.
+    /// The id of the run that an item belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Event type.
@@ -57,7 +57,7 @@ pub struct Stream {
     /// Event data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// Actor addressed.
+    /// The addressed actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Principal: `{id, roles}`.

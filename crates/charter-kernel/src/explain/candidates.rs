@@ -1,4 +1,4 @@
-//! Why each transition that might have been taken was not: an observer of [`evaluate`].
+//! Collects why each candidate transition was not taken, as an observer of [`evaluate`].
 
 use charter_expr::Program;
 use serde_json::{Map, Value as Json};
@@ -29,7 +29,7 @@ impl Machine {
             let evaluation = evaluate(&ctx, held, Some(ev), id, t, &mut explainer);
             let mut details = explainer.details;
             match evaluation {
-                // A rule that does not forbid the event is not a reason.
+                // A `refuse` transition that does not apply is not a reason for the refusal.
                 Evaluation::Failed(code) if t.refuse.is_some() && code != Code::Stale => continue,
                 Evaluation::Failed(code) => details.failed = code,
                 Evaluation::Refused => {
@@ -64,7 +64,7 @@ fn details_of(t: &Transition) -> CandidateDetails {
     }
 }
 
-/// Takes down which check failed, on what, and the values it read.
+/// Records which check failed, the expression involved, and the values that it read.
 struct Explainer<'m> {
     machine: &'m Machine,
     details: CandidateDetails,
@@ -112,7 +112,7 @@ impl<'a> Observer<'a> for Explainer<'_> {
     }
 
     fn named(name: &'a str, leaf: Self::Leaf) -> Self::Leaf {
-        // The innermost name is the one that leads to the expression.
+        // Keep the innermost name: it is the guard that contains the expression.
         leaf.map(|(program, inner)| (program, inner.or(Some(name))))
     }
 
@@ -152,7 +152,7 @@ fn program_of(template: &Template) -> Option<&Program> {
     if let Template::Cel(program) = template { Some(program) } else { None }
 }
 
-/// The values that a program reads, by path; long ones are cut.
+/// Returns the values that a program reads, by path; long values are truncated.
 pub(crate) fn reads(ctx: &EvalContext<'_>, program: &Program) -> Map<String, Json> {
     let mut map = Map::new();
     for path in program.reads() {
@@ -162,7 +162,7 @@ pub(crate) fn reads(ctx: &EvalContext<'_>, program: &Program) -> Map<String, Jso
     map
 }
 
-/// Cuts a long value: a refusal is for people.
+/// Truncates a long value, because a refusal is shown to people.
 pub(crate) fn short(value: Json) -> Json {
     const MAX: usize = 500;
     let cut = |text: &str| Json::String(format!("{}…", text.chars().take(MAX).collect::<String>()));

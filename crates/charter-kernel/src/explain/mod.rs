@@ -22,8 +22,8 @@ use crate::snapshot::{Actor, Snapshot};
 use crate::time::Timestamp;
 use crate::validate;
 
-/// What the messages of a refusal name besides its details. A record contains all of it except the
-/// charter.
+/// What the messages of a refusal refer to besides its details. A record contains all of it except
+/// the charter.
 #[derive(Debug, Clone)]
 pub struct RefusalContext<'a> {
     /// Event type.
@@ -32,20 +32,20 @@ pub struct RefusalContext<'a> {
     pub invocation: Option<&'a str>,
     /// The sender.
     pub by: &'a Principal,
-    /// The actor that it is for.
+    /// The actor that the event is addressed to.
     pub to: Cow<'a, str>,
-    /// Its active states.
+    /// The active states of that actor.
     pub state: Vec<&'a str>,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
     /// The last record that the sender had seen.
     pub expected_seq: Option<u64>,
-    /// The charter. Without it the messages of its rules are not known.
+    /// The charter. Without it, the messages of its rules are not available.
     pub machine: Option<&'a Machine>,
 }
 
 impl<'a> RefusalContext<'a> {
-    /// For an event that was refused just now.
+    /// Creates the context of an event that was just refused.
     #[must_use]
     pub fn new(machine: &'a Machine, snapshot: Option<&'a Snapshot>, envelope: &'a Envelope) -> RefusalContext<'a> {
         let to = envelope.to.as_deref().unwrap_or("root");
@@ -69,16 +69,16 @@ impl<'a> RefusalContext<'a> {
 }
 
 impl Machine {
-    /// Explains why an event was refused. `snapshot` is the one that refused it (`None` for
-    /// [`Machine::start`]), `envelope` the refused one.
+    /// Explains why an event was refused. `snapshot` is the snapshot that the event was applied to
+    /// (`None` for [`Machine::start`]), and `envelope` contains the event.
     #[must_use]
     pub fn explain(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
         let details = self.refusal_details(snapshot, envelope, refusal);
         details.explain(&RefusalContext::new(self, snapshot, envelope))
     }
 
-    /// Like [`Machine::explain`], but computes `legal` only if the message uses it: that costs more
-    /// than everything else.
+    /// Like [`Machine::explain`], but computes `legal` only if the message uses it, because that
+    /// costs more than everything else.
     #[must_use]
     pub fn explain_briefly(&self, snapshot: Option<&Snapshot>, envelope: &Envelope, refusal: &Refusal) -> Explanation {
         let legal = refusal.code == Code::Unhandled;
@@ -86,7 +86,7 @@ impl Machine {
         details.explain(&RefusalContext::new(self, snapshot, envelope))
     }
 
-    /// What a record holds of a refusal.
+    /// Returns the details of a refusal that a record stores.
     #[must_use]
     pub fn refusal_details(
         &self,
@@ -195,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// What an expression sees that is evaluated for an event from outside.
+    /// Returns the context for evaluating expressions for an event from outside.
     fn context_of<'a>(
         &'a self,
         snapshot: &'a Snapshot,
@@ -215,7 +215,7 @@ impl Machine {
         }
     }
 
-    /// The roles of which a sender needs one, before any transition is looked at.
+    /// Returns the roles of which the sender needs one before any transition is considered.
     fn roles_to_send(&self, name: &str, id: u32) -> RoleSet {
         if crate::run::CONTROL.contains(&name) {
             return RoleSet::OPERATOR;
@@ -228,12 +228,12 @@ impl Machine {
         bits.filter(|(i, _)| set.0 & (1u128 << (i & 127)) != 0).map(|(_, name)| name.to_string()).collect()
     }
 
-    /// The rule of the part of a schema that the data does not match: the keyword `rule` beside it.
-    /// Moves the misfit that it belongs to to the front: the message of the rule is followed by it.
+    /// Finds the text of the `rule` keyword next to the first failed schema keyword that has one.
+    /// Moves that misfit to the front, because the message shows it directly after the rule.
     fn rule_of_schema(&self, event: &str, misfits: &mut [MisfitDetails]) -> Option<String> {
         let schema = self.definition.events.get(event)?.data.as_ref()?;
         let (place, rule) = misfits.iter().enumerate().find_map(|(place, misfit)| {
-            // The schema `false` has nothing beside it.
+            // The path has no `/` if the whole schema is `false`, which cannot have a `rule`.
             let (around, _) = misfit.rule.rsplit_once('/')?;
             Some((place, crate::schema::lookup(schema, around)?.get("rule")?.as_str()?.to_string()))
         })?;

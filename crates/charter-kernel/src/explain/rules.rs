@@ -14,7 +14,7 @@ use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
 
 impl Machine {
-    /// The number of a rule.
+    /// Returns the index of a rule.
     pub(super) fn rule(&self, name: &str) -> Option<u32> {
         let place = self.rules.iter().position(|(known, _)| known.as_ref() == name)?;
         u32::try_from(place).ok()
@@ -24,7 +24,7 @@ impl Machine {
         self.rules.get(rule as usize).map_or("", |(name, _)| name)
     }
 
-    /// The values that the message of a rule depends on, by path.
+    /// Returns the values that the message of a rule depends on, by path.
     pub(crate) fn rule_reads(&self, rule: u32, ctx: &EvalContext<'_>) -> Map<String, Json> {
         match self.rules.get(rule as usize) {
             Some((_, Template::Cel(program))) => reads(ctx, program),
@@ -32,7 +32,7 @@ impl Machine {
         }
     }
 
-    /// The message of an entry of `rules` for an event; `None` if there is no such entry.
+    /// Renders the message of an entry of `rules` for an event; `None` if there is no such entry.
     #[must_use]
     pub fn say(&self, rule: &str, snapshot: &Snapshot, envelope: &Envelope) -> Option<String> {
         let number = self.rule(rule)?;
@@ -89,7 +89,7 @@ impl<'a> KeptValues<'a> {
         let mut roots = vec![Json::Null; ROOTS.len()];
         for path in program.reads() {
             let root = path.root_id().and_then(|id| roots.get_mut(usize::from(id.0)));
-            // A value that was missing stays missing.
+            // Null stands for a missing value; leave it missing.
             let value = read.get(path.text()).filter(|value| !value.is_null());
             if let (Some(root), Some(value)) = (root, value) {
                 put(root, path.segments(), value);
@@ -105,7 +105,7 @@ fn put(mut at: &mut Json, segments: &[Segment], value: &Json) {
             Segment::Field(name) => name.to_string(),
             Segment::Index(key) => match key.clone().into_value().to_json() {
                 Ok(Json::String(key)) => key,
-                // List positions are not rebuilt: the message names the rule instead.
+                // List elements are not rebuilt; the message then only names the rule.
                 _ => return,
             },
         };

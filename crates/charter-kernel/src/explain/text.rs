@@ -1,5 +1,5 @@
 //! The messages of a refusal, rendered from its details when it is shown: what was refused, why,
-//! and what to do. No record contains a message, so the words here may change.
+//! and what to do. No record contains a message, so the wording may change.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -140,7 +140,7 @@ impl RefusalDetails {
 }
 
 fn candidate(c: &CandidateDetails, ctx: &RefusalContext<'_>) -> Candidate {
-    // The path of a field that does not exist has no value, not even null.
+    // A field that does not exist has no value, not even null, so its path is not shown.
     let missing = c.error.as_ref().is_some_and(|e| matches!(e.error.as_str(), "no-such-field" | "no-such-key"));
     Candidate {
         transition: c.transition.clone(),
@@ -224,7 +224,7 @@ fn requirement(code: Code, ledger: &LedgerDetails, c: &CandidateDetails) -> Stri
     }
 }
 
-/// Why an expression could not be evaluated.
+/// Renders why an expression could not be evaluated.
 pub(crate) fn expression_error(e: &ExpressionError) -> String {
     let what = match e.error.as_str() {
         _ if e.detail.is_some() => "",
@@ -254,8 +254,8 @@ pub(crate) fn expression_error(e: &ExpressionError) -> String {
     out
 }
 
-/// Why an action failed, from the `error` of its event: the kernel's own errors have a `reason`;
-/// the others come with a message.
+/// Renders why an action failed, from the `error` of its event: the kernel's own errors have a
+/// `reason`, other errors have a message.
 fn fault_message(error: &Json) -> String {
     let text = |key: &str| match error.get(key) {
         Some(Json::String(text)) => text.clone(),
@@ -313,7 +313,7 @@ fn fault_message(error: &Json) -> String {
 }
 
 impl Note {
-    /// What happened, in one sentence.
+    /// Describes what happened, in one sentence.
     #[must_use]
     pub fn message(&self) -> String {
         self.kind.message()
@@ -321,7 +321,7 @@ impl Note {
 }
 
 impl NoteKind {
-    /// What happened, in one sentence.
+    /// Describes what happened, in one sentence.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -354,7 +354,7 @@ fn sender(by: &Principal) -> String {
     if by.id.is_empty() { "the sender".to_string() } else { format!("`{}`", by.id) }
 }
 
-/// `` `ana` has the role `clerk` ``
+/// Renders the roles of a sender, for example `` `ana` has the role `clerk` ``.
 fn sender_has(by: &Principal) -> String {
     match by.roles.as_slice() {
         [] => format!("{} has no role", sender(by)),
@@ -363,7 +363,7 @@ fn sender_has(by: &Principal) -> String {
     }
 }
 
-/// What a code means, where nothing more is known.
+/// Returns the general meaning of a code, for refusals without further details.
 fn general(code: Code) -> &'static str {
     match code {
         Code::TooLarge => "the event is too large",

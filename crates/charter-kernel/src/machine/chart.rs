@@ -12,10 +12,10 @@ use crate::definition::StateKind;
 use crate::schema::Schema;
 use crate::snapshot::Shape;
 
-/// Number of a state in its chart.
+/// Index of a state in its chart.
 pub(crate) type StateId = u32;
 
-/// Number of a transition in its chart.
+/// Index of a transition in its chart.
 pub(crate) type TransitionId = u32;
 
 /// A compiled statechart.
@@ -29,21 +29,20 @@ pub(crate) struct Chart {
     pub(crate) has_always: bool,
     /// Whether any state is parallel: then several atomic states may be active.
     pub(crate) has_parallel: bool,
-    /// For each transition, what it does if it is trivial.
+    /// For each transition, its move if the transition is trivial.
     pub(crate) moves: Vec<Option<crate::fast_path::Move>>,
     /// Whether any invocation has `finalize` or `autoforward`.
     pub(crate) forwards: bool,
     pub(crate) transitions: Vec<Transition>,
     pub(crate) invokes: Vec<Invoke>,
-    /// First values of the context, in document order: slot and value.
+    /// Initial values of the context, in document order: slot and value.
     pub(crate) context: Vec<(u32, Template)>,
     pub(crate) input: Option<Schema>,
     pub(crate) output: Option<Template>,
 }
 
-// `compile` assigns the numbers of states, transitions and invocations of this chart; `restore`
-// checks those of a snapshot, and a snapshot of another charter is refused before a lookup. So only
-// these lookups index.
+// These indices are always in range: `compile` assigns them, `restore` validates those of a
+// snapshot, and a snapshot of another charter is refused before any lookup.
 #[allow(clippy::indexing_slicing)]
 impl Chart {
     #[inline]
@@ -71,7 +70,7 @@ impl Chart {
         &self.shape.paths[id as usize]
     }
 
-    /// A state by path, or by id.
+    /// Looks up a state by path or by id.
     pub(crate) fn find(&self, name: &str) -> Option<StateId> {
         self.names.get(name).copied()
     }
@@ -90,19 +89,19 @@ pub(crate) struct StateNode {
     pub(crate) initial: Option<Initial>,
     pub(crate) entry: Vec<Block>,
     pub(crate) exit: Vec<Block>,
-    /// Numbers into [`Chart::invokes`].
+    /// Indices into [`Chart::invokes`].
     pub(crate) invokes: Vec<u32>,
-    /// Event type -> transitions that match it, in document order; sorted by event type. Has the
-    /// types that this state names exactly.
+    /// For each event type that this state names exactly: the transitions that match it, in
+    /// document order. Sorted by event type.
     pub(crate) exact: Vec<(EventId, SmallVec<[TransitionId; 2]>)>,
-    /// Transitions with a wildcard, in document order: all that match a type that is not in
+    /// Transitions with a wildcard, in document order. Only these match a type that is not in
     /// `exact`.
     pub(crate) patterns: Vec<(Pattern, TransitionId)>,
     pub(crate) always: Vec<TransitionId>,
     pub(crate) after: Vec<After>,
     pub(crate) done_event: EventId,
     pub(crate) output: Option<Template>,
-    /// Bound on first entry (late binding).
+    /// Context variables bound on the first entry (late binding).
     pub(crate) data: Vec<(u32, Template)>,
     pub(crate) failed: bool,
 }
@@ -120,7 +119,7 @@ impl StateNode {
 /// A descriptor with a wildcard.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
-    /// `*`: every event but the platform's.
+    /// `*`: every event except those of the platform.
     Any,
     /// `prefix.*`: `prefix` and `prefix.x.y`.
     Prefix(Box<str>),
@@ -148,7 +147,7 @@ pub(crate) struct Initial {
 pub(crate) struct After {
     pub(crate) delay: Delay,
     pub(crate) event: EventId,
-    /// `STATE/after/KEY`; the id of the actor is prefixed to it.
+    /// `STATE/after/KEY`; in the timer's id, the actor's id precedes it.
     pub(crate) timer: Arc<str>,
 }
 
@@ -165,15 +164,15 @@ pub(crate) struct Transition {
     /// because of a history target.
     pub(crate) domain: Domain,
     pub(crate) internal: bool,
-    /// A parallel state may be the domain.
+    /// Whether a parallel state may be the domain.
     pub(crate) parallel_domain: bool,
     pub(crate) guard: Option<Guard>,
     pub(crate) by: RoleSet,
-    /// As written, for refusals.
+    /// The expression for the approved value.
     pub(crate) approves: Option<Program>,
     pub(crate) requires: Vec<Require>,
     pub(crate) quorum: Option<Quorum>,
-    /// Number of the rule that refuses the event.
+    /// Index of the rule that refuses the event.
     pub(crate) refuse: Option<u32>,
     pub(crate) block: Block,
     /// Whether a check reads `event` (then it cannot be evaluated without the event's data).
@@ -184,9 +183,9 @@ pub(crate) struct Transition {
 pub(crate) enum Domain {
     /// Targetless.
     Targetless,
-    /// This state's active descendants are exited.
+    /// The active descendants of this state are exited.
     State(StateId),
-    /// Found at run time.
+    /// Computed at run time.
     Dynamic,
 }
 
@@ -196,7 +195,7 @@ pub(crate) struct Quorum {
     pub(crate) of: RoleSet,
 }
 
-/// The source that each value of an expression selects.
+/// The source for each value of an expression.
 pub(crate) type Choices = Vec<(Box<str>, Src)>;
 
 #[derive(Debug)]

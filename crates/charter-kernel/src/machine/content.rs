@@ -25,7 +25,7 @@ pub(crate) enum Require {
         kind: u32,
         key: Template,
         when: Option<Program>,
-        /// For each refusal code, the number of the rule that the refusal names.
+        /// For each refusal code, the index of the rule that the refusal names.
         rules: SmallVec<[(Code, u32); 2]>,
     },
     Open {

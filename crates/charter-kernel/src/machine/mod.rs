@@ -22,13 +22,13 @@ use crate::digest::Digest;
 use crate::problem::Problem;
 use crate::schema::Schema;
 
-/// Number of an event type in the machine.
+/// Id of an event type in the machine.
 pub(crate) type EventId = u32;
 
-/// No state; no event; an event type that the definition does not mention.
+/// Stands for no state, no event, or an event type that the definition does not mention.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Stands for the service of an invoked machine.
+/// Stands for the missing service of an invoked machine.
 pub(crate) const NO_SERVICE: u32 = NONE;
 
 /// A compiled charter. Immutable; share it in an `Arc`.
@@ -39,11 +39,11 @@ pub struct Machine {
     pub(crate) events: Events,
     pub(crate) roles: Vec<Box<str>>,
     pub(crate) ledger: Arc<[Box<str>]>,
-    /// The fields of events that an expression reads; `None` if it needs whole events.
+    /// The fields of events that expressions read; `None` if whole events are needed.
     pub(crate) event_reads: Option<Vec<Vec<Box<str>>>>,
     /// Rules that refusals name, with their messages.
     pub(crate) rules: Vec<(Arc<str>, Template)>,
-    /// 0 is the root; then `machines` in document order.
+    /// The root has index 0; `machines` follow in document order.
     pub(crate) charts: Vec<Chart>,
     pub(crate) services: Vec<Service>,
     pub(crate) interlocks: Vec<Interlock>,
@@ -52,7 +52,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The same machine without the fast path, for tests that compare the two.
+    /// Returns the same machine without the fast path, for tests that compare the two.
     #[doc(hidden)]
     #[must_use]
     pub fn only_algorithm(mut self) -> Machine {
@@ -63,12 +63,12 @@ impl Machine {
     /// Checks and compiles a definition.
     ///
     /// # Errors
-    /// The problems of the definition (at most 100), each with its address.
+    /// Returns the problems of the definition (at most 100), each with its address.
     pub fn compile(definition: Definition) -> Result<Machine, Vec<Problem>> {
         crate::compile::compile(Arc::new(definition))
     }
 
-    /// The definition it was made from.
+    /// The definition that the machine was compiled from.
     #[must_use]
     pub fn definition(&self) -> &Definition {
         &self.definition
@@ -76,8 +76,8 @@ impl Machine {
 
     /// The paths into event data that the charter reads; `None` if it needs the whole data.
     ///
-    /// [`Machine::step_checked`] gives the same result for an event reduced to them: for hosts that
-    /// read events of many fields at a high rate.
+    /// [`Machine::step_checked`] gives the same result for an event reduced to these paths, which
+    /// helps hosts that read events with many fields at a high rate.
     #[must_use]
     pub fn event_reads(&self) -> Option<&[Vec<Box<str>>]> {
         self.event_reads.as_deref()
@@ -107,8 +107,8 @@ pub(crate) struct Functions {
     pub(crate) is_in_scxml: FunctionId,
     /// `digest(x)`.
     pub(crate) digest: FunctionId,
-    /// `fail("why")`, in lenient machines: an expression that an import could not read is an error
-    /// when it runs (SCXML 5.9).
+    /// `fail("why")`, in lenient machines: an expression that an importer could not translate fails
+    /// when it is evaluated (SCXML 5.9).
     pub(crate) fail: Option<FunctionId>,
 }
 
@@ -132,14 +132,14 @@ impl Events {
 #[derive(Debug)]
 pub(crate) struct EventInfo {
     pub(crate) name: Arc<str>,
-    /// Declared under `events`.
+    /// Whether the type is declared under `events`.
     pub(crate) declared: bool,
     pub(crate) by: RoleSet,
     pub(crate) schema: Option<Schema>,
     pub(crate) while_paused: bool,
 }
 
-/// A set of roles, as bits. Empty as a requirement: any sender.
+/// A set of roles, as bits. As a requirement, the empty set admits any sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RoleSet(pub(crate) u128);
 
@@ -154,7 +154,7 @@ impl RoleSet {
     }
 }
 
-// As in [`Chart`]: the numbers are made by `compile`.
+// As in [`Chart`], these indices are always in range: `compile` assigns them.
 #[allow(clippy::indexing_slicing)]
 impl Machine {
     #[inline]

@@ -22,7 +22,7 @@ pub enum Cause {
     },
     /// `schema`: the time of the event is outside the years 1 to 9999.
     Time,
-    /// `schema`: the data has an integer that JSON readers do not all keep.
+    /// `schema`: the data contains an integer that some JSON readers do not preserve.
     Number {
         /// JSON pointer to it.
         at: String,
@@ -41,10 +41,10 @@ pub enum Cause {
     Assertion {
         /// Its expression.
         expression: String,
-        /// Why it could not be evaluated; `None` if it was.
+        /// Why the expression could not be evaluated; `None` if it could.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ExpressionError>,
-        /// The values it read.
+        /// The values that the expression read.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         read: Map<String, Json>,
     },
@@ -56,7 +56,7 @@ pub enum Cause {
         state: String,
         /// The actor whose state selects the rows.
         given: String,
-        /// Its states.
+        /// The active states of that actor.
         given_states: Vec<String>,
         /// The states that these rows allow.
         allowed: Vec<String>,
@@ -65,17 +65,17 @@ pub enum Cause {
     NotPaused,
     /// `permit.*`: another transition of the same step took the last use.
     Permit {
-        /// Its kind.
+        /// The kind of the permit.
         #[serde(rename = "ledger")]
         kind: String,
-        /// Its key.
+        /// The key of the permit.
         key: String,
     },
     /// `execution`: no transition takes this error event.
     Unhandled {
-        /// Its type.
+        /// The type of the error event.
         event: String,
-        /// Its `error`.
+        /// The `error` of the event.
         error: Json,
     },
     /// `finished`: the status of the run or of the actor.
@@ -91,10 +91,10 @@ pub enum Cause {
         /// Their ids.
         known: Vec<String>,
     },
-    /// `stale`: the last record that changed the run, or the last record at all if the sender
-    /// claims to have seen a later one.
+    /// `stale`: the last record that changed the run. If the sender claims to have seen a record
+    /// that does not exist yet, the last record of the run.
     Changed {
-        /// Its sequence number.
+        /// The sequence number of that record.
         last: u64,
     },
     /// `stale`: the event id belongs to another event.

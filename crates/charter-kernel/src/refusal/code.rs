@@ -12,7 +12,7 @@ pub enum Code {
     /// The snapshot belongs to another charter.
     #[serde(rename = "charter-mismatch")]
     CharterMismatch,
-    /// Events of this type come from the platform only.
+    /// Only the platform generates events of this type.
     #[serde(rename = "reserved")]
     Reserved,
     /// The event is not declared under `events`.
@@ -30,7 +30,7 @@ pub enum Code {
     /// The run has changed since the sender read it, or the value to approve has changed.
     #[serde(rename = "stale")]
     Stale,
-    /// The sender does not have the roles.
+    /// The sender has none of the required roles.
     #[serde(rename = "authority")]
     Authority,
     /// The data does not match its schema.
@@ -42,7 +42,7 @@ pub enum Code {
     /// A guard does not hold.
     #[serde(rename = "guard")]
     Guard,
-    /// A rule of the charter forbids it.
+    /// A rule of the charter forbids the event.
     #[serde(rename = "rule")]
     Rule,
     /// The permit was never granted.
@@ -57,10 +57,10 @@ pub enum Code {
     /// The permit has no uses left.
     #[serde(rename = "permit.exhausted")]
     PermitExhausted,
-    /// The permit does not cover this.
+    /// The permit does not cover this use.
     #[serde(rename = "permit.scope")]
     PermitScope,
-    /// No such obligation is open.
+    /// The required obligation is not open.
     #[serde(rename = "obligation.missing")]
     ObligationMissing,
     /// An obligation is still open.
@@ -69,7 +69,7 @@ pub enum Code {
     /// An action failed and nothing handled the error.
     #[serde(rename = "execution")]
     Execution,
-    /// More microsteps than `limits.microsteps`.
+    /// The event would take more microsteps than `limits.microsteps`.
     #[serde(rename = "runaway")]
     Runaway,
     /// An interlock between the actors of the run would not hold.

@@ -13,7 +13,7 @@ use crate::schema::MisfitDetails;
 #[non_exhaustive]
 #[serde(expecting = "an object with `code`, `legal`")]
 pub struct RefusalDetails {
-    /// Why.
+    /// The refusal code.
     pub code: Code,
     /// The entry of the charter's `rules` that requires the refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub struct RefusalDetails {
 }
 
 impl RefusalDetails {
-    /// Details with nothing but a code.
+    /// Creates details with only a code.
     #[must_use]
     pub fn new(code: Code) -> RefusalDetails {
         RefusalDetails {
@@ -64,13 +64,13 @@ impl RefusalDetails {
 pub struct ExpressionError {
     /// The code of the error, e.g. `no-such-field`.
     pub error: String,
-    /// The expression, where it is known.
+    /// The expression, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
-    /// The part of it that failed; `None` if it failed as a whole.
+    /// The part of the expression that failed; `None` if the whole expression failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// The values that it failed on and what was expected, unless the code tells all.
+    /// The values that it failed on and what was expected, unless the code says it all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<EvalDetail>,
 }
@@ -96,9 +96,9 @@ pub struct CandidateDetails {
     pub transition: String,
     /// JSON pointer to it in the core form of the charter.
     pub at: String,
-    /// What failed.
+    /// The code of the check that failed.
     pub failed: Code,
-    /// The entry of the charter's `rules` that it failed.
+    /// The entry of the charter's `rules` that the failed check names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The named guard that the expression belongs to.
@@ -107,23 +107,23 @@ pub struct CandidateDetails {
     /// The expression that decided, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
-    /// Why it could not be evaluated; `None` if it was.
+    /// Why the expression could not be evaluated; `None` if it could.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ExpressionError>,
     /// The values that the expression and the rule's message depend on, by path; `null` where there
-    /// was none. Long values are cut.
+    /// was no value. Long values are truncated.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub read: Map<String, Json>,
-    /// The roles that it needs, if the sender has none of them.
+    /// The roles that the transition requires, if the sender has none of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// Of a quorum: how many principals it needs.
+    /// For a quorum: the number of principals that it needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<u32>,
-    /// Of an approval.
+    /// For an approval: the digests that do not match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalDetails>,
-    /// Of a requirement.
+    /// For a requirement: the ledger entry that it names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerDetails>,
 }
@@ -132,7 +132,7 @@ pub struct CandidateDetails {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(expecting = "an object with `sent`, `current`")]
 pub struct ApprovalDetails {
-    /// `digest` of the event, if there was one.
+    /// The `digest` that the event contained, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<String>,
     /// The digest of the current value, if it could be evaluated.

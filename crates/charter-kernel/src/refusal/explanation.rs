@@ -9,9 +9,9 @@ use crate::schema::Misfit;
 /// A refusal with its messages, for people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
-    /// Why.
+    /// The refusal code.
     pub code: Code,
-    /// One sentence.
+    /// The message, in one sentence.
     pub message: String,
     /// The entry of the charter's `rules` that requires the refusal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,21 +34,21 @@ pub struct Explanation {
 pub struct Candidate {
     /// Its name, e.g. `human_review/on/HUMAN_APPROVED/0`.
     pub transition: String,
-    /// What failed.
+    /// The code of the check that failed.
     pub failed: Code,
-    /// The entry of the charter's `rules` that it failed.
+    /// The entry of the charter's `rules` that the failed check names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The expression that decided, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
-    /// Whether the expression decided because it is a condition that was evaluated and does not
-    /// hold; otherwise it is a key, a value to approve, or could not be evaluated.
+    /// Whether the expression is a condition that was evaluated and does not hold. Otherwise it is
+    /// a key or a value to approve, or it could not be evaluated.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub does_not_hold: bool,
-    /// The values it read, by path; `null` where there was none.
+    /// The values that the expression read, by path; `null` where there was no value.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub read: Map<String, Json>,
-    /// One sentence.
+    /// The message, in one sentence.
     pub message: String,
 }

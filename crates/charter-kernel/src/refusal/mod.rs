@@ -14,18 +14,18 @@ pub use code::Code;
 pub use details::{ApprovalDetails, CandidateDetails, ExpressionError, LedgerDetails, RefusalDetails};
 pub use explanation::{Candidate, Explanation};
 
-/// An event was refused and nothing has changed. Small on purpose: [`crate::Machine::explain`]
-/// returns the reasons.
+/// The refusal of an event; the run is unchanged. It is small on purpose:
+/// [`crate::Machine::explain`] returns the reasons.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("refused: {code}")]
 pub struct Refusal {
-    /// Why.
+    /// The refusal code.
     pub code: Code,
     /// Details that cannot be derived from the snapshot and the envelope.
     pub(crate) detail: Option<Box<Detail>>,
 }
 
-/// What was found inside the step.
+/// Details that were found during the step.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Detail {
     pub(crate) rule: Option<String>,

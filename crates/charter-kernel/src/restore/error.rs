@@ -8,11 +8,11 @@ use crate::digest::Digest;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestoreError {
-    /// It does not have the form of a snapshot.
+    /// The JSON does not have the form of a snapshot.
     Form(String),
-    /// The version of its form is not known.
+    /// The version of the snapshot's form is unknown.
     Version(u32),
-    /// It belongs to another charter.
+    /// The snapshot belongs to another charter.
     OtherCharter {
         /// The digest in the snapshot.
         snapshot: Digest,
@@ -23,7 +23,7 @@ pub enum RestoreError {
     DuplicateActor(String),
     /// The first actor is not the root.
     NoRoot,
-    /// The root has a parent, or another actor, with this id, has none.
+    /// The root has a parent, or another actor has none; contains the id of that actor.
     Parent(String),
     /// The timers are not in order.
     TimerOrder,
@@ -43,7 +43,7 @@ pub enum RestoreError {
         /// Paths of its states.
         states: Vec<String>,
     },
-    /// What is stored for this history state is not a history of it.
+    /// The states stored for this history state cannot be its history.
     History(String),
     /// The context of an actor has no such variable.
     UnknownVariable {
@@ -64,9 +64,9 @@ pub enum RestoreError {
     UnknownLedgerKind(String),
     /// An entry of the ledger has an unknown status.
     EntryStatus(String),
-    /// An answer that waits is both done and failed, or neither.
+    /// A held answer is both done and failed, or neither.
     Held,
-    /// Not the id of an effect.
+    /// The text is not the id of an effect.
     Effect(String),
 }
 

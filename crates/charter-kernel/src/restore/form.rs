@@ -41,7 +41,7 @@ pub(super) struct ActorForm {
     #[serde(default)]
     pub(super) invoked: bool,
     pub(super) status: Status,
-    /// All active states but the root of the chart.
+    /// All active states except the root of the chart.
     pub(super) active: Vec<String>,
     #[serde(default)]
     pub(super) history: Names<Vec<String>>,
@@ -62,7 +62,7 @@ pub(super) struct ActorForm {
 pub(super) struct InvocationForm {
     pub(super) id: String,
     pub(super) src: String,
-    /// `None`: a machine, which is an actor itself.
+    /// `None` for an invoked machine, which is an actor itself.
     #[serde(default)]
     pub(super) effect: Option<String>,
     #[serde(default)]
@@ -124,7 +124,7 @@ pub(super) struct HeldForm {
     pub(super) error: Option<Json>,
 }
 
-/// A field that is present is `Some`, even if its value is null.
+/// Deserializes a field that is present as `Some`, even if its value is null.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Json>, D::Error> {
     Json::deserialize(deserializer).map(Some)
 }

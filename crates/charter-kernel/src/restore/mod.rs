@@ -1,5 +1,5 @@
-//! A snapshot as JSON, with names instead of numbers, and back: `restore(snapshot_json(s)) == s`,
-//! even if a JSON library changes the form of numbers in between.
+//! Converts a snapshot to JSON, with names instead of indices, and back.
+//! `restore(snapshot_json(s)) == s`, even if a JSON library changes the form of numbers in between.
 
 mod error;
 mod form;
@@ -27,7 +27,7 @@ fn effect_of(text: Option<&str>) -> Result<EffectId, RestoreError> {
     }
 }
 
-/// Data of a snapshot, with canonical numbers.
+/// Makes the numbers in the data of a snapshot canonical.
 fn data(mut json: Json) -> Arc<Json> {
     charter_expr::json::normalize(&mut json);
     Arc::new(json)
@@ -251,8 +251,8 @@ fn held_of(form: HeldForm) -> Result<Arc<Held>, RestoreError> {
 
 impl Chart {
     fn path_to(&self, path: &str) -> Option<StateId> {
-        // The name is almost always the path; a state whose id is another state's path needs a
-        // search.
+        // `names` almost always leads from a path to its state. A search is needed only if the path
+        // is also the id of another state.
         let found = self.find(path).filter(|s| self.path(*s).as_ref() == path);
         found.or_else(|| self.shape.paths.iter().zip(0u32..).find(|(p, _)| p.as_ref() == path).map(|(_, i)| i))
     }

@@ -1,5 +1,6 @@
-//! From a snapshot to its canonical JSON text, without a [`Json`] in between: every record contains
-//! its digest, so this runs once for every event. Keys are written in canonical order.
+//! Writes a snapshot as canonical JSON text, without an intermediate [`Json`]: every record
+//! contains the digest of this text, so it is written once per event. Keys are written in canonical
+//! order.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::machine::{Chart, Machine};
 use crate::snapshot::{Actor, Context, Held, Invocation, Snapshot, Timer, TimerKind, Vote};
 
 impl Machine {
-    /// The canonical JSON (RFC 8785) of the snapshot.
+    /// Returns the canonical JSON (RFC 8785) of the snapshot.
     #[must_use]
     pub fn snapshot_text(&self, s: &Snapshot) -> String {
         let mut out = String::with_capacity(512);
@@ -23,18 +24,19 @@ impl Machine {
         out
     }
 
-    /// SHA-256 over the canonical JSON of the snapshot, as in records.
+    /// Computes the SHA-256 digest of the canonical JSON of the snapshot, as in records.
     #[must_use]
     pub fn snapshot_digest(&self, s: &Snapshot) -> Digest {
         Digest::of_bytes(self.snapshot_text(s).as_bytes())
     }
 
-    /// The snapshot as JSON.
+    /// Returns the snapshot as JSON.
     #[must_use]
     pub fn snapshot_json(&self, s: &Snapshot) -> Json {
         let text = self.snapshot_text(s);
         let mut reader = serde_json::Deserializer::from_str(&text);
-        // Data may nest deeper than serde_json's default limit; the kernel limited it on arrival.
+        // Data may nest deeper than serde_json's default limit; the kernel has checked its depth on
+        // arrival.
         reader.disable_recursion_limit();
         Json::deserialize(&mut reader).unwrap_or_default()
     }
@@ -185,7 +187,8 @@ fn list<T>(out: &mut String, items: impl Iterator<Item = T>, mut item: impl FnMu
     out.push(']');
 }
 
-/// Writes `"SEQ/INDEX"`, or nothing for a machine, which no effect has started.
+/// Writes `"SEQ/INDEX"`. Returns false and writes nothing for a machine, which no effect has
+/// started.
 fn effect_text(out: &mut String, effect: EffectId) -> bool {
     let is_effect = effect != MACHINE_EFFECT;
     if is_effect {

@@ -48,8 +48,8 @@ impl Machine {
 }
 
 impl StepTransaction<'_> {
-    /// Timers continue with the time they had left, then held answers are taken in the order in
-    /// which they arrived.
+    /// Resumes the run: timers continue with the time they had left, then held answers are
+    /// delivered in the order in which they arrived.
     fn resume(&mut self) -> Result<(), Refusal> {
         let stood = self.at.since(self.s.paused_at.unwrap_or(self.at)).max(Millis(0));
         self.s.status = Status::Active;

@@ -23,7 +23,7 @@ impl Machine {
         checked: bool,
     ) -> Result<Step, Refusal> {
         let data = match checked {
-            // Its size is known to be small; its numbers still have to be canonical.
+            // The size is known to be within the limit; the numbers still have to be canonical.
             true => validate::validate_event(data, u64::MAX)?,
             false => validate::validate_event(data, self.definition.limits.data)?,
         };
@@ -90,7 +90,7 @@ impl Machine {
         tx.before_selection(actor_ix, &ev, &mut session)?;
         let selection = tx.select_transitions(actor_ix, &ev, &mut session);
         if selection.refused.is_some() {
-            // `explain` finds the transition again.
+            // `explain` looks up the transition again.
             return Err(Code::Rule.into());
         }
         if selection.enabled.is_empty() && selection.votes.is_empty() {

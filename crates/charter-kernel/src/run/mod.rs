@@ -24,11 +24,11 @@ use crate::transaction::StepTransaction;
 use crate::validate;
 
 impl Machine {
-    /// Starts a run: record 0.
+    /// Starts a run; the event becomes record 0.
     ///
     /// # Errors
-    /// A refusal, for example `schema` if the input does not match, or `execution` if the context
-    /// cannot be computed.
+    /// Returns a refusal, for example `schema` if the input does not match its schema, or
+    /// `execution` if the context cannot be computed.
     pub fn start(&self, run: &str, envelope: &Envelope) -> Result<Step, Refusal> {
         let Event::Start { input } = &envelope.event else {
             return Err(Code::Reserved.into());
@@ -66,7 +66,7 @@ impl Machine {
     /// Applies an event completely (until the run is quiescent) or not at all.
     ///
     /// # Errors
-    /// A refusal; nothing has changed. [`Machine::explain`] returns the reasons.
+    /// Returns a refusal; the run is unchanged. [`Machine::explain`] returns the reasons.
     pub fn step(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
         if snapshot.run.digest != self.digest {
             return Err(Code::CharterMismatch.into());
@@ -93,7 +93,7 @@ impl Machine {
         }
     }
 
-    /// A step that changes nothing, not even the sequence number of the snapshot.
+    /// Builds a step that changes nothing, not even the sequence number of the snapshot.
     fn unchanged(&self, snapshot: &Snapshot, envelope: &Envelope, verdict: Verdict) -> Step {
         let mut step =
             StepTransaction::new(self, snapshot.clone(), &envelope.by, RoleSet::SYSTEM, envelope.seq, envelope.at)
@@ -117,7 +117,7 @@ impl Machine {
         }
     }
 
-    /// The roles of a sender, as bits. No sender can claim `system`.
+    /// Returns the roles of a sender, as bits. No sender can claim `system`.
     pub(crate) fn held(&self, envelope: &Envelope) -> RoleSet {
         let mut set = RoleSet::default();
         for role in &envelope.by.roles {
@@ -150,7 +150,7 @@ impl StepTransaction<'_> {
         let moved = !self.taken.is_empty() || !self.effects.is_empty();
         let verdict = match unless_taken {
             Verdict::Ignored if moved => Verdict::Accepted,
-            // In a lenient machine an event that changed nothing is ignored.
+            // In a lenient machine, an event that changed nothing counts as ignored.
             Verdict::Accepted
                 if !moved
                     && before.is_some_and(|b| {

@@ -14,7 +14,7 @@ use crate::step::{EffectKind, Step, Verdict};
 use crate::transaction::{Fault, FaultCode, Session, StepTransaction};
 
 impl Machine {
-    /// The invocation that an answer belongs to, and its owner.
+    /// Finds the invocation that an answer belongs to, and its owner.
     pub(super) fn owner<'s>(
         &self,
         snapshot: &'s Snapshot,
@@ -81,8 +81,8 @@ impl Machine {
         let timer =
             snapshot.timers.iter().find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
         let Some(timer) = timer.filter(|_| snapshot.status == Status::Active) else {
-            // A timer of an earlier generation, not due, or of a paused or finished run changes
-            // nothing.
+            // A timer changes nothing if its generation is old, if it is not due, or if the run is
+            // paused or finished.
             return Ok(self.unchanged(snapshot, envelope, Verdict::Ignored));
         };
         let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM);
@@ -144,7 +144,8 @@ impl StepTransaction<'_> {
         self.deliver(actor_ix, ev, enabled, session)
     }
 
-    /// Takes the answer of a service. The invocation ends before its event is matched.
+    /// Applies the answer of a service. The invocation ends before the event of the answer is
+    /// matched.
     pub(super) fn take_answer(
         &mut self,
         actor_ix: usize,

@@ -9,25 +9,26 @@ use serde_json::{Value as Json, json};
 #[non_exhaustive]
 #[serde(expecting = "an object with `at`, `rule`")]
 pub struct MisfitDetails {
-    /// JSON pointer into the value; empty for the whole.
+    /// JSON pointer into the value; empty for the whole value.
     pub at: String,
     /// JSON pointer into the schema; it ends with the keyword.
     pub rule: String,
     /// What the keyword requires: a limit, a type, the names of properties, ...
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub limit: Json,
-    /// The value, cut if it is long.
+    /// The value, truncated if it is long.
     #[serde(default, skip_serializing_if = "Json::is_null")]
     pub value: Json,
-    /// What failed, if it is not the last part of `rule`: `false` for the schema `false`,
-    /// `dependentRequired`.
+    /// The keyword that failed, if it is not the last part of `rule`: `false` for the schema
+    /// `false`, or `dependentRequired`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keyword: Option<String>,
-    /// The name of the property, if the name is what does not match (`propertyNames`), cut if it is
-    /// long. `value` and `limit` are then those of the name.
+    /// The name of the property, if the name itself does not match (`propertyNames`), truncated if
+    /// it is long. `value` and `limit` then refer to the name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The property whose presence requires another one (`dependentRequired`), cut if it is long.
+    /// The property whose presence requires another one (`dependentRequired`), truncated if it is
+    /// long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given: Option<String>,
 }
@@ -35,7 +36,7 @@ pub struct MisfitDetails {
 /// Where a value does not match its schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Misfit {
-    /// JSON pointer into the value; empty for the whole.
+    /// JSON pointer into the value; empty for the whole value.
     pub at: String,
     /// JSON pointer into the schema.
     pub rule: String,
@@ -50,12 +51,12 @@ impl From<&MisfitDetails> for Misfit {
 }
 
 impl MisfitDetails {
-    /// Of an error and the schema that it comes from.
+    /// Converts a validation error; `schema` is the schema that was validated against.
     pub(super) fn of(e: &jsonschema::ValidationError<'_>, schema: &Json) -> MisfitDetails {
         let (at, rule) = (e.instance_path().to_string(), e.schema_path().to_string());
         let (kind, name) = match e.kind() {
             Error::PropertyNames { error } => (error.kind(), error.instance().as_str().map(short_text)),
-            // `propertyNames: false` comes as the schema `false` for the whole object.
+            // `propertyNames: false` is reported as the schema `false` for the whole object.
             Error::FalseSchema if rule.ends_with("/propertyNames") && !at.ends_with("/propertyNames") => (
                 e.kind(),
                 e.instance().as_object().and_then(|object| object.keys().next()).map(|name| short_text(name)),
@@ -81,14 +82,14 @@ impl MisfitDetails {
         MisfitDetails { at, rule, limit: short(limit), value, keyword, name, given }
     }
 
-    /// The keyword of the schema; `false` for the schema `false`.
+    /// The keyword that failed; `false` for the schema `false`.
     #[must_use]
     pub fn keyword(&self) -> &str {
         let last = || self.rule.rsplit_once('/').map_or(self.rule.as_str(), |(_, keyword)| keyword);
         self.keyword.as_deref().unwrap_or_else(last)
     }
 
-    /// What is wrong, in one sentence.
+    /// Describes what is wrong, in one sentence.
     #[must_use]
     pub fn message(&self) -> String {
         let limit = &self.limit;
@@ -161,7 +162,7 @@ fn plural(noun: &str, count: &Json) -> String {
     if *count == 1 { noun.to_string() } else { format!("{noun}s") }
 }
 
-/// The property of the object that requires `required`, by `dependentRequired` at `rule`.
+/// Finds the property of the object that requires `required`, by `dependentRequired` at `rule`.
 fn trigger(schema: &Json, rule: &str, required: &Json, object: &Json) -> Option<String> {
     let keyword = if rule.contains("/dependentRequired") { "/dependentRequired" } else { "/dependencies" };
     let end = rule.rfind(keyword)?.saturating_add(keyword.len());

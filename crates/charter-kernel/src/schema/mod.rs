@@ -18,9 +18,9 @@ use plain::Plain;
 /// A compiled JSON Schema.
 pub struct Schema {
     validator: jsonschema::Validator,
-    /// A faster form, if the schema is plain enough.
+    /// The fast validator, if the schema is plain enough for it.
     plain: Option<Plain>,
-    /// The schema that was compiled, to look up errors in.
+    /// The source of the schema, in which the locations of errors are looked up.
     source: Json,
 }
 
@@ -37,7 +37,7 @@ impl Schema {
     /// Compiles a schema. References must stay inside it; nothing is fetched.
     ///
     /// # Errors
-    /// The schema is invalid, or refers to something outside.
+    /// The schema is invalid, or refers to something outside itself.
     pub fn compile(schema: &Json) -> Result<Schema, SchemaError> {
         jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
@@ -53,14 +53,14 @@ impl Schema {
         self.surely_fits(value) || self.validator.is_valid(value)
     }
 
-    /// Whether the data surely matches, decided in one walk over data of any form. If false, ask
-    /// [`Schema::fits`].
+    /// Whether the data certainly matches, determined in one pass over data in any representation.
+    /// If false, [`Schema::fits`] decides.
     #[must_use]
     pub fn surely_fits(&self, data: impl View) -> bool {
         self.plain.as_ref().is_some_and(|plain| plain.fits(data))
     }
 
-    /// Why a value does not match: at most ten misfits, in order of position.
+    /// Returns why a value does not match: at most ten misfits, ordered by position.
     #[must_use]
     pub fn misfits(&self, value: &Json) -> Vec<Misfit> {
         self.misfit_details(value).iter().map(Misfit::from).collect()
@@ -76,7 +76,8 @@ impl Schema {
     }
 }
 
-/// The part of a schema that a misfit's `rule` points to; `$ref` is followed within the schema.
+/// Looks up the part of a schema that a misfit's `rule` points to, following `$ref` within the
+/// schema.
 pub(crate) fn lookup<'s>(schema: &'s Json, path: &str) -> Option<&'s Json> {
     let mut at = schema;
     for part in path.split('/').skip(1) {

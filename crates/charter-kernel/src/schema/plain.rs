@@ -22,7 +22,7 @@ pub(crate) struct Plain {
 /// One schema or subschema. Absent fields do not restrict the data.
 #[derive(Debug, Default)]
 struct Node {
-    /// Bits of [`Kind`]; 0: any.
+    /// The allowed kinds, as bits of [`Kind`]; 0: any.
     kinds: u8,
     words: Option<Vec<Box<str>>>,
     text: Option<TextRule>,
@@ -39,7 +39,7 @@ struct Node {
 #[derive(Debug, Default)]
 struct TextRule {
     shortest: usize,
-    /// `^prefix[A-Za-z0-9_-]+$`.
+    /// The prefix of a pattern `^prefix[A-Za-z0-9_-]+$`.
     prefix: Option<Box<str>>,
     date_time: bool,
 }
@@ -61,14 +61,14 @@ const MAX_FIELDS: usize = 64;
 static ANYTHING: Json = Json::Bool(true);
 
 impl Plain {
-    /// The plain form of a schema, if it has one.
+    /// Compiles the plain form of a schema, if it has one.
     pub(crate) fn compile(schema: &Json) -> Option<Plain> {
         let mut compiler = PlainCompiler { nodes: Vec::new(), known: HashMap::new() };
         let root = compiler.node(SchemaNode::new(schema))?;
         Some(Plain { nodes: compiler.nodes, root })
     }
 
-    /// Whether the data surely matches.
+    /// Whether the data certainly matches.
     pub(crate) fn fits(&self, data: impl View) -> bool {
         self.check(self.root, data)
     }
@@ -142,7 +142,7 @@ impl TextRule {
     }
 }
 
-/// Whether this is certainly a date and time: RFC 3339 with `T`, without a leap second and 29
+/// Whether the text is certainly a date and time: RFC 3339 with `T`, excluding leap seconds and 29
 /// February.
 fn is_date_time(text: &[u8]) -> bool {
     let digit = |at: usize| match text.get(at) {
@@ -187,10 +187,11 @@ fn is_date_time(text: &[u8]) -> bool {
     }
 }
 
-/// Gives up (`None`) where a schema is not plain.
+/// Compiles the plain form; the methods return `None` if the schema is not plain.
 struct PlainCompiler {
     nodes: Vec<Node>,
-    /// Nodes by the address of their schema: definitions that are referred to more than once.
+    /// Nodes by the address of their schema, so that a definition used more than once is compiled
+    /// once.
     known: HashMap<*const Json, u32>,
 }
 
@@ -297,7 +298,8 @@ impl PlainCompiler {
             let known = rule.fields.iter().position(|(n, _)| n.as_ref() == name);
             let place = match known {
                 Some(place) => place,
-                // Required without a schema of its own: only if other fields are allowed.
+                // A required field without a schema of its own is plain only if other fields are
+                // allowed.
                 None if map.get("additionalProperties").is_none_or(|a| *a == Json::Bool(true))
                     && !map.contains_key("patternProperties") =>
                 {

@@ -37,11 +37,11 @@ impl Kind {
 
 /// Data for the validator: `serde_json`'s, or a host's own representation.
 pub trait View: Copy {
-    /// Its kind.
+    /// The kind of the data.
     fn kind(self) -> Kind;
-    /// Calls `with` with the text, if it is available as a `str`; otherwise false.
+    /// Calls `with` with the text if it is available as a `str`; returns false otherwise.
     fn text(self, with: impl FnOnce(&str) -> bool) -> bool;
-    /// The number as a double, if that is exact.
+    /// The number as a double, if the conversion is exact.
     fn number(self) -> Option<f64>;
     /// Number of items or fields.
     fn len(self) -> usize;
@@ -73,7 +73,7 @@ impl View for &Json {
     fn number(self) -> Option<f64> {
         match self {
             Json::Number(n) if n.is_f64() => n.as_f64(),
-            // Beyond 2^53 a float is not exact.
+            // A double cannot represent every integer beyond 2^53.
             Json::Number(n) => n.as_i64().filter(|i| i.unsigned_abs() <= 1 << 53).and(n.as_f64()),
             _ => None,
         }

@@ -14,19 +14,19 @@ use crate::machine::{StateId, TransitionId};
 /// The names of a chart, shared by its actors.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    /// Number of the chart.
+    /// Index of the chart.
     pub(crate) chart: u32,
     /// Name of the machine (`root` for the run's own chart).
     pub(crate) machine: Box<str>,
-    /// Paths of the states, by number.
+    /// Paths of the states, by index.
     pub(crate) paths: Vec<Arc<str>>,
-    /// Whether a state is atomic (or final).
+    /// Whether each state is atomic (or final), by index.
     pub(crate) atomic: Vec<bool>,
     /// Context variables, by slot.
     pub(crate) slots: Vec<Box<str>>,
-    /// A variable without a value reads as null (SCXML) instead of being absent.
+    /// Whether a variable without a value reads as null (SCXML) instead of being absent.
     pub(crate) lenient: bool,
-    /// Slots in order of their names.
+    /// Slots, ordered by the names of their variables.
     pub(crate) sorted: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Identity {
 
 impl PartialEq for Identity {
     fn eq(&self, o: &Identity) -> bool {
-        // Shapes are compared by chart number, because snapshots are compared within one machine.
+        // Shapes are compared by chart index, because snapshots are compared within one machine.
         self.shape.chart == o.shape.chart
             && self.id == o.id
             && self.parent == o.parent
@@ -123,7 +123,7 @@ impl Actor {
         self.configuration.iter().filter(|s| **s != 0).filter_map(|s| shape.paths.get(*s as usize).map(AsRef::as_ref))
     }
 
-    /// Its context, as JSON.
+    /// Returns its context as JSON.
     #[must_use]
     pub fn context(&self) -> Json {
         self.context.json()
@@ -194,7 +194,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// A slot's value, for writing.
+    /// Returns a mutable reference to the value of a slot.
     pub(crate) fn place(&mut self, slot: u32) -> Option<&mut Option<Arc<Json>>> {
         Arc::make_mut(&mut self.values).get_mut(slot as usize)
     }
@@ -237,7 +237,7 @@ impl Object for Context {
 /// An invocation of a service of the host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Invocation {
-    /// Its id: answers name it.
+    /// Its id, which answers refer to.
     pub id: Arc<str>,
     /// The entry of `actors`.
     pub src: Arc<str>,
@@ -251,7 +251,7 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// Whether it is a machine, i.e. an actor of the run, and not a service of the host.
+    /// Whether it is a machine, that is, an actor of the run instead of a service of the host.
     #[must_use]
     pub fn is_machine(&self) -> bool {
         self.service == crate::machine::NO_SERVICE

@@ -1,5 +1,5 @@
-//! The state of a run. Its JSON (see [`crate::Machine::snapshot_json`]) is equivalent, with names
-//! instead of numbers.
+//! The state of a run. Its JSON form (see [`crate::Machine::snapshot_json`]) is equivalent, with
+//! names instead of indices.
 
 mod actor;
 mod thin_vec;
@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub(crate) ledger: Option<Arc<Ledger>>,
     /// Answers that arrived while the run was paused.
     pub(crate) held: ThinVec<Arc<Held>>,
-    /// Source of generations and unique ids.
+    /// The counter from which generations and unique ids are taken.
     pub(crate) counter: u64,
 }
 
@@ -76,13 +76,13 @@ impl Snapshot {
         self.actors.0.iter().map(AsRef::as_ref)
     }
 
-    /// An actor by its id.
+    /// Looks up an actor by its id.
     #[must_use]
     pub fn actor(&self, id: &str) -> Option<&Actor> {
         self.actors.find(id)
     }
 
-    /// Pending timers, the next first.
+    /// The pending timers, earliest first.
     #[must_use]
     pub fn timers(&self) -> &[Arc<Timer>] {
         &self.timers
@@ -99,7 +99,7 @@ impl Snapshot {
         self.actors().flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))
     }
 
-    /// How many answers wait for the run to be resumed.
+    /// The number of answers held until the run is resumed.
     #[must_use]
     pub fn held(&self) -> usize {
         self.held.len()
@@ -142,7 +142,7 @@ impl Status {
         }
     }
 
-    /// Whether nothing can happen anymore.
+    /// Whether the run or actor has ended.
     #[must_use]
     pub fn is_finished(self) -> bool {
         matches!(self, Status::Done | Status::Failed | Status::Cancelled)
@@ -180,8 +180,8 @@ impl Object for RunName {
 pub(crate) struct Actors(pub(crate) SmallVec<[Arc<Actor>; 1]>);
 
 impl Actors {
-    /// The newest actor with that id: an invocation may be restarted while its predecessor is being
-    /// stopped.
+    /// Returns the index of the newest actor with this id: an invocation may be restarted while its
+    /// predecessor is being stopped.
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
         self.0.iter().rposition(|a| a.identity().id.as_ref() == id)
     }
@@ -212,7 +212,7 @@ pub struct Timer {
     pub id: Arc<str>,
     /// Distinguishes it from earlier timers of the same id.
     pub generation: u64,
-    /// When.
+    /// When it is due.
     pub due: Timestamp,
     /// The actor it belongs to.
     pub actor: Arc<str>,

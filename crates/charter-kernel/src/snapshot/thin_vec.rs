@@ -1,18 +1,18 @@
-//! A vector that is almost always empty: one word in a snapshot, and nothing to copy from step to
-//! step.
+//! A vector that is almost always empty: it takes one word in a snapshot, and there is usually
+//! nothing to copy from step to step.
 
 use std::ops::Deref;
 
 /// A vector that is almost always empty. It dereferences to a slice.
 ///
 /// The crate `thin-vec` has the same size, but is built on `unsafe` code with its own allocation
-/// layout; this one is an optional box, and no dependency.
+/// layout; this one is an optional box and adds no dependency.
 #[derive(Debug, Clone)]
 #[allow(clippy::box_collection)] // a `Vec` has three words, a box one
 pub(crate) struct ThinVec<T>(Option<Box<Vec<T>>>);
 
 impl<T> ThinVec<T> {
-    /// The vector, for writing.
+    /// Returns the vector for writing, allocating it if necessary.
     pub(crate) fn list(&mut self) -> &mut Vec<T> {
         self.0.get_or_insert_default()
     }

@@ -217,7 +217,7 @@ machines: {k: {states: {a: {invoke: {src: k, id: '#id'}}}}}
 "
     .replace("'#id'", "inner");
     let mut run = Run::start(&chart);
-    // The second generation would have the id of the first: an error that nothing handles.
+    // The invoked machine would invoke another one with its own id: an error that nothing handles.
     assert_eq!(run.refused("GO", json!({})), "execution");
 }
 

@@ -1,5 +1,5 @@
-//! Easy mistakes in SCXML's algorithm, each with a small chart. The log is the order in which
-//! content runs.
+//! Parts of SCXML's algorithm that are easy to get wrong, each with a small chart. The log is the
+//! order in which content runs.
 
 use crate::common::{Run, check};
 use serde_json::json;
@@ -40,8 +40,8 @@ states:
       b: {states: {b1: {on: {E: {target: b2, actions: {log: b}}}}, b2: {}}}
   out: {}
 ";
-    // `a` selects the parent's transition, `b` its own, whose source is inside: the parent's is
-    // evicted.
+    // `a` selects the parent's transition, and `b` selects its own. The source of the latter is
+    // inside the parent, so the parent's transition is removed.
     check(chart, &["E"], "b", "p.a.a1 p.b.b2");
     let chart = "
 states:
@@ -234,7 +234,7 @@ states:
     check(chart, &["I"], "in", "p.b");
     check(chart, &["R"], "in out in", "p.b");
     check(chart, &["T"], "in t", "p.a");
-    // A target that is the source itself is not a proper descendant: SCXML exits and enters it.
+    // If the target is the source itself, it is not a proper descendant: SCXML exits and enters it.
     check(chart, &["S"], "in out in", "p.a");
 }
 

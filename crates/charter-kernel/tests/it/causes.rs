@@ -1,11 +1,11 @@
-//! A failed expression tells which value it failed on and what was expected: in refusals, in the
-//! errors that actions raise, and in the words of `charter eval`.
+//! The error of a failed expression tells which value it failed on and what was expected: in
+//! refusals, in the errors that actions raise, and in the output of `charter eval`.
 
 use crate::common::Run;
 use charter_expr::{Env, Fuel, Program, Type};
 use serde_json::json;
 
-/// Expressions of `event`, and why they fail.
+/// Expressions over `event`, and why they fail.
 const FAILING: [(&str, &str); 18] = [
     ("timestamp(event.x) == now", "`x` is not a timestamp"),
     ("duration(event.d) == duration('1h')", "`10d` is not a duration"),

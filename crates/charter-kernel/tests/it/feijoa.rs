@@ -1,5 +1,5 @@
-//! Every cell of feijoa's three tables: all plan states x events x phases x roles, compared with a
-//! second reading of the document that shares no code with the kernel.
+//! Every cell of feijoa's three tables: all plan states x events x phases x roles, compared with an
+//! independent implementation of the document that shares no code with the kernel.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ const PHASES: [&str; 5] = ["PLANNING", "DECISION", "SIMULATION", "EXECUTION", "F
 const STATES: [&str; 6] = ["PENDING", "SELECTED", "SIMULATED", "EXECUTED", "REJECTED", "FAILED"];
 const ROLES: [&str; 6] = ["planner", "judge", "simulator", "executor", "orchestrator", ""];
 
-/// A new run of the charter.
+/// Starts a new run of the charter.
 fn start() -> Run {
     static MACHINE: OnceLock<Arc<Machine>> = OnceLock::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/feijoa/charter.yaml");
@@ -19,7 +19,7 @@ fn start() -> Run {
     Run::on(machine.clone(), json!({"goal": "g"})).unwrap()
 }
 
-/// The document's tables, read naively.
+/// The document's tables, implemented naively.
 fn allowed_in(phase: &str) -> &'static [&'static str] {
     match phase {
         "PLANNING" => &["PENDING"],
@@ -64,7 +64,7 @@ fn act(run: &mut Run, role: &str, to: &str, event: &str, data: Json) -> Result<(
     run.try_send_to(to, event, data).map(|_| ()).map_err(|e| e.code.to_string())
 }
 
-/// A run in which plan `p` is in `state` while the phase is `phase`, if the document allows that.
+/// Creates a run in which plan `p` is in `state` during `phase`, if the document allows that.
 fn reach(phase: &str, state: &str) -> Option<Run> {
     let mut run = start();
     act(&mut run, "planner", "root", "SUBMIT", json!({"plan": "p"})).unwrap();
@@ -98,8 +98,8 @@ fn plan_events_in_every_phase_state_and_role() {
     let mut cases = 0;
     for phase in PHASES {
         for state in STATES {
-            // A state that the phase does not allow cannot be reached; a final one may have been
-            // reached earlier.
+            // The combination may be unreachable only if the phase does not allow the state, or if
+            // the state is final and the phase is not the last one.
             let Some(_) = reach(phase, state) else {
                 let settled = ["EXECUTED", "REJECTED", "FAILED"].contains(&state);
                 assert!(

@@ -98,7 +98,7 @@ fn bad(actor: &str, n: u8) -> Json {
     }
 }
 
-/// The state derived from the events.
+/// The expected state, derived from the events.
 #[derive(Default)]
 struct Judge {
     /// The last decision.
@@ -241,17 +241,17 @@ proptest! {
 #[test]
 fn both_ways_lead_to_an_execution() {
     let next = |n| Op::Done(3, n);
-    // 6: auto_execute, 0.85, no approval required.
+    // Variant 6: `auto_execute` with a confidence of 0.85, no approval required.
     let automatic = run(json!({"userId": "u1"}), &walk(&[next(6)]));
     assert_eq!((automatic.executions, automatic.remembered), (1, 1));
-    // 3: auto_execute at 0.84.
+    // Variant 3: `auto_execute` with a confidence of 0.84.
     let asked = run(json!({"userId": "u1"}), &walk(&[next(3), Op::Approve(3, 2)]));
     assert_eq!((asked.executions, asked.remembered, asked.approved), (1, 1, true));
     let not_asked = run(json!({"userId": "u1"}), &walk(&[next(3)]));
     assert_eq!(not_asked.executions, 0);
 }
 
-/// A valid answer of each actor in turn, then `then`, then the answer of `execute`.
+/// Returns a valid answer of each actor in turn, then `then`, then the answer of `execute`.
 fn walk(then: &[Op]) -> Vec<Op> {
     let turn = [Op::Done(5, 3), Op::Done(0, 3), Op::Done(1, 3), Op::Done(2, 3)];
     [&[Op::Start], &turn[..], then, &[Op::Done(4, 3)]].concat()

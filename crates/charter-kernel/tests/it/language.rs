@@ -316,7 +316,7 @@ fn a_problem_of_a_definition_has_a_code() {
     assert_eq!(all("events: {E: {}}\nstates: {s: {on: {EE: s}}}"), "undeclared-event");
 }
 
-/// A record contains the reason of a failed action; the message is rendered when it is shown.
+/// A record contains why an action failed; the message is rendered when it is shown.
 #[test]
 fn a_refusal_says_which_action_failed() {
     for (action, expected) in [

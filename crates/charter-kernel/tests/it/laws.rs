@@ -1,5 +1,5 @@
-//! Laws over generated charters and streams: a snapshot survives its JSON at every step, a refusal
-//! changes nothing, the same envelopes give the same bytes, and nothing panics.
+//! Properties of generated charters and streams: snapshots survive the round trip through JSON,
+//! refusals change nothing, the same envelopes give the same bytes, and nothing panics.
 
 use charter_kernel::definition::{
     Action, ActorDecl, After, Chart, Delay, EventDecl, Initial, Invoke, LedgerDecl, On, Require, State, StateKind,
@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// The numbers that a charter is generated from, consumed from the front so that shrinking stays
+/// The bytes that a charter is generated from, consumed from the front so that shrinking stays
 /// simple.
 struct Dice<'d>(&'d [u8], usize);
 
@@ -182,7 +182,7 @@ fn definition(dice: &mut Dice<'_>) -> Definition {
     let mut next = 0;
     let mut root = state(dice, &mut next, states, 0, states);
     root.id = None;
-    // Targets are drawn from all numbers; unused ones are created here.
+    // Targets are drawn from all state ids; states that were not generated are added here.
     for i in 0..states {
         if i == 0 || i >= next {
             root.states.insert(format!("x{i}"), State { id: Some(format!("s{i}")), ..State::default() });
@@ -261,7 +261,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The snapshot after a round trip through JSON text, as a host would store it.
+/// Returns the snapshot after a round trip through JSON text, as a host would store it.
 fn trip(machine: &Machine, snapshot: &Snapshot) -> Snapshot {
     let text = machine.snapshot_json(snapshot).to_string();
     machine.restore(&serde_json::from_str(&text).unwrap()).expect("a snapshot can be restored")
@@ -346,7 +346,7 @@ proptest! {
         let definition = definition(&mut Dice(&bytes, 0));
         let machine = match Machine::compile(definition) {
             Ok(machine) => machine,
-            // Ids of invocations may clash, for example: such a charter is invalid.
+            // A generated charter can be invalid, for example because the ids of invocations clash.
             Err(problems) => {
                 prop_assert!(problems.iter().all(|p| ["duplicate-invocation", "bad-target"].contains(&p.code)), "{problems:?}");
                 return Ok(());

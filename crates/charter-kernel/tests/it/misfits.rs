@@ -1,10 +1,10 @@
-//! Messages about values that do not match their schema name what the schema requires.
+//! The messages for values that do not match their schema say what the schema requires.
 
 use crate::common::Run;
 use charter_kernel::Schema;
 use serde_json::{Value as Json, json};
 
-/// Every assertion keyword of JSON Schema 2020-12, a value that fails it, where, and the message.
+/// Every assertion keyword of JSON Schema 2020-12: a value that fails it, where, and the message.
 fn table() -> Vec<(Json, Json, &'static str, &'static str)> {
     vec![
         (json!({"type": "integer"}), json!("a"), "", r#""a" is not of type "integer""#),

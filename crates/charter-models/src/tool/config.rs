@@ -1,5 +1,5 @@
-//! The configuration of an actor of kind `tool`: server, tool, arguments; checked before a run
-//! starts.
+//! The configuration of an actor of kind `tool`: server, tool, arguments. It is checked before a
+//! run starts.
 
 use charter_actors::{ConfigError, FindSecret, KeyError};
 use charter_kernel::definition::ActorDecl;
@@ -26,13 +26,13 @@ pub(super) enum Server {
     Url {
         url: String,
         headers: Vec<(HeaderName, HeaderValue)>,
-        /// No message may hold these.
+        /// Secrets that no message may contain.
         secrets: Vec<Secret>,
     },
 }
 
 impl Server {
-    /// Its name in messages.
+    /// The name of the server in messages.
     pub(super) fn name(&self) -> &str {
         match self {
             Server::Program { command, .. } => command.first().map_or("", String::as_str),
@@ -143,7 +143,7 @@ fn remote(server: &Map<String, Json>, secret: &FindSecret) -> Result<Server, Con
             }
             other => return Err(invalid_header(other)),
         };
-        // The message must not show a secret.
+        // The error message must not contain a secret.
         let not_http = || {
             let message = format!("`server`: the header `{name}` has a name or value that HTTP does not allow");
             ConfigError::Other(message)

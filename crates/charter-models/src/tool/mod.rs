@@ -1,7 +1,7 @@
-//! Kind `tool`: a tool of an MCP server (Model Context Protocol): a program that is started for the
-//! call and uses its standard streams, or a server that is reached over HTTP.
+//! Kind `tool`: calls a tool of an MCP server (Model Context Protocol). The server is either a
+//! program that is started for the call and uses its standard streams, or reached over HTTP.
 //!
-//! Only this module and its children use the crate `rmcp`.
+//! Only this module and its submodules use the crate `rmcp`.
 
 mod config;
 mod post;
@@ -26,22 +26,22 @@ use crate::{offline, trace};
 use config::{Server, ToolConfig};
 use post::Post;
 
-/// Upper limit of a tool's answer, in bytes of JSON: the limit of an event.
+/// Maximum size of a tool's answer, in bytes of JSON: the limit of an event.
 const MAX_BYTES: usize = 1 << 20;
-/// Upper limit of a tool's error message in a fault, in characters.
+/// Maximum length of a tool's error message in a fault, in characters.
 const MAX_MESSAGE: usize = 500;
-/// Time limit of an attempt by default: ten minutes.
+/// Default time limit of an attempt: ten minutes.
 const ATTEMPT: Millis = Millis(600_000);
-/// Code of a fault: the tool was called and failed.
+/// Fault code: the tool was called and failed.
 const FAILED: &str = "tool-failed";
 
-/// Executor of actors of kind `tool`. Configuration: `server` (`{command, env}`: a list of strings,
-/// the program first, and variables; or `{url, headers}`), `tool` (its name), `arguments` (a value
-/// in which strings may be expressions over `input`; default: the input).
+/// Executor for actors of kind `tool`. Configuration: `server`, either `{command, env}` (a list of
+/// strings, the program first, and variables) or `{url, headers}`; `tool` (its name); `arguments`
+/// (a value in which strings may be expressions over `input`; default: the input).
 ///
 /// A program runs in the charter's folder. Its environment consists of [`Tools::env`] and the
-/// variables of the charter. The answer is the tool's structured content or else its text, parsed
-/// as JSON if it is JSON. The effect's id is sent as `_meta.charter/effect`.
+/// variables of the charter. The answer is the tool's structured content, or else its text, parsed
+/// as JSON if it is valid JSON. The id of the effect is sent as `_meta.charter/effect`.
 #[derive(Clone)]
 pub struct Tools {
     /// The environment of every program. Default: [`charter_actors::default_env`].
@@ -109,7 +109,7 @@ impl Tools {
         let connected = self.connect(call, &config.server).await;
         let (server, post) = connected.map_err(|fault| clean(fault, &config.server))?;
         let result = server.call_tool(params).await;
-        // Asks the server to end; if it does not, dropping it kills it.
+        // Ask the server to end. If it does not, dropping it kills it.
         drop(server.cancel().await);
         let idempotent = call.config("idempotent") == Some(&Json::Bool(true));
         result
@@ -166,14 +166,15 @@ impl Tools {
     }
 }
 
-/// No MCP session with the server: it was not reached, or does not follow the protocol.
+/// Returns the fault if there is no MCP session with the server: it was not reached, or it does not
+/// follow the protocol.
 fn no_session(name: &str, error: &ClientInitializeError, status: u16) -> Fault {
     match status {
         401 | 403 => refused_key(name, status),
         200..=299 | 400..=407 | 409..=424 => {
             Fault::new(codes::PROTOCOL, &format!("the server `{name}` does not speak MCP: {error}"))
         }
-        // Status 0: a program, or a server that was not reached.
+        // Status 0 means a program, or a server that was not reached.
         _ => Fault::new(codes::UNAVAILABLE, &format!("the server `{name}` does not respond: {error}")).retryable(),
     }
 }
@@ -182,13 +183,14 @@ fn refused_key(name: &str, status: u16) -> Fault {
     Fault::new(codes::AUTHENTICATION, &format!("the server `{name}` denies access (HTTP {status})"))
 }
 
-/// The call failed. If the connection broke, it is unknown whether the tool took effect.
+/// Returns the fault of a failed call. If the connection broke, it is unknown whether the tool took
+/// effect.
 fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: bool) -> Fault {
     let fault = Fault::new(FAILED, &format!("cannot call the tool `{tool}`: {error}"));
     if matches!(error, ServiceError::McpError(_)) {
         return fault;
     }
-    // Rejected before it took effect, or safe to repeat.
+    // The call was rejected before it took effect, or it is safe to repeat.
     match post.map(Post::status) {
         Some(status @ (401 | 403)) => refused_key(tool, status),
         Some(429 | 503) => fault.retryable(),
@@ -197,13 +199,13 @@ fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: boo
     }
 }
 
-/// Removes secrets from a fault: servers quote them.
+/// Removes secrets from a fault, because servers quote them.
 fn clean(mut fault: Fault, server: &Server) -> Fault {
     fault.message = server.redact(fault.message);
     fault
 }
 
-/// The answer of a result.
+/// Returns the answer in a result.
 fn answer(tool: &str, result: CallToolResult) -> Result<Json, Fault> {
     let text: Vec<&str> = result.content.iter().filter_map(|c| c.as_text()).map(|t| t.text.as_str()).collect();
     let text = text.join("\n");

@@ -1,6 +1,6 @@
-//! MCP over HTTP ("Streamable HTTP"): each message is posted; the response is JSON or a stream of
-//! events. `rmcp` handles the session and the protocol; this module sends its messages with the
-//! HTTP client that the whole crate uses.
+//! MCP over HTTP ("Streamable HTTP"): each message is posted, and the response is JSON or a stream
+//! of events. `rmcp` handles the session and the protocol; this module sends its messages with the
+//! HTTP client of the crate.
 
 use std::collections::HashMap;
 use std::io::BufRead as _;
@@ -33,7 +33,7 @@ pub(super) struct Post {
     status: Arc<AtomicU16>,
 }
 
-/// There is no response.
+/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PostError {
     #[error("cannot reach {0}")]
@@ -117,7 +117,7 @@ impl Post {
             }
         }
         match response(&bytes, stream) {
-            // An error response may have an error status as well.
+            // An error response may also have an error status.
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, own)),
             None if status.is_success() => {
                 Err(StreamableHttpError::UnexpectedServerResponse("the body holds no response".into()))
@@ -127,7 +127,7 @@ impl Post {
     }
 }
 
-/// The response in a body; other messages of a stream (progress, log lines) are skipped.
+/// Finds the response in a body; skips other messages of a stream (progress, log lines).
 fn response(body: &[u8], stream: bool) -> Option<ServerJsonRpcMessage> {
     let text = String::from_utf8_lossy(body);
     let read = |text: &str| {
@@ -170,7 +170,7 @@ impl StreamableHttpClient for Post {
             }
             request.config().timeout_global(Some(END_SESSION)).build().call()
         });
-        // A server may refuse to end a session; that has no consequence here.
+        // A server may refuse to end a session, which has no consequence here.
         drop(told.await);
         Ok(())
     }
@@ -183,7 +183,7 @@ impl StreamableHttpClient for Post {
         _: Option<String>,
         _: HashMap<HeaderName, HeaderValue>,
     ) -> Result<Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>, Failed> {
-        // A single call needs no other messages.
+        // A single call does not need other messages from the server.
         Err(StreamableHttpError::ServerDoesNotSupportSse)
     }
 }

@@ -1,5 +1,5 @@
-//! Anthropic's messages (API reference, "Messages", "Streaming messages"). The answer is the input
-//! of a tool that the model has to use: that way its schema is kept to.
+//! Anthropic's Messages API (API reference, "Messages", "Streaming messages"). The answer is the
+//! input of a tool that the model has to use, so that it follows the schema.
 
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};

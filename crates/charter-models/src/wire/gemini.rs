@@ -1,5 +1,5 @@
-//! Google's Gemini (API reference, "models.streamGenerateContent"). The key goes into a header,
-//! never into the address.
+//! Google's Gemini API (API reference, "models.streamGenerateContent"). The key is sent in a
+//! header, never in the address.
 
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
@@ -37,7 +37,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     }
 }
 
-/// A response that is not streamed is a stream of one chunk.
+/// Parses the chunks of a response. A response that is not streamed has a single chunk.
 pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
     let mut reply = Reply::default();
     let (mut reason, mut seen) = (None, false);

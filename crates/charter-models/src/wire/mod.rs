@@ -1,4 +1,4 @@
-//! The wire formats: from a conversation to a request, and from a response to text and usage. No
+//! The wire formats: converts a conversation to a request, and a response to text and usage. No
 //! I/O.
 
 mod anthropic;
@@ -19,24 +19,24 @@ use crate::transport::{Request, Response};
 pub struct Conversation<'a> {
     /// The system prompt.
     pub system: &'a str,
-    /// The messages of the user and the model in turn; the first and the last are the user's.
+    /// The messages of the user and the model, alternating; the first and the last are the user's.
     pub turns: &'a [String],
     /// The JSON Schema of the answer, with an object at the top and no references.
     pub schema: &'a Json,
-    /// Upper limit of the answer's tokens.
+    /// Maximum number of tokens in the answer.
     pub max_tokens: u32,
 }
 
 /// The reply of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
-    /// Its text, which should be JSON.
+    /// The text of the reply, which should be JSON.
     pub text: String,
-    /// Tokens, if the server reports them.
+    /// Numbers of tokens, if the server reports them.
     pub usage: Option<Usage>,
     /// The name that the model reports.
     pub model: Option<String>,
-    /// How it ended.
+    /// How the reply ended.
     pub end: End,
 }
 
@@ -44,10 +44,10 @@ pub struct Reply {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum End {
-    /// It is complete.
+    /// The reply is complete.
     #[default]
     Complete,
-    /// It reached the token limit.
+    /// The reply reached the token limit.
     CutOff,
     /// The model or a filter refused, with this message.
     Declined(String),
@@ -55,7 +55,7 @@ pub enum End {
     Broken,
 }
 
-/// The request for a conversation.
+/// Builds the request for a conversation.
 #[must_use]
 pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     match model.provider {
@@ -65,10 +65,10 @@ pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     }
 }
 
-/// Reads a successful response.
+/// Parses a successful response.
 ///
 /// # Errors
-/// It does not follow the provider's wire format, or it reports an error.
+/// The response does not follow the provider's wire format, or it reports an error.
 pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
     let streamed = response.content_type.starts_with("text/event-stream")
         || response.body.starts_with("data:")
@@ -102,7 +102,7 @@ pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
     }
 }
 
-/// The fault of an unsuccessful response.
+/// Converts an unsuccessful response to a fault.
 #[must_use]
 pub fn refusal(model: &Model, response: &Response) -> Fault {
     let said = serde_json::from_str::<Json>(&response.body)
@@ -150,8 +150,8 @@ fn protocol(why: &str) -> Fault {
     Fault::new(codes::PROTOCOL, format!("cannot read the response of the model's server: {why}")).retryable()
 }
 
-/// `{"error": {"message"}}`, the form of all three providers; also in a list of one (Gemini) and as
-/// a string (some local servers).
+/// Returns the error message of a body. All three providers use `{"error": {"message"}}`, also in a
+/// list of one (Gemini) or as a string (some local servers).
 fn error_message(body: &Json) -> Option<String> {
     let body = body.get(0).unwrap_or(body);
     match body.get("error")? {

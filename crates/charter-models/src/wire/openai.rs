@@ -1,4 +1,4 @@
-//! OpenAI's chat completions (platform documentation, "Create chat completion"), which other
+//! OpenAI's chat completions API (platform documentation, "Create chat completion"), which other
 //! servers offer as well.
 
 use charter_actors::Fault;
@@ -23,7 +23,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         "stream_options": {"include_usage": true},
         "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": talk.schema}},
     });
-    // OpenAI has renamed it; other servers know the old name only.
+    // OpenAI has renamed this parameter; other servers only know the old name.
     let limit = if model.base_url == Provider::OpenAi.base_url() { "max_completion_tokens" } else { "max_tokens" };
     if let Some(map) = body.as_object_mut() {
         map.insert(limit.into(), talk.max_tokens.into());

@@ -107,7 +107,7 @@ fn offline_from_the_question_to_the_decision_and_memory() {
         assert_eq!(view.snapshot.output().unwrap()["approval"]["by"], "rui");
         assert_eq!(emitted(store.as_ref()).len(), 1);
 
-        // An experiment is decided without a person, but not after this user was overruled.
+        // A small experiment is decided without a person, but not after this user was overruled.
         start(&runtime, charter, "r2", "Shall we run a small experiment with new customers?").await;
         let view = reached(&runtime, "r2", &["human_review"]).await;
         let memory = view.snapshot.actor("root").unwrap().variable("memory").unwrap().clone();
@@ -124,7 +124,7 @@ fn offline_from_the_question_to_the_decision_and_memory() {
 /// A model in this process, which answers by the requested schema.
 struct Pretending {
     asked: AtomicUsize,
-    /// Hangs at this request, like a server that died.
+    /// The index of the request that is never answered, as if the server had died.
     dies_at: Option<usize>,
 }
 
@@ -167,7 +167,7 @@ fn pretending(dies_at: Option<usize>) -> Pretending {
     Pretending { asked: AtomicUsize::new(0), dies_at }
 }
 
-/// Records without the parts that differ between runs: ids, times, and the hashes over them.
+/// Removes the parts of records that differ between runs: ids, times, and the hashes over them.
 fn comparable(records: &[Record]) -> Vec<Json> {
     records
         .iter()
@@ -224,7 +224,7 @@ fn a_cassette_reproduces_the_records() {
         assert_eq!(text(&stories[0]), text(&stories[1]));
         assert_eq!(text(&stories[1]), text(&stories[2]));
 
-        // The exchange is in the journal, with the effect.
+        // The exchange is stored in the journal, with the effect.
         let mut kept = Vec::new();
         store.scan_blobs(&mut |_, data| kept.push(serde_json::from_slice::<Json>(data).unwrap())).unwrap();
         let models: Vec<&Json> = kept.iter().filter(|k| k["actor"] == "applyMentalModels").collect();

@@ -1,4 +1,4 @@
-//! sentinel on real folders, offline; and actors of kind `workspace` by themselves.
+//! sentinel on real folders, offline; and actors of kind `workspace` on their own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::fs;
@@ -25,7 +25,7 @@ async fn from_a_goal_to_applied_changes() {
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
     assert_eq!(host.files(), ["greeter.txt", "greeting.txt", "other.txt"]);
     assert_eq!(host.var("r", "applied").await["verification"]["accepted"], true);
-    // Another run on the same folder has the insights.
+    // Another run on the same folder sees the insights.
     host.start("s", json!({})).await;
     host.until("s", "AWAITING_CONTEXT_APPROVAL").await;
     assert_eq!(host.var("s", "insights").await[0]["description"], "Applied: Greet in German, and say who greets");
@@ -60,7 +60,7 @@ async fn files_changed_since_the_proposal_are_refused_and_proposed_again() {
     host.approve("r", &proposal, None).await;
     host.until("r", "IDLE").await;
     assert_eq!(host.file("greeting.txt"), "Guten Tag, you\n");
-    // A file that changes after its approval is not read.
+    // A file that has changed since its approval is not read.
     host.send("r", "START", json!({"goal": "again"})).await;
     host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
     let digest = Digest::of_json(&host.var("r", "bundle").await).hex();
@@ -102,7 +102,7 @@ async fn two_runs_on_one_workspace() {
     let error = host.error("s").await;
     assert_eq!(error["code"], "locked");
     assert!(error["message"].as_str().unwrap().contains("in use by `r`"), "{error}");
-    // After the first run's cycle the second may begin.
+    // After the cycle of the first run, the second run may start one.
     host.send("r", "REJECT_CONTEXT", json!({"reason": "later"})).await;
     host.settled("s").await;
     host.send("s", "RESET", json!({})).await;
@@ -151,7 +151,7 @@ async fn a_dirty_workspace_waits_for_a_person() {
     host.start("r", json!({})).await;
     host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
     host.send("r", "ABORT", json!({"reason": "first"})).await;
-    // The mark that a failed restore leaves.
+    // Write the mark that a failed restore leaves.
     let known = fs::read_dir(host.root.join("store/workspaces")).unwrap();
     let known = known.map(|e| e.unwrap().path()).next().unwrap();
     let mark = json!({"reason": "`greeting.txt` cannot be put back"});

@@ -127,7 +127,7 @@ impl Host {
         self.var(run, "error").await
     }
 
-    /// Waits until the error handling has ended.
+    /// Waits until no invocation is open.
     pub(crate) async fn settled(&self, run: &str) -> Json {
         let done = self.runtime.until(run, |snapshot| !snapshot.invocations().any(|_| true));
         tokio::time::timeout(Duration::from_secs(30), done).await.unwrap().unwrap();

@@ -40,18 +40,19 @@ const EVENTS: [&str; 11] = [
 /// An event of a hostile stream.
 #[derive(Debug, Clone)]
 struct Try {
-    /// Index into `EVENTS`; beyond them: the event that a regular cycle would send.
+    /// Index into `EVENTS`; a greater index means the event that a regular cycle would send.
     event: usize,
-    /// Index into `PEOPLE`; beyond them: the proposer.
+    /// Index into `PEOPLE`; a greater index means the proposer.
     who: usize,
     roles: usize,
-    /// Which digest: the right one, that of a part, an older one, that of the context, or none.
+    /// Selects the digest: of the proposal, of a part, of an older proposal, of the context, or
+    /// none.
     digest: usize,
-    /// The accepted part that it claims.
+    /// The part that the event claims to accept.
     accepted: usize,
 }
 
-/// Events sent concurrently, and whether a file is changed before.
+/// Events sent concurrently, and whether a file is changed before they are sent.
 type Burst = (Vec<Try>, bool);
 
 fn stream() -> impl Strategy<Value = (Vec<Burst>, usize)> {
@@ -77,7 +78,7 @@ fn image(folder: &Path) -> Image {
     all
 }
 
-/// The content of the folder after a changeset was applied, as digests.
+/// Returns the content of the folder after a changeset was applied, as digests.
 fn after(before: &Image, changeset: &Json) -> BTreeMap<String, String> {
     let mut all = digests(before);
     for change in changeset["changes"].as_array().unwrap() {
@@ -95,7 +96,7 @@ fn digests(image: &Image) -> BTreeMap<String, String> {
     image.iter().map(one).collect()
 }
 
-/// A proposal by digest, with its parts and its proposer.
+/// Known proposals by digest, each with its parts and its proposer.
 type Known = BTreeMap<String, (Json, String)>;
 
 async fn look(host: &Host, known: &mut Known) {

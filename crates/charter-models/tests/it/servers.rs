@@ -1,4 +1,5 @@
-//! A server on the loopback interface with responses that a test sets; it keeps the requests.
+//! A server on the loopback interface that sends the responses that a test sets, and keeps the
+//! requests.
 #![allow(unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-/// A request as it arrived.
+/// A request as it was received.
 #[derive(Debug, Clone)]
 pub struct ReceivedRequest {
     pub line: String,
@@ -41,7 +42,7 @@ pub struct Server {
     pub asked: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-/// A server that performs these actions in order and repeats the last one.
+/// Starts a server that performs these actions in order and repeats the last one.
 pub fn server(acts: Vec<Act>) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -97,7 +98,7 @@ fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<ReceivedRequest>>) -
 pub const STREAM: &str = "content-type: text/event-stream\r\n";
 pub const JSON: &str = "content-type: application/json\r\n";
 
-/// OpenAI's stream of an answer, cut into small pieces.
+/// Returns OpenAI's stream of an answer, cut into small pieces.
 pub fn openai(answer: &str) -> Act {
     let mut body = format!(
         "data: {}\n\n",
@@ -119,7 +120,7 @@ pub fn openai(answer: &str) -> Act {
     Act::Say(200, STREAM, body)
 }
 
-/// Anthropic's stream of a tool's input.
+/// Returns Anthropic's stream of a tool's input.
 pub fn anthropic(answer: &str) -> Act {
     let mut body = String::new();
     let mut event = |name: &str, data: Json| body.push_str(&format!("event: {name}\ndata: {data}\n\n"));
@@ -149,7 +150,7 @@ pub fn anthropic(answer: &str) -> Act {
     Act::Say(200, STREAM, body)
 }
 
-/// Gemini's stream: each chunk is a response.
+/// Returns Gemini's stream, in which each chunk is a response.
 pub fn gemini(answer: &str) -> Act {
     let chars: Vec<char> = answer.chars().collect();
     let half = chars.len() / 2;

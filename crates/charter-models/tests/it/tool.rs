@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 const PROGRAM: &str = "{command: [python3, server.py], env: {GREETING: hello}}";
 
-/// Calls a tool of a program in a run: the answer, or the error.
+/// Calls a tool of a program in a run. Returns the answer or the error.
 fn called(tool: &str, extra: &str) -> Result<Json, Json> {
     called_at(PROGRAM, tool, extra)
 }
@@ -105,7 +105,7 @@ fn failures() {
     assert_eq!(absent["code"], "config");
 }
 
-/// The server over HTTP; it ends with the test.
+/// The server over HTTP, which ends with the test.
 struct Served(std::process::Child, String);
 
 impl Served {
@@ -142,7 +142,7 @@ fn over_http() {
     let open = served.with("OPEN");
     let sum = called_at(&open, "add", "arguments: {a: '= input.n + 1', b: 2}");
     assert_eq!(sum.unwrap(), json!({"sum": 23}));
-    // The effect's id is the idempotency key.
+    // The effect's id is sent as the idempotency key.
     let key = called_at(&open, "key", "").unwrap();
     assert_eq!(key, json!({"key": "r/0/0"}));
     let busy = called_at(&open, "busy", "").unwrap_err();
@@ -151,7 +151,7 @@ fn over_http() {
     assert_eq!(unknown["retryable"], json!(false));
     assert!(unknown["message"].as_str().unwrap().contains("Unknown tool"), "{unknown}");
 
-    // The server quotes the key; the error does not.
+    // The server quotes the key, but the fault does not contain it.
     let wrong = called_at(&served.with("WRONG"), "add", "").unwrap_err();
     assert_eq!(wrong["code"], "authentication");
     assert!(!wrong.to_string().contains("wrong-wrong"), "{wrong}");

@@ -1,5 +1,5 @@
 //! Models over the network, against a server on the loopback interface that speaks the providers'
-//! wire formats, errors and limits included.
+//! wire formats, including errors and limits.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -155,7 +155,7 @@ fn retry_after_is_obeyed() {
     assert_eq!((answer.unwrap()["sure"].clone(), exchange.requests), (json!(0.9), 3));
     assert!(begun.elapsed() >= Duration::from_millis(300));
 
-    // Longer than the time that is left: not waited for, but reported.
+    // The server requests a pause longer than the remaining time: the fault reports it at once.
     let server2 = server(vec![busy("retry-after: 3600\r\n")]);
     let (answer, exchange) = asked(&model("openai", &server2));
     let fault = answer.unwrap_err();
@@ -236,7 +236,7 @@ fn budgets() {
     assert!(begun.elapsed() < Duration::from_secs(3));
 }
 
-/// No server listens there.
+/// No server listens at this address.
 #[test]
 fn no_server() {
     let mut nobody = Model::parse("openai:m").unwrap().at("http://127.0.0.1:1/v1").unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 pub const BOUNDS: Bounds = Bounds { records: 1_000, data_bytes: 10_000 };
 
-/// A run that works, waits, asks a person and has timers.
+/// A charter whose run calls a service, waits, asks a person and has timers.
 pub const JOB: &str = "
 charter: 1
 id: job
@@ -49,7 +49,7 @@ pub struct Host<'m> {
     pub run: Run,
     pub records: Vec<Record>,
     pub now: Timestamp,
-    /// Restores the run from what it keeps before each input.
+    /// Whether to restore the run from its stored form before each input.
     pub forgetful: bool,
 }
 
@@ -83,7 +83,7 @@ impl<'m> Host<'m> {
         self.give(Input::Event(EventInput { id: id.map(Into::into), ..EventInput::new(kind, data, boss()) }))
     }
 
-    /// The verdict and the event of each record from a number on.
+    /// Returns the event and the verdict of each record, starting with the record `from`.
     pub fn story(&self, from: usize) -> Vec<String> {
         self.records[from..].iter().map(|r| format!("{} {}", r.event.r#type, r.verdict.word())).collect()
     }

@@ -104,7 +104,7 @@ fn failed_attempts_are_recorded_and_counted() {
     assert_eq!((&error["attempts"], again_at), (&json!(2), None));
     assert_eq!(after_failure(&retry, "r/0/0", 1, Fault::new("bad", ""), host.now).1, None);
 
-    // In the pause nothing was running; during an attempt it may have taken effect.
+    // During the pause no attempt was running; an attempt that was running may have taken effect.
     let again =
         |not_before| after_restart(charter_run::InvocationRequest { not_before, ..open[0].clone() }, false, host.now);
     assert!(matches!(again(Timestamp(1_000)), Resume::Again(_)));
@@ -142,7 +142,7 @@ fn tasks_are_answered_by_those_they_are_for() {
     let settle = |by: Principal| Input::Settled { effect: review, outcome: Ok(json!("fine")), by };
     let eve = host.give(settle(Principal::new("eve", &[])));
     assert!(matches!(eve.reply, Reply::Denied(Denied::NotYours { .. })));
-    // Work of the host is not a task.
+    // An invocation that the host executes itself is not a task.
     let own = Input::Settled { effect: WORK, outcome: Ok(json!(1)), by: boss() };
     assert!(matches!(host.give(own).reply, Reply::Denied(Denied::NoTask { .. })));
     let handled = host.give(settle(boss()));

@@ -1,4 +1,4 @@
-//! The work of one invocation: attempts with pauses between them, until there is an answer.
+//! Executes an invocation: repeats attempts, with pauses between them, until there is an answer.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 use crate::events::RuntimeEvent;
 use crate::inner::Inner;
 
-/// An invocation that is being worked on.
+/// An invocation that is being executed.
 pub(crate) struct Work {
     pub(crate) inner: Arc<Inner>,
     /// The next attempt.
@@ -25,7 +25,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// From the first attempt, not before a time, to the answer.
+    /// Executes the invocation from the first attempt, which starts no earlier than `not_before`,
+    /// to the answer.
     pub(crate) async fn run(mut self, not_before: Timestamp, activity: ActivityGuard) {
         let inner = self.inner.clone();
         let clock = &inner.clock;
@@ -38,7 +39,7 @@ impl Work {
             let permit = match inner.calls.permits.try_acquire() {
                 Ok(permit) => permit,
                 Err(_) => {
-                    // Waiting for a permit is not an activity.
+                    // Waiting for a permit does not count as activity.
                     activity.take();
                     let Ok(permit) = inner.calls.permits.acquire().await else {
                         return;
@@ -78,8 +79,8 @@ impl Work {
             }
             if let (Some(Err(error)), Some(at)) = (answers.first(), again) {
                 inner.publisher.publish(RuntimeEvent::Retrying { work: working, error: error.clone(), at });
-                // If this cannot be written, the answer cannot be written either, which is
-                // reported.
+                // An error is ignored here: if the note cannot be written, neither can the answer,
+                // and that error is reported.
                 let _ = inner.note(call, error.clone(), at).await;
                 clock.sleep_until(at).await;
                 call.attempt = call.attempt.saturating_add(1);
@@ -106,7 +107,7 @@ impl Work {
         }
     }
 
-    /// One attempt, within its time limit; the answer is checked.
+    /// Makes one attempt within its time limit, and checks the answer.
     async fn attempt(&self) -> Result<Outcome, Fault> {
         let call = &self.call;
         let mut alarm = self.inner.clock.alarm_at(call.deadline);
@@ -121,7 +122,8 @@ impl Work {
             result = guarded => Some(result),
             () = &mut alarm => None,
         };
-        // The work before the alarm: a virtual clock does not move on until the alarm is dropped.
+        // Drop the work before the alarm: a virtual clock does not advance until the alarm is
+        // dropped.
         drop(work);
         drop(alarm);
         let Some(result) = result else {

@@ -1,5 +1,5 @@
-//! Calls of executors: they start after the record that requests them is committed, failed attempts
-//! are repeated, and calls that the run no longer waits for are stopped.
+//! Calls of executors: a call starts after the record that requests it is committed, is repeated if
+//! an attempt fails, and is stopped if the run no longer waits for it.
 
 mod attempts;
 pub(crate) mod registry;
@@ -55,8 +55,8 @@ impl Inner {
         let max_data = charter.machine.definition().limits.data;
         let work = Work { inner: self.clone(), call, actor, executor, max_data };
         self.calls.register(effect, working, |registration| {
-            // Dropped in this order, also if the task never runs: when the last registration has
-            // been dropped, all calls have been cleaned up.
+            // These are dropped in this order, even if the task never runs: once the last
+            // registration has been dropped, all calls have been cleaned up.
             let parts = (work, self.clock.work(), registration);
             let task = self.handle.spawn(async move {
                 let (work, activity, registration) = parts;
@@ -67,7 +67,7 @@ impl Inner {
         });
     }
 
-    /// Gives an answer to a run.
+    /// Delivers an answer to a run.
     pub(crate) async fn give(
         self: &Arc<Self>,
         run: &Arc<str>,
@@ -79,7 +79,7 @@ impl Inner {
             let input = Input::Outcome { effect, attempt, outcome: outcome.clone(), again_at: None };
             match self.ask_self(run, input).await {
                 Err(RuntimeError::Store(StoreError::NotWritten { .. })) => {
-                    // The work is done, so its answer waits until there is space for the record.
+                    // The work is done, so keep its answer until there is space for the record.
                     let later = self.clock.now().saturating_add(RETRY_WRITE);
                     self.clock.sleep_until(later).await;
                 }

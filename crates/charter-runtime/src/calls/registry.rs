@@ -53,20 +53,20 @@ impl Calls {
         spawn: impl FnOnce(Registration) -> AbortHandle,
     ) {
         let key = (working.run.clone(), effect);
-        // Locked until the call is in the map: its task may end at once.
+        // Keep the map locked until the call is in it: its task may end at once.
         let mut running = lock(&self.running);
         self.tasks.up();
         let task = spawn(Registration { calls: self.clone(), key: key.clone() });
         running.insert(key, RunningCall { task, working });
     }
 
-    /// The running calls of a run.
+    /// Returns the running calls of a run.
     pub(crate) fn of_run(&self, run: &str) -> Vec<Working> {
         let run: Arc<str> = run.into();
         lock(&self.running).range((run.clone(), FIRST)..=(run, LAST)).map(|(_, c)| c.working.clone()).collect()
     }
 
-    /// Notes that an attempt begins. `None` if the call has been stopped.
+    /// Records that an attempt begins. Returns `None` if the call has been stopped.
     pub(crate) fn begin_attempt(
         &self,
         run: &Arc<str>,
@@ -90,7 +90,7 @@ impl Calls {
         }
     }
 
-    /// Stops the calls of a run that are not wanted.
+    /// Stops the calls of a run for which `wanted` returns false.
     pub(crate) fn retain(&self, run: &Arc<str>, publisher: &Publisher, wanted: impl Fn(EffectId) -> bool) {
         let unwanted: Vec<EffectId> = {
             let running = lock(&self.running);

@@ -1,4 +1,4 @@
-//! Evaluating inputs: each one in the state after the one before it. Nothing is written yet.
+//! Evaluates inputs, each in the state after the previous one. Writes nothing.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::charter::Charter;
 use crate::inner::Inner;
 use crate::request::{Input, Reply};
 
-/// Upper limit of inputs of one run that are committed together.
+/// Maximum number of inputs of one run that are committed together.
 pub(super) const MAX_BATCH: usize = 64;
 
-/// Inputs whose records are committed together, and the run after them.
+/// Inputs whose records are committed together, and the state of the run after them.
 pub(super) struct Batch {
     pub(super) state: RunState,
     pub(super) entries: Vec<Entry>,
     pub(super) lookups: Lookups,
-    /// Keep the inputs: the store may know the id of one of them, and then they are evaluated
-    /// again.
+    /// Whether to keep the inputs. If the store may already know the id of one of them, they may
+    /// have to be evaluated again.
     pub(super) keep_inputs: bool,
 }
 
@@ -41,13 +41,13 @@ impl Batch {
         self.entries.iter().map(|e| e.appended.len()).fold(0, usize::saturating_add)
     }
 
-    /// The record with an id, in the batch or in the journal.
+    /// Finds the record with an event id, in the batch or in the journal.
     fn with_id(&self, id: &str) -> Option<Record> {
         let own = self.entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
         own.into_iter().find(|r| r.id == id).or_else(|| self.lookups.by_id.get(id)).cloned()
     }
 
-    /// Record 0, in the batch or in the journal.
+    /// Finds record 0, in the batch or in the journal.
     fn first(&self) -> Option<Record> {
         let own = self.entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
         own.into_iter().find(|r| r.seq == 0).or(self.lookups.first.as_ref()).cloned()
@@ -63,7 +63,7 @@ impl Inner {
                 batch.state.charter = charter.clone();
                 Known::default()
             }
-            // The run of another charter is not this one.
+            // The existing run belongs to another charter.
             (charter_run::Input::Start { .. }, Some(charter)) => {
                 let same = charter.digest() == batch.state.charter.digest();
                 Known { first: batch.first().filter(|_| same), same: None }

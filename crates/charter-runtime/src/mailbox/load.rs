@@ -1,4 +1,4 @@
-//! Reading a run from the journal, and the records that a batch needs from it.
+//! Reads a run from the journal, and the records that a batch needs from it.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::request::Input;
 
-/// Records that are read at a time.
+/// Maximum number of records that are read at a time.
 const PAGE: usize = 256;
 
-/// Records that decide whether an input is a repetition, read before a batch is evaluated.
+/// Records that decide whether an input repeats an earlier one, read before a batch is evaluated.
 #[derive(Default)]
 pub(super) struct Lookups {
     /// Record 0, for a start of a run that exists.
@@ -30,12 +30,12 @@ impl Inner {
         self.with_store(move |inner| inner.load_now(&run)).await?
     }
 
-    /// Like [`Inner::load`], but on a thread that may wait for the store.
+    /// Like [`Inner::load`], but must be called on a thread that may block on the store.
     pub(crate) fn load_now(&self, run: &str) -> Result<Box<RunState>, RuntimeError> {
         let info = self.store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
         let charter = self.charter_now(info.charter)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
-        // Which timers the snapshot has refused is in the records after it.
+        // The records after the snapshot show which of its timers have been refused.
         let mut since: Vec<Record> = Vec::new();
         let mut from = loaded.snapshot.as_ref().map_or(u64::MAX, |s| s.seq().saturating_add(1));
         while from < loaded.chain.next_seq() {
@@ -49,9 +49,9 @@ impl Inner {
         Ok(Box::new(RunState { charter, run: charter_run::Run::loaded(loaded, info.updated, &since) }))
     }
 
-    /// Reads the records that a batch needs. One trip to the store for all of them. With
-    /// `all_ids`, ids are looked up that may be those of older events; otherwise the store refuses
-    /// the batch if they are.
+    /// Reads the records that a batch needs, all in one trip to the store. With `all_ids`, also
+    /// looks up ids that may belong to older events; without it, the store refuses a batch that
+    /// contains such an id.
     pub(super) async fn look_up<'a>(
         self: &Arc<Self>,
         state: &RunState,

@@ -1,5 +1,6 @@
-//! One mailbox per run: a task that exists only while there is input handles it in order. Inputs
-//! that wait together are committed together; effects start and replies are sent after the commit.
+//! One mailbox per run. A task, which exists only while there is input, processes the mailbox in
+//! order. Inputs that are queued at the same time are committed together; effects start and replies
+//! are sent after the commit.
 
 mod evaluate;
 mod load;
@@ -39,7 +40,7 @@ impl Inner {
         self.ask_for(run, input, None, true).await
     }
 
-    /// Puts the start of a run into its mailbox and waits for the reply.
+    /// Puts the start of a run into the run's mailbox and waits for the reply.
     pub(crate) async fn ask_start(
         self: &Arc<Self>,
         run: &str,
@@ -49,7 +50,7 @@ impl Inner {
         self.ask_for(run, input, Some(charter), true).await
     }
 
-    /// Puts an input of the host itself into a mailbox and waits for the reply.
+    /// Puts an input from the host itself into a mailbox and waits for the reply.
     pub(crate) async fn ask_self(
         self: &Arc<Self>,
         run: &str,
@@ -70,14 +71,14 @@ impl Inner {
         receiver.await.unwrap_or(Err(RuntimeError::Closing))
     }
 
-    /// Puts an input of the host itself into a mailbox.
+    /// Puts an input from the host itself into a mailbox.
     pub(crate) fn post(self: &Arc<Self>, run: &str, input: charter_run::Input) {
-        // Without a bound it cannot fail.
+        // An unbounded delivery cannot fail.
         let _ = self.deliver(run, Input { input, charter: None, reply: None }, false);
     }
 
-    /// Puts an input into a mailbox, and starts a task for it if there is none. Only inputs from
-    /// outside are bounded.
+    /// Puts an input into a mailbox and starts a task if none is processing it. Only inputs from
+    /// outside count against the bound.
     fn deliver(self: &Arc<Self>, id: &str, input: Input, bounded: bool) -> Result<(), RuntimeError> {
         let queued = Queued::new(input, self.clock.work());
         let mut runs = lock(&self.runs);
@@ -113,7 +114,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Handles inputs until there are none.
+    /// Processes inputs until the mailbox is empty.
     async fn drain(self: &Arc<Self>, id: &Arc<str>, run: &Run) {
         let mut state = lock(&run.mailbox).state.take();
         loop {
@@ -130,7 +131,7 @@ impl Inner {
     }
 
     /// Puts the run's state back into its mailbox, or drops the run. Returns false if an input has
-    /// arrived meanwhile.
+    /// arrived in the meantime.
     fn put_back(&self, id: &Arc<str>, run: &Run, state: &mut Option<Box<RunState>>) -> bool {
         let mut runs = lock(&self.runs);
         let mut mailbox = lock(&run.mailbox);
@@ -148,7 +149,7 @@ impl Inner {
         true
     }
 
-    /// Evaluates inputs, commits their records, then performs what they request.
+    /// Evaluates inputs, commits their records, then executes their effects.
     async fn handle(
         self: &Arc<Self>,
         id: &Arc<str>,
@@ -164,7 +165,7 @@ impl Inner {
                 q.input
             })
             .collect();
-        // Whether the store has refused a batch because of an id: all ids are looked up then.
+        // Set after the store has refused a batch because of an id: then all ids are looked up.
         let mut all_ids = false;
         while !inputs.is_empty() {
             if state.is_none() {
@@ -220,7 +221,7 @@ impl Inner {
                     }
                 }
                 Err(StoreError::IdTaken { .. }) if batch.keep_inputs => {
-                    // Nothing was written. The inputs are evaluated again, with the records that
+                    // Nothing was written. Evaluate the inputs again, now with the records that
                     // have their ids.
                     all_ids = true;
                     for Entry { input, charter, reply, .. } in batch.entries.into_iter().rev() {
@@ -235,11 +236,11 @@ impl Inner {
                     let e = RuntimeError::Store(e);
                     batch.entries.into_iter().for_each(|entry| self.not_committed(id, entry, &e));
                     if not_written {
-                        // Timers that were due still are.
+                        // Timers that were due still are, so fire them later.
                         let later = self.clock.now().saturating_add(RETRY_WRITE);
                         self.timers.set(id, Some(later), || self.clock.work());
                     } else {
-                        // It may have been written: the journal decides.
+                        // The batch may have been written: read the run from the journal again.
                         *state = None;
                         lock(&run.mailbox).view = None;
                     }
@@ -255,7 +256,7 @@ impl Inner {
         }
     }
 
-    /// The run of the first input: from the journal, or a new one.
+    /// Returns the run of the first input: from the journal, or a new one.
     async fn begin(self: &Arc<Self>, id: &Arc<str>, inputs: &VecDeque<Input>) -> Result<Box<RunState>, RuntimeError> {
         match (self.load(id).await, inputs.front().and_then(|i| i.charter.clone())) {
             (Err(RuntimeError::UnknownRun(_)), Some(charter)) => {
@@ -272,7 +273,7 @@ impl Inner {
     }
 }
 
-/// Whether the id of an input may be that of an older event.
+/// Whether the id of an input may belong to an older event.
 fn may_be_taken(state: &RunState, input: &Input) -> bool {
     match &input.input {
         charter_run::Input::Event(event) => {

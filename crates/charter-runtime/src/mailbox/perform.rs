@@ -1,4 +1,4 @@
-//! After the commit: replies, events for subscribers, effects.
+//! Actions after the commit: sends replies, publishes events to subscribers, executes effects.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Inner {
         self.timers.set(run, state.and_then(|s| s.run.next_due()), || self.clock.work());
     }
 
-    /// Publishes the committed records of an input, replies, and performs the actions.
+    /// Publishes the committed records of an input, sends the reply, and executes the effects.
     pub(super) fn perform(self: &Arc<Self>, run: &Arc<str>, state: &RunState, entry: Entry) {
         let Entry { mut reply, appended, answer, troubles, .. } = entry;
         for trouble in troubles {

@@ -10,7 +10,7 @@ use crate::charter::Charter;
 use crate::request::Input;
 use crate::sync::lock;
 
-/// An entry of a mailbox. It is an activity until it is handled.
+/// An entry of a mailbox. It counts as an activity until it has been processed.
 pub(crate) struct Queued {
     pub(super) input: Input,
     pub(super) activity: ActivityGuard,
@@ -31,11 +31,11 @@ pub(crate) struct Run {
 #[derive(Default)]
 pub(super) struct Mailbox {
     pub(super) queue: VecDeque<Queued>,
-    /// A task handles the queue.
+    /// Whether a task is processing the queue.
     pub(super) draining: bool,
-    /// The run, while no task handles the queue.
+    /// The run, while no task is processing the queue.
     pub(super) state: Option<Box<RunState>>,
-    /// What readers see: the run after its last durable record.
+    /// What readers see: the state after the last durable record.
     pub(super) view: Option<(Arc<Charter>, Snapshot)>,
 }
 
@@ -45,7 +45,7 @@ impl Run {
     }
 }
 
-/// A run after its last durable record.
+/// The state of a run after its last durable record.
 #[derive(Clone)]
 pub(crate) struct RunState {
     pub(crate) charter: Arc<Charter>,

@@ -7,7 +7,7 @@ use charter_runtime::{Options, RuntimeEvent};
 use serde_json::{Value as Json, json};
 use std::sync::{Arc, Mutex};
 
-/// One state that calls one actor; the output of the run is the result.
+/// A charter with one state that calls one actor; the output of the run is the result.
 pub(crate) fn one(actor: &str) -> String {
     format!(
         "
@@ -134,7 +134,7 @@ fn a_person_answers_a_task() {
     });
 }
 
-/// An agent that sends events under the role that the charter gives it.
+/// A charter whose agents send events under the role that it gives them.
 const AGENTS: &str = "
 charter: 1
 id: agents
@@ -280,8 +280,8 @@ fn a_panic_of_an_executor_is_a_failure_of_the_actor() {
 
 #[test]
 fn an_answer_that_the_run_refuses_becomes_a_failure() {
-    // The action on the answer fails and nothing handles that: the answer is refused, the failure
-    // is accepted.
+    // The action on the answer fails and nothing handles the failure: the answer is refused, and an
+    // accepted failure is recorded.
     let source =
         one("{kind: scripted, answers: [{output: {n: 0}}]}").replace("'= event.output'", "'= 1 / event.output.n'");
     block_on(async {

@@ -38,7 +38,7 @@ pub fn try_charter(source: &str) -> Result<Charter, RuntimeError> {
     Charter::new(&document, Folder::None)
 }
 
-/// A host with one charter.
+/// Creates a host with one charter.
 pub async fn host(source: &str) -> Host {
     host_with(source, |o| o).await
 }
@@ -68,7 +68,7 @@ impl Host {
         self.runtime.send(send).await
     }
 
-    /// One line per record: time since the beginning, type, verdict, states afterwards.
+    /// Renders one line per record: time since the beginning, type, verdict, states afterwards.
     pub fn story(&self, run: &str) -> Vec<String> {
         self.store
             .records(run, 0, 10_000)
@@ -81,14 +81,14 @@ impl Host {
             .collect()
     }
 
-    /// The data of the last record of a type.
+    /// Returns the data of the last record of a type.
     pub fn data(&self, run: &str, r#type: &str) -> Json {
         let records = self.store.records(run, 0, 10_000).unwrap();
         let last = records.iter().rev().find(|r| r.event.r#type == r#type);
         last.map_or(json!("there is none"), |r| r.event.data.clone().into_owned())
     }
 
-    /// Ends the host as a crash does, and opens the journal again.
+    /// Ends the host as a crash would, and opens the journal again.
     pub async fn crash(self, charter: Charter, set: impl FnOnce(Options) -> Options) -> Host {
         let Host { runtime, clock, store, .. } = self;
         drop(runtime);

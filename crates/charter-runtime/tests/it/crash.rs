@@ -1,8 +1,8 @@
 //! The process is killed at random points under load and restarted: no acknowledged event is lost,
 //! no event or effect is applied twice, every run ends.
 //!
-//! Short by default; `CHARTER_KILLS=500 cargo test -p charter-runtime --release crash::` runs
-//! longer, and `CHARTER_SEED` repeats a sequence.
+//! The test is short by default; `CHARTER_KILLS=500 cargo test -p charter-runtime --release
+//! crash::` runs it longer, and `CHARTER_SEED` repeats a sequence of kills.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
 
@@ -45,8 +45,8 @@ states:
   over: {type: final}
 ";
 
-/// Takes effect once per key, however often it is called. Sometimes it fails before it has an
-/// effect.
+/// A command that takes effect once per key, however often it is called. Sometimes it fails before
+/// it has an effect.
 const WORK: &str = r#"
 key=$(echo "$CHARTER_EFFECT" | tr / _)
 case $key in *3_0) [ "$CHARTER_ATTEMPT" = 1 ] && exit 1;; esac
@@ -62,7 +62,7 @@ fn seen(snapshot: &Snapshot) -> usize {
     snapshot.actor("root").and_then(|a| a.variable("seen")).and_then(Json::as_array).map_or(0, Vec::len)
 }
 
-/// The child process: works until all runs have ended. Not a separate test.
+/// The child process: runs until all runs have ended. Not a separate test.
 #[test]
 fn child() {
     let Some(folder) = std::env::var_os("CHARTER_CRASH_FOLDER").map(PathBuf::from) else {
@@ -95,7 +95,8 @@ fn child() {
                         let add =
                             |k: usize| SendEvent::new(&run, "ADD", json!({"k": k}), sender()).id(&format!("add-{k}"));
                         if let Some(last) = next.checked_sub(1) {
-                            // Sent again, as after a lost reply: it must be recognized.
+                            // Send the last event again, as after a lost reply: the host must
+                            // recognize it.
                             assert!(runtime.send(add(last)).await.unwrap().repeated);
                         }
                         let receipt = runtime.send(add(next)).await.unwrap();
@@ -201,7 +202,7 @@ fn round(chance: &mut Chance) -> usize {
     kills
 }
 
-/// A second process cannot open the journal for writing; it can read it.
+/// Checks that a second process can read the journal but cannot open it for writing.
 fn second_process(journal: &Path) {
     match SqliteStore::open(journal) {
         Err(StoreError::InUse { holder, .. }) => assert!(holder.contains("process")),
@@ -211,7 +212,7 @@ fn second_process(journal: &Path) {
     }
 }
 
-/// After every kill the journal is intact.
+/// Checks that the journal is intact after a kill.
 fn sound(journal: &Path) {
     let Ok(store) = SqliteStore::open_read_only(journal) else {
         return;
@@ -254,7 +255,8 @@ fn laws(folder: &Path) {
     asked.sort_unstable();
     assert_eq!(happened, asked);
     drop(store);
-    // Restored under another clock and time zone: equal byte by byte.
+    // The runs are restored with another clock and in other time zones: the snapshots are equal
+    // byte by byte.
     let here = snapshots(folder);
     for zone in ["Asia/Kathmandu", "America/St_Johns"] {
         let mut child = spawn(

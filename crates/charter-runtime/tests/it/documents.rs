@@ -1,4 +1,4 @@
-//! The host accepts the examples of `docs/actors.md`, and the page lists every code.
+//! The host accepts the examples in `docs/actors.md`, and the page lists every code.
 
 use std::collections::BTreeMap;
 use std::path::Path;

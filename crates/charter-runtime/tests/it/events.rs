@@ -49,7 +49,7 @@ fn an_id_belongs_to_one_event() {
         h.start("a", json!({})).await;
         let by = || who("ana", &["user"]);
         let open = || SendEvent::new("a", "OPEN", json!({}), by()).id("k1");
-        // Concurrently, and later.
+        // Send the same event concurrently, and again later.
         let (one, two) = tokio::join!(h.try_send(open()), h.try_send(open()));
         let three = h.try_send(open()).await.unwrap();
         let (one, two) = (one.unwrap(), two.unwrap());
@@ -123,7 +123,7 @@ fn due_timers_fire_before_later_events() {
         clock.settle().await;
         clock.advance(5_000_000).await;
         let h = open(store, clock.clone(), charter(DOOR), options(&clock)).await;
-        // The timer fires at its time, also if an event arrives first.
+        // The timer fires on time, even if an event arrives first.
         let late = h.send("a", "CLOSE", json!({"why": "late"})).await;
         assert_eq!(late.refusal().unwrap().code.word(), "unhandled");
         assert_eq!(h.story("a").get(2).unwrap(), "5000000 after.1h.opened accepted closed");
@@ -159,7 +159,7 @@ fn errors_name_the_limit() {
             full.to_string(),
             "run `a` has too many records; `charter.cancel` still ends it: the limit `records_per_run` of this host is 3"
         );
-        // The timer still fires: what the run requested is not lost.
+        // The timer still fires: effects that the run has requested are not lost.
         h.clock.advance(3_600_000).await;
         assert_eq!(h.story("a").len(), 4);
         let cancel =

@@ -123,7 +123,7 @@ fn answers_and_timers_are_written_when_there_is_space() {
         assert_eq!(h.runtime.view("r").await.unwrap().snapshot.actor("root").unwrap().context()["log"], json!([]));
         full.store(false, Ordering::SeqCst);
         h.clock.advance(1_000).await;
-        // The sender got an error and tries again.
+        // The sender got an error and retries.
         assert!(!h.try_send(ping()).await.unwrap().repeated);
         let view = h.runtime.view("r").await.unwrap();
         let mut log = view.snapshot.actor("root").unwrap().context()["log"].as_array().unwrap().clone();

@@ -1,5 +1,5 @@
-//! Commands and servers: input, output, limits, cancellation. With real processes and the system's
-//! clock.
+//! Commands and servers: input, output, limits, cancellation. The tests use real processes and the
+//! system clock.
 #![cfg(unix)]
 
 use std::io::{Read as _, Write as _};
@@ -50,7 +50,7 @@ async fn begin(actor: &str, folder: &Path, input: Json) -> Runtime {
     runtime
 }
 
-/// The output of the run: the actor's answer, or its error.
+/// Returns the output of the run: the actor's answer or its error.
 fn run_in(folder: &Path, actor: &str, input: Json) -> Json {
     crate::common::block_on(async {
         let runtime = begin(actor, folder, input).await;
@@ -68,7 +68,7 @@ fn run(actor: &str, input: Json) -> Json {
 fn a_command_reads_and_writes_json() {
     let input = json!({"text": "a \"b\" ü\n", "n": [1, 2.5]});
     assert_eq!(run("{kind: exec, command: [cat]}", input.clone()), input);
-    // It does not have to read its input or write an output.
+    // A command does not have to read its input or write an output.
     let large = json!({"x": "y".repeat(300_000)});
     assert_eq!(run("{kind: exec, command: ['true']}", large), json!(null));
     // No shell interprets the words.
@@ -115,20 +115,20 @@ fn failures_of_commands() {
         (&json!("too-large"), &json!("the command wrote more than 1000 bytes (`maxOutput`)"))
     );
     assert!(begin.elapsed() < Duration::from_secs(10));
-    // It is retried as configured.
+    // A failed command is retried as configured.
     let folder = tempfile::tempdir().unwrap();
     let actor = "{kind: exec, retry: {attempts: 3, backoff: 10ms}, command: [sh, -c, 'echo x >> tries; test $CHARTER_ATTEMPT = 3 && echo 1']}";
     assert_eq!(run_in(folder.path(), actor, json!({})), json!(1));
     assert_eq!(std::fs::read_to_string(folder.path().join("tries")).unwrap(), "x\nx\nx\n");
 }
 
-/// Waits until a process is gone.
+/// Waits until a process has ended.
 fn gone(folder: &Path, file: &str) -> bool {
     let begin = Instant::now();
     loop {
         let pid = std::fs::read_to_string(folder.join(file)).unwrap_or_default();
         let status = std::fs::read_to_string(format!("/proc/{}/status", pid.trim())).unwrap_or_default();
-        // A zombie may have no parent here that waits for it.
+        // In a container, an orphaned process may stay a zombie because nothing waits for it.
         if !pid.trim().is_empty() && (status.is_empty() || status.contains("State:\tZ")) {
             return true;
         }
@@ -176,7 +176,7 @@ fn processes_that_a_command_leaves_behind_do_not_delay_it() {
     assert!(gone(folder.path(), "child"));
 }
 
-/// A server that gives these responses, one per connection, and keeps the requests.
+/// Starts a server that gives these responses, one per connection, and keeps the requests.
 fn server(answers: Vec<&'static str>) -> (u16, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! Sets of fields: what of an item can affect its verdict.
+//! Sets of fields: the parts of an item that can affect its verdict.
 
 /// A set of fields of a value.
 #[derive(Debug, Default, Clone)]
@@ -8,7 +8,7 @@ pub(crate) struct FieldSet {
 }
 
 impl FieldSet {
-    /// All fields.
+    /// Creates the set of all fields.
     #[cfg(test)]
     pub(crate) fn all() -> FieldSet {
         FieldSet { all: true, parts: Vec::new() }
@@ -20,7 +20,7 @@ impl FieldSet {
         self.all
     }
 
-    /// The part of the set below a field; `None` if the field is not in it.
+    /// Returns the part of the set below a field; `None` if the field is not in the set.
     pub(crate) fn part(&self, key: &str) -> Option<&FieldSet> {
         let found = self.parts.iter().find(|(name, _)| name.as_ref() == key);
         found.map(|(_, part)| part)

@@ -1,4 +1,4 @@
-//! Maps an item of a stream to an event, by the expressions of `stream` in the charter.
+//! Maps an item of a stream to an event, using the expressions under `stream` in the charter.
 
 use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
 use charter_kernel::definition::{Definition, Stream};
@@ -8,10 +8,10 @@ use serde_json::Value as Json;
 use super::field_set::FieldSet;
 use crate::timestamp::{self, TimestampError};
 
-/// Fuel of one expression: enough to read a whole item.
+/// The fuel limit of one expression: enough to read a whole item.
 const FUEL: u64 = 100_000;
 
-/// The expressions of `stream`, compiled.
+/// The compiled expressions of `stream`.
 #[derive(Debug)]
 pub(crate) struct StreamMapping {
     run: Program,
@@ -24,38 +24,38 @@ pub(crate) struct StreamMapping {
     input: Option<Program>,
 }
 
-/// Why a charter cannot judge a stream.
+/// Why a charter cannot be used to judge a stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// A part of the mapping from items to events is missing.
+    /// The charter does not define a part of the mapping from items to events.
     #[error("charter `{charter}` does not define {what}")]
     NoMapping {
-        /// Id of the charter.
+        /// The id of the charter.
         charter: String,
         /// What is missing, and the key that would provide it.
         what: &'static str,
     },
-    /// A clock that is neither declared nor a path in the item.
+    /// The clock is neither declared nor a path in the item.
     #[error("unknown clock `{name}`")]
     UnknownClock {
-        /// What was requested.
+        /// The name that was requested.
         name: String,
         /// The clocks of the charter.
         declared: Vec<String>,
     },
-    /// An expression that does not compile.
+    /// An expression does not compile.
     #[error("invalid expression `{cel}`: {message}")]
     Expression {
         /// The expression.
         cel: String,
-        /// Why.
+        /// The error message of the compiler.
         message: String,
     },
 }
 
 impl StreamError {
-    /// What to do about it.
+    /// How to fix the error, if that is known.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         match self {
@@ -78,22 +78,22 @@ impl StreamError {
     }
 }
 
-/// An item as an event.
+/// An item that was mapped to an event.
 #[derive(Debug)]
 pub(crate) struct Item {
     pub(crate) run: String,
     pub(crate) kind: String,
     pub(crate) id: Option<String>,
-    /// `None` if it has no time; an error if its time is invalid.
+    /// `None` if the item has no time; an error if its time is invalid.
     pub(crate) at: Result<Option<Timestamp>, PartError>,
     pub(crate) to: Option<String>,
     pub(crate) by: Principal,
     pub(crate) data: Json,
-    /// Where the data was in the item.
+    /// Where the data is in the item.
     pub(crate) part: Part,
 }
 
-/// Why an item is not an event, and what is known about it nevertheless.
+/// Why an item cannot be mapped to an event, and the parts of it that are known.
 #[derive(Debug)]
 pub(crate) struct ItemError {
     pub(crate) kind: Option<String>,
@@ -104,30 +104,30 @@ pub(crate) struct ItemError {
 /// Why a part of an item could not be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PartError {
-    /// The expression of the charter failed.
+    /// An expression of the charter failed.
     #[error(transparent)]
     Evaluation(#[from] EvalError),
-    /// Its value is not a timestamp.
+    /// The value is not a timestamp.
     #[error(transparent)]
     Timestamp(#[from] TimestampError),
-    /// Its value is not a string; the name of its type, with an article.
+    /// The value is not a string. Contains the name of its type, with an article.
     #[error("expected a string, found {0}")]
     NotString(String),
-    /// The item is not an object; the name of its type, with an article.
+    /// The item is not an object. Contains the name of its type, with an article.
     #[error("expected an object, found {0}")]
     NotObject(&'static str),
-    /// Its value is not a principal.
+    /// The value is not a principal.
     #[error("expected an object with `id` and `roles`")]
     NotPrincipal,
-    /// Its value is required, but null.
+    /// The value is required, but null.
     #[error("{0} is null")]
     Null(&'static str),
-    /// One of the above, with the part that it is about.
+    /// Another of these errors, together with the part of the item that it concerns.
     #[error("cannot determine {part}: {error}")]
     Undetermined {
         /// The part of the item.
         part: &'static str,
-        /// Why.
+        /// The error.
         error: Box<PartError>,
     },
 }
@@ -168,7 +168,7 @@ impl StreamMapping {
         })
     }
 
-    /// The event of an item. Data that is a part of the item is moved, not copied.
+    /// Maps an item to an event. Data that is a part of the item is moved, not copied.
     pub(crate) fn read(&self, mut item: Json) -> Result<Item, ItemError> {
         let run = text(&self.run, &item);
         let kind = text(&self.kind, &item);
@@ -195,7 +195,7 @@ impl StreamMapping {
             Some(program) => text(program, &item),
             None => Ok(None),
         };
-        // An id of the wrong type is left to the schema of the event.
+        // The schema of the event checks the type of an id.
         let id = optional(&self.id).unwrap_or_default();
         let to = optional(&self.to).map_err(|e| item_error(e.of("the actor addressed")))?;
         let at = match &self.at {
@@ -238,7 +238,7 @@ impl StreamMapping {
         Ok(Item { run, kind, id, at, to, by, data, part })
     }
 
-    /// The fields of items that can affect a verdict; `None` if that is not known in advance.
+    /// The fields of items that can affect a verdict; `None` if they are not known in advance.
     pub(crate) fn fields_read(&self, machine: &Machine) -> Option<FieldSet> {
         let events = machine.event_reads().filter(|_| self.input.is_none())?;
         let mut needed = FieldSet::default();
@@ -261,7 +261,7 @@ impl StreamMapping {
         Some(needed)
     }
 
-    /// The input of the run that this item starts.
+    /// Evaluates the input of the run that this item starts.
     pub(crate) fn input(&self, item: &Json) -> Result<Json, EvalError> {
         match &self.input {
             None => Ok(Json::Object(serde_json::Map::new())),
@@ -270,16 +270,16 @@ impl StreamMapping {
     }
 }
 
-/// Where the data of an event is in its item.
+/// Where the data of an event is located in its item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
     Whole,
     Field(String),
-    /// Not in the item: it was computed.
+    /// The data is not in the item, because it was computed.
     Computed,
 }
 
-/// Finds a value in its item, so that it is not copied.
+/// Locates a value in its item, so that it need not be copied.
 fn part_of(item: &Json, value: &Value<'_>) -> Part {
     let (Value::Map(Map::Json(map)), Some(whole)) = (value, item.as_object()) else {
         return Part::Computed;
@@ -300,7 +300,7 @@ fn fields(path: &Path) -> Vec<&str> {
     names.collect()
 }
 
-/// The type of a value, with an article.
+/// The name of a value's type, with an article.
 fn type_name(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
@@ -315,11 +315,12 @@ fn type_name(value: &Json) -> &'static str {
 fn compile(cel: &str) -> Result<Program, StreamError> {
     let mut env = Env::new();
     env.root("item", Type::Dyn);
-    // The expressions of the charter compiled before; only a clock from outside can fail.
+    // The expressions of the charter have compiled before; only a clock given by the caller can
+    // fail.
     Program::compile(cel, &env).map_err(|e| StreamError::Expression { cel: cel.to_owned(), message: e.message })
 }
 
-/// The expression of a clock: one that the charter declares, or a path in the item.
+/// Returns the expression of a clock: declared by the charter, or a path in the item.
 fn clock_of(stream: &Stream, name: &str) -> Result<String, StreamError> {
     if let Some(cel) = stream.clocks.get(name) {
         return Ok(cel.clone());

@@ -1,4 +1,4 @@
-//! Judges a stream item by item, on the pure kernel.
+//! Judges a stream item by item, using only the kernel.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -21,19 +21,19 @@ use crate::strict_json;
 pub struct Judgment {
     /// Index of the item in the stream, from 0; blank lines are not counted.
     pub index: u64,
-    /// Event type, if it is known.
+    /// The type of the event, if it is known.
     pub r#type: Option<String>,
     /// The run that the item belongs to, if it is known.
     pub episode: Option<String>,
     /// Whether the item was accepted.
     pub valid: bool,
-    /// State of the run before the item.
+    /// The state of the run before the item.
     pub from: Option<String>,
-    /// State of the run after the item.
+    /// The state of the run after the item.
     pub to: Option<String>,
-    /// The rule that refused the item, or else the refusal code.
+    /// The rule that refused the item, or the refusal code if no rule did.
     pub code: Option<String>,
-    /// Why the item was refused; for an accepted item, what the charter logged.
+    /// Why the item was refused. For an accepted item, what the charter logged.
     pub message: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct Judgment {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum StreamClock {
-    /// `stream.at` of the charter.
+    /// The expression `stream.at` in the charter.
     Stream,
     /// A clock that the charter declares, or a path in the item.
     Named(String),
@@ -55,17 +55,17 @@ pub struct Judge<'m> {
     mapping: StreamMapping,
     fixed: Option<Timestamp>,
     runs: IndexMap<String, StreamRun, std::hash::BuildHasherDefault<FxHasher>>,
-    /// Two random keys: a sender cannot construct two ids that collide.
+    /// Two random keys, so that a sender cannot construct two ids that collide.
     keys: (RandomState, RandomState),
-    /// Time of the last accepted item of any run.
+    /// The time of the last accepted item of any run.
     at: Timestamp,
     index: u64,
     unassigned: u64,
     fast_path: Option<FastPath>,
 }
 
-/// The fast path: a line is parsed without copying, and reduced to the fields that can affect the
-/// verdict.
+/// The fast path: a line is parsed without copying, and only the fields that can affect the verdict
+/// are kept.
 struct FastPath {
     tape: Tape,
     needed: FieldSet,
@@ -74,10 +74,10 @@ struct FastPath {
 }
 
 impl<'m> Judge<'m> {
-    /// Judges streams by `machine`.
+    /// Creates a judge that uses the charter of `machine`.
     ///
     /// # Errors
-    /// If the charter does not map items to events, or does not have the clock.
+    /// Returns an error if the charter does not map items to events, or if the clock is unknown.
     pub fn new(machine: &'m Machine, clock: &StreamClock) -> Result<Judge<'m>, StreamError> {
         let (named, fixed) = match clock {
             StreamClock::Stream => (None, None),
@@ -101,7 +101,7 @@ impl<'m> Judge<'m> {
         })
     }
 
-    /// Like [`Judge::new`], but without the fast path: for tests that compare the two.
+    /// Disables the fast path, for tests that compare it with the slow path.
     #[doc(hidden)]
     #[must_use]
     pub fn without_fast_path(mut self) -> Judge<'m> {
@@ -109,18 +109,18 @@ impl<'m> Judge<'m> {
         self
     }
 
-    /// The runs of the stream, in the order of their first item.
+    /// The runs of the stream, in the order of their first items.
     pub fn runs(&self) -> impl Iterator<Item = (&str, &StreamRun)> {
         self.runs.iter().map(|(name, run)| (name.as_str(), run))
     }
 
-    /// How many lines belong to no run, because they were not valid items.
+    /// The number of lines that belong to no run, because they are not valid items.
     #[must_use]
     pub fn unassigned(&self) -> u64 {
         self.unassigned
     }
 
-    /// The machine.
+    /// The machine that the items are judged by.
     #[must_use]
     pub fn machine(&self) -> &'m Machine {
         self.machine
@@ -141,7 +141,7 @@ impl<'m> Judge<'m> {
         }
     }
 
-    /// Judges a line; `number` is that of the line in its file, from 1.
+    /// Judges a line. `number` is the number of the line in its file, counted from 1.
     pub fn line(&mut self, number: u64, line: &RawLine<'_>) -> Judgment {
         match line {
             RawLine::Bytes(bytes) => self.bytes(number, bytes),
@@ -164,7 +164,7 @@ impl<'m> Judge<'m> {
         match self.mapping.read(item) {
             Ok(item) => match self.item(item, input, bytes, false) {
                 Some(judgment) => judgment,
-                // Only the fast path returns `None`.
+                // Only the fast path can return `None`.
                 None => self.invalid("execution", format!("line {number} was not judged")),
             },
             Err(ItemError { kind, run, problem }) => {
@@ -174,7 +174,8 @@ impl<'m> Judge<'m> {
         }
     }
 
-    /// Judges a line on the fast path. `None`: the slow path has to judge it; nothing has changed.
+    /// Judges a line on the fast path. Returns `None`, and changes nothing, if the slow path has to
+    /// judge it.
     fn judge_fast(&mut self, bytes: &[u8]) -> Option<Judgment> {
         let fast_path = self.fast_path.as_mut()?;
         let text = std::str::from_utf8(bytes).ok()?;
@@ -195,8 +196,8 @@ impl<'m> Judge<'m> {
         self.item(item, input, bytes, true)
     }
 
-    /// Judges an item. On the fast path, an item that is not accepted returns `None` and changes
-    /// nothing.
+    /// Judges an item. On the fast path, returns `None` and changes nothing if the item is not
+    /// accepted.
     fn item(&mut self, item: Item, input: Result<Json, EvalError>, bytes: &[u8], fast: bool) -> Option<Judgment> {
         let key = item.id.as_deref().map(|id| (self.key(id), content(bytes)));
         let (name, kind) = (item.run.clone(), item.kind.clone());
@@ -246,14 +247,14 @@ impl<'m> Judge<'m> {
         index
     }
 
-    /// Two keyed hashes of an id, so that ids of any length take 16 bytes.
+    /// Returns two keyed hashes of an id, so that an id of any length takes 16 bytes.
     fn key(&self, id: &str) -> (u64, u64) {
         (self.keys.0.hash_one(id), self.keys.1.hash_one(id))
     }
 }
 
-/// A hash of a line: distinguishes a repeated item from a different one with the same id. Only the
-/// wording of a message depends on it.
+/// Returns a hash of a line, to distinguish a repeated item from a different item with the same id.
+/// Only the wording of a message depends on it.
 fn content(bytes: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(bytes);

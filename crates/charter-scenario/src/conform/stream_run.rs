@@ -1,4 +1,4 @@
-//! One run of a stream: judges an item by its snapshot, which a refused item leaves unchanged.
+//! One run of a stream. Judges an item by the run's snapshot, which a refused item does not change.
 
 use std::collections::HashMap;
 
@@ -14,21 +14,21 @@ use crate::session::MAX_FIRINGS;
 /// A run of the stream.
 #[derive(Debug, Default)]
 pub struct StreamRun {
-    /// Its snapshot is `None` until an item is accepted.
+    /// The position of the run; its snapshot is `None` until an item is accepted.
     pub(crate) position: Position,
     /// The time of the last accepted item.
     pub(crate) at: Option<Timestamp>,
-    /// Ids of accepted items, each with a digest of its content; see `Judge::key`.
+    /// The keys of the ids of accepted items, each with a hash of the content; see `Judge::key`.
     ids: HashMap<(u64, u64), u64, std::hash::BuildHasherDefault<FxHasher>>,
-    /// How many items were accepted.
+    /// The number of accepted items.
     pub accepted: u64,
-    /// How many were refused.
+    /// The number of refused items.
     pub refused: u64,
 }
 
 /// The result of an accepted item.
 pub(super) struct Accepted {
-    /// States of the run before and after it.
+    /// The states of the run before and after the item.
     pub(super) from: String,
     pub(super) to: String,
     pub(super) at: Timestamp,
@@ -42,7 +42,7 @@ pub(super) struct Refused {
     pub(super) message: String,
 }
 
-/// What judging an item needs of the whole stream.
+/// The properties of the stream that are needed to judge an item.
 pub(super) struct ItemContext<'m> {
     pub(super) machine: &'m Machine,
     pub(super) fixed: Option<Timestamp>,
@@ -50,8 +50,8 @@ pub(super) struct ItemContext<'m> {
 }
 
 impl ItemContext<'_> {
-    /// Judges an item by the snapshot of its run. `key` is the id of the item and a digest of its
-    /// content.
+    /// Judges an item by the snapshot of its run. `key` contains the id of the item and a hash of
+    /// its content.
     pub(super) fn judge(
         &self,
         run: &mut StreamRun,
@@ -66,7 +66,7 @@ impl ItemContext<'_> {
         };
         let at = match own_time {
             Ok(Some(at)) => at,
-            // An item without a time happens at the time of the previous item.
+            // An item without a time gets the time of the previous item.
             _ => run.at.unwrap_or(self.last),
         };
         let mut position = match run.position.snapshot() {
@@ -88,7 +88,7 @@ impl ItemContext<'_> {
             true => self.machine.step_checked(&snapshot, &envelope),
             false => self.machine.step(&snapshot, &envelope),
         };
-        // An event that fails validation is not a duplicate of one that passed it.
+        // An event that fails validation is not a duplicate of an event that passed it.
         let fails_validation = |refusal: &Refusal| {
             use charter_kernel::Code::{Authority, Schema, TooLarge, UnknownEvent};
             matches!(refusal.code, Authority | Schema | TooLarge | UnknownEvent)
@@ -106,7 +106,7 @@ impl ItemContext<'_> {
         }
         let step = done.map_err(|refusal| {
             if fast {
-                // The slow path judges the item again, and explains the refusal.
+                // The slow path will judge the item again and explain the refusal.
                 return refused(refusal.code.word(), String::new());
             }
             let explanation = self.machine.explain_briefly(Some(&snapshot), &envelope, &refusal);
@@ -154,7 +154,7 @@ impl ItemContext<'_> {
     }
 }
 
-/// Appends what the charter logs, as text.
+/// Appends the values that the charter logs, as text.
 fn log(effects: &[Effect], logs: &mut Vec<String>) {
     for effect in effects {
         if let EffectKind::Log { label, value } = &effect.kind {

@@ -1,5 +1,5 @@
-//! The state of each run at the end of a stream: open obligations, live permits, and the values
-//! that `stream.summary` of the charter computes.
+//! Summarizes the state of each run at the end of a stream: open obligations, live permits, and the
+//! values of `stream.summary` in the charter.
 
 use charter_kernel::{Entry, EntryStatus, Snapshot};
 use serde_json::{Map, Value as Json, json};
@@ -9,8 +9,8 @@ use super::stream_run::{StreamRun, state};
 use crate::timestamp;
 
 impl Judge<'_> {
-    /// `{run, accepted, refused, state, status, open, live, ...}`; without `state` and what follows
-    /// it if the run never started.
+    /// Returns `{run, accepted, refused, state, status, open, live, ...}`. If the run never
+    /// started, the keys from `state` on are missing.
     #[must_use]
     pub fn summary(&self, name: &str, run: &StreamRun) -> Map<String, Json> {
         let mut out = Map::new();
@@ -42,7 +42,7 @@ impl Judge<'_> {
     }
 }
 
-/// The entries of the ledger that `include` selects, by kind.
+/// Returns the ledger entries that `include` selects, by kind.
 fn entries(snapshot: &Snapshot, include: impl Fn(&Entry) -> bool, show: impl Fn(&str, &Entry) -> Json) -> Json {
     let mut kinds: Map<String, Json> = Map::new();
     for (kind, key, entry) in snapshot.ledger().iter().flat_map(|l| l.entries()) {

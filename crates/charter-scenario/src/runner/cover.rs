@@ -1,4 +1,4 @@
-//! Coverage of scenarios: transitions taken, refusals seen, states reached and how.
+//! Coverage of scenarios: the transitions taken, the refusals seen, and the states reached.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,18 +13,18 @@ pub struct Cover {
     refused_by: BTreeSet<String>,
     codes: BTreeSet<&'static str>,
     interlocks: BTreeSet<String>,
-    /// By machine and path of the state: how it was first reached.
+    /// How each state, given by machine and path, was first reached.
     reached: HashMap<(String, String), Reached>,
 }
 
-/// How a state was reached.
+/// The step of a scenario after which a state was first active.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
     /// File of the scenario.
     pub file: String,
     /// Name of the scenario.
     pub scenario: String,
-    /// Line of the step after which the state was active; 0 for the start.
+    /// Line of the step after which the state was active; 0 for the start of the run.
     pub line: usize,
 }
 
@@ -51,7 +51,7 @@ impl Cover {
         self.refused_by.extend(first);
     }
 
-    /// Records the active states of a snapshot.
+    /// Records the active states in a snapshot.
     pub(crate) fn reach(&mut self, snapshot: &Snapshot, how: impl Fn() -> Reached) {
         for actor in snapshot.actors() {
             for path in actor.active() {
@@ -73,13 +73,13 @@ impl Cover {
         self.refused_by.contains(name)
     }
 
-    /// How many transitions were taken.
+    /// The number of transitions taken.
     #[must_use]
     pub fn transitions(&self) -> usize {
         self.taken.len()
     }
 
-    /// The refusal codes seen.
+    /// The refusal codes that were seen.
     pub fn codes(&self) -> impl Iterator<Item = &'static str> {
         self.codes.iter().copied()
     }

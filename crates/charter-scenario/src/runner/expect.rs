@@ -11,7 +11,7 @@ use super::codes;
 use super::matching::{difference, names, show};
 use super::run::{Runner, StepFailure};
 
-/// Checks everything that is expected; the first mismatch is the failure.
+/// Checks all expectations of a step; the first mismatch is the failure.
 pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), StepFailure> {
     let at = |key: &str| expect.spans.get(key).copied().unwrap_or_default();
     let id = expect.actor.as_deref().unwrap_or("root");
@@ -56,7 +56,7 @@ pub(crate) fn check(runner: &Runner<'_>, expect: &Expectation) -> Result<(), Ste
     }
     if let Some(computed) = &expect.ledger {
         let found = snapshot.ledger().map(|ledger| {
-            // Everything that CEL can read in the ledger has a JSON form.
+            // Every value that CEL can read in the ledger can be converted to JSON.
             charter_expr::Value::object(ledger).to_json().unwrap_or_default()
         });
         part(computed, found.as_ref(), "ledger")?;
@@ -108,7 +108,8 @@ fn failure<T>(span: Span, message: String, help: Option<String>) -> Result<T, St
     Err(StepFailure { code: codes::EXPECTATION, span, message, help })
 }
 
-/// Every name must be active, and every active atomic state must be one of them or inside one.
+/// Checks that every expected state is active, and that every active atomic state is one of them or
+/// inside one of them.
 fn state(actor: &Actor, expected: &[String], span: Span) -> Result<(), StepFailure> {
     let active: Vec<&str> = actor.active().collect();
     let inside =

@@ -1,4 +1,4 @@
-//! Transitions that no scenario takes, each with the skeleton of a scenario for it.
+//! Finds transitions that no scenario takes, and proposes the skeleton of a scenario for each.
 
 use charter_expr::schema::SchemaNode;
 use charter_kernel::Machine;
@@ -17,16 +17,16 @@ pub struct Gap {
     /// Address of the transition in the core form of the charter.
     #[serde(skip)]
     pub at: String,
-    /// The skeleton of a scenario, as YAML.
+    /// The skeleton of a scenario that takes the transition, as YAML.
     pub proposal: String,
 }
 
-/// The transitions that no scenario takes, in document order.
+/// Returns the transitions that no scenario takes, in document order.
 #[must_use]
 pub fn gaps(machine: &Machine, cover: &Cover) -> Vec<Gap> {
     let charter = Charter {
         definition: machine.definition(),
-        // Plain data with string keys always has a JSON form.
+        // Plain data with string keys can always be converted to JSON.
         json: serde_json::to_value(machine.definition()).unwrap_or_default(),
     };
     let open =
@@ -40,14 +40,14 @@ pub fn gaps(machine: &Machine, cover: &Cover) -> Vec<Gap> {
     .collect()
 }
 
-/// A definition, and its JSON, into which addresses point.
+/// A definition and its JSON, which addresses refer to.
 struct Charter<'d> {
     definition: &'d Definition,
     json: Json,
 }
 
 impl Charter<'_> {
-    /// Whether the transition refuses events and a scenario has seen that.
+    /// Whether the transition refuses events and a scenario has covered this refusal.
     fn has_refused(&self, cover: &Cover, name: &str, at: &str) -> bool {
         cover.has_refused(name) && self.transition(at).is_some_and(|t| t.refuse.is_some())
     }
@@ -104,7 +104,7 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
     text
 }
 
-/// Splits `review/on/APPROVE/0` into source, key and trigger.
+/// Splits a name such as `review/on/APPROVE/0` into source, key and trigger.
 fn parts(name: &str) -> (&str, &str, &str) {
     let keys = ["on", "invoke", "after", "always", "onDone"];
     let marked = keys.iter().filter_map(|key| {
@@ -138,7 +138,7 @@ fn send(definition: &Definition, kind: &str, to: &str, transition: Option<&Trans
     format!("  - send: {{type: {}{to}{}{}}}\n", quoted(kind), data.unwrap_or_default(), who.unwrap_or_default())
 }
 
-/// The required fields of a schema, with placeholder values.
+/// Formats the required fields of a schema with placeholder values.
 fn sample(schema: &Json) -> String {
     let schema = SchemaNode::new(schema);
     let value = |field: &str| {
@@ -160,7 +160,7 @@ fn sample(schema: &Json) -> String {
     format!("{{{}}}", fields.join(", "))
 }
 
-/// A string for YAML, quoted where necessary.
+/// Formats a string for YAML, with quotes where necessary.
 fn quoted(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-. ".contains(c))

@@ -1,5 +1,5 @@
-//! Compares a value with the expected one. Objects may have additional fields; everything else must
-//! be equal.
+//! Compares a value with the expected value. Objects may have additional fields; everything else
+//! must be equal.
 
 use serde_json::Value as Json;
 
@@ -30,7 +30,7 @@ fn below(at: &str, key: &str) -> String {
     if plain { format!("{at}.{key}") } else { format!("{at}[{}]", Json::from(key)) }
 }
 
-/// Numbers are compared by value: `1` equals `1.0`.
+/// Whether two values are equal. Numbers are compared by value: `1` equals `1.0`.
 fn same(a: &Json, b: &Json) -> bool {
     match (a, b) {
         (Json::Number(a), Json::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -38,12 +38,12 @@ fn same(a: &Json, b: &Json) -> bool {
     }
 }
 
-/// A value, for messages.
+/// Formats a value for messages.
 pub(crate) fn show(value: &Json) -> String {
     format!("`{}`", abbreviate(&value.to_string()))
 }
 
-/// Names in backticks; `none` for an empty list.
+/// Formats names in backticks; `none` for an empty list.
 pub(crate) fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
     match names.is_empty() {

@@ -1,4 +1,4 @@
-//! Runs scenarios: executable tests of a charter.
+//! Runs scenarios, the executable tests of a charter.
 
 mod cover;
 mod expect;
@@ -19,11 +19,11 @@ pub use unseen_codes::unseen_codes;
 pub mod codes {
     /// An expectation does not hold.
     pub const EXPECTATION: &str = "expectation";
-    /// An event was refused, but expected to be accepted.
+    /// An event was expected to be accepted, but was refused.
     pub const UNEXPECTED_REFUSAL: &str = "unexpected-refusal";
-    /// An event was accepted, but expected to be refused.
+    /// An event was expected to be refused, but was accepted.
     pub const NOT_REFUSED: &str = "not-refused";
-    /// The scenario cannot run as written.
+    /// The scenario cannot be run as it is written.
     pub const SCENARIO: &str = "scenario";
     /// All codes.
     pub const ALL: [&str; 4] = [EXPECTATION, UNEXPECTED_REFUSAL, NOT_REFUSED, SCENARIO];

@@ -14,13 +14,13 @@ use super::sending::check_refusal;
 use super::{codes, expect};
 use crate::session::{Session, StepOutcome};
 
-/// Upper limit for the steps of one scenario, counting repetitions.
+/// Upper limit of the steps of one scenario, including repetitions.
 const MAX_STEPS: usize = 100_000;
 
 /// The result of running a scenario.
 #[derive(Debug)]
 pub struct ScenarioResult {
-    /// How many steps ran.
+    /// The number of steps that ran.
     pub steps: usize,
     /// The first step that failed, and why.
     pub failure: Option<Diagnostic>,
@@ -69,7 +69,7 @@ pub fn run(
     ScenarioResult { steps, failure: failure.map(diagnostic) }
 }
 
-/// Starts the run; `None` if the start is refused and expected to be.
+/// Starts the run. Returns `None` if the start is refused and the scenario expects this.
 fn begin<'a>(
     file: &'a ScenarioFile,
     scenario: &'a Scenario,
@@ -167,8 +167,8 @@ impl<'a> Runner<'a> {
             scenario: scenario.name.clone(),
             line: line_of(&file.source, step.span.start),
         });
-        // A snapshot equals its round trip through JSON: checked after every step of every
-        // scenario.
+        // A snapshot must equal its round trip through JSON. This is checked after every step of
+        // every scenario.
         let restored = self.session.restore();
         restored.map(drop).map_err(|error| StepFailure {
             code: codes::SCENARIO,
@@ -230,13 +230,13 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Keeps the effects of a step and the transitions that it took.
+    /// Records the effects of a step and the transitions that it took.
     pub(super) fn record(&mut self, outcome: StepOutcome<'_>) {
         self.cover.take(outcome.taken.iter().copied());
         self.effects = Json::Array(outcome.effects);
     }
 
-    /// A value of the scenario, evaluated for an actor.
+    /// Evaluates a value of the scenario for an actor.
     pub(crate) fn value(&self, computed: &Computed, actor: Option<&str>) -> Result<Json, StepFailure> {
         let value = self.expressions.value(computed, self.view(actor));
         value.map_err(|failed: EvalFailure| StepFailure {
@@ -250,7 +250,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// The values that a condition reads, for the help of a message.
+    /// Lists the values that a condition reads, for the help of a message.
     pub(crate) fn reads(&self, condition: &Computed, actor: &str) -> Option<String> {
         let reads = self.expressions.reads(condition, self.view(Some(actor)));
         let words = reads.iter().map(|(path, v)| format!("`{path}` is {}", show(v)));

@@ -1,4 +1,4 @@
-//! Expressions in scenarios: their programs, and what they can read of a run.
+//! Expressions in scenarios: compiles them and provides the values of the run that they can read.
 
 use charter_expr::{
     CompileError, Env, ErrorKind, EvalError, Fuel, FunctionId, Object, Program, RootId, Scope, Span, Str, Type, Value,
@@ -14,7 +14,7 @@ use super::codes;
 
 /// The root names of expressions, by `RootId`.
 const ROOTS: [&str; 8] = ["context", "input", "actors", "ledger", "run", "now", "output", "effects"];
-/// Fuel of one expression: enough to read a whole run.
+/// The fuel limit of one expression: enough to read a whole run.
 const FUEL: u64 = 1_000_000;
 
 /// The compiled expressions of a scenario file, by address.
@@ -29,7 +29,7 @@ struct Functions {
     is_in: FunctionId,
 }
 
-/// What an evaluation can read.
+/// The values that an expression can read.
 #[derive(Clone, Copy)]
 pub(crate) struct EvalView<'a> {
     pub(crate) snapshot: &'a Snapshot,
@@ -41,7 +41,7 @@ pub(crate) struct EvalView<'a> {
     pub(crate) none: &'a Json,
 }
 
-/// Why an expression has no value, and where.
+/// Why the evaluation of an expression failed, and where.
 pub(crate) struct EvalFailure {
     pub(crate) at: String,
     pub(crate) span: Option<(usize, usize)>,
@@ -52,7 +52,7 @@ pub(crate) struct EvalFailure {
 /// Compiles all expressions of a file.
 ///
 /// # Errors
-/// A diagnostic for every expression that does not compile.
+/// Returns a diagnostic for every expression that does not compile.
 pub fn compile_expressions(file: &ScenarioFile) -> Result<Expressions, Box<Diagnostics>> {
     let mut env = Env::new();
     for root in ROOTS {
@@ -83,7 +83,7 @@ pub fn compile_expressions(file: &ScenarioFile) -> Result<Expressions, Box<Diagn
         return Ok(Expressions { programs, functions });
     }
     errors.sort_by_key(|d| d.span.start);
-    // The steps of `before` are a part of every scenario.
+    // The steps of `before` are part of every scenario, so their errors occur several times.
     errors.dedup();
     Err(Box::new(Diagnostics { name: file.name.clone(), source: file.source.clone(), list: errors, omitted: 0 }))
 }
@@ -140,12 +140,12 @@ fn below(at: &str, key: &str) -> String {
 }
 
 impl Expressions {
-    /// The value of a part of a scenario.
+    /// Evaluates a value of a scenario.
     pub(crate) fn value(&self, computed: &Computed, view: EvalView<'_>) -> Result<Json, EvalFailure> {
         self.template(&computed.template, &computed.at, view)
     }
 
-    /// The paths that a condition reads, with their values.
+    /// Returns the paths that a condition reads, with their values.
     pub(crate) fn reads(&self, computed: &Computed, view: EvalView<'_>) -> Vec<(String, Json)> {
         let scope = ScenarioScope { view, actors: ActorMap(view.snapshot), functions: self.functions };
         let program = self.programs.get(&computed.at);

@@ -1,4 +1,4 @@
-//! Steps that send an event or an answer, and compare its verdict with the expected one.
+//! Steps that send an event or an answer and compare the verdict with the expected one.
 
 use charter_expr::nearest;
 use charter_format::Span;
@@ -12,7 +12,7 @@ use super::run::{Runner, StepFailure};
 use crate::session::{SessionEvent, StepOutcome};
 
 impl<'a> Runner<'a> {
-    /// Sends an event or an answer that has to be accepted.
+    /// Sends an event or an answer that must be accepted.
     pub(super) fn send(&mut self, sending: &Sending, step: &ScenarioStep) -> Result<(), StepFailure> {
         let what = name_of(&sending.what);
         let outcome = self.apply(sending, step)?;
@@ -30,7 +30,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Sends an event or an answer that has to be refused.
+    /// Sends an event or an answer that must be refused.
     pub(super) fn refused(
         &mut self,
         sending: &Sending,
@@ -92,12 +92,12 @@ impl<'a> Runner<'a> {
         }))
     }
 
-    /// A sender with its roles.
+    /// Returns the principal for a sender, with its roles.
     pub(crate) fn principal(&self, sender: &Sender, span: Span) -> Result<Principal, StepFailure> {
         let known = &self.scenario.principals;
         let roles = match (&sender.roles, known.get(&sender.id)) {
             (Some(roles), _) | (None, Some(roles)) => roles.clone(),
-            // An anonymous sender.
+            // The sender is anonymous.
             (None, None) if sender.id.is_empty() || known.is_empty() => Vec::new(),
             (None, None) => {
                 let near = nearest(&sender.id, known.keys().map(String::as_str));

@@ -1,5 +1,5 @@
-//! The refusal codes that a charter can give, so that `--cover` can report those that no scenario
-//! sees.
+//! Finds the refusal codes that a charter can return, so that `--cover` can report those that no
+//! scenario covers.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,9 @@ use serde_json::Value as Json;
 
 use super::Cover;
 
-/// The refusal codes that this charter can give and that no scenario has seen. Codes that every
-/// charter can give, such as `unknown-actor`, are left out: the kernel's own tests cover them.
+/// Returns the refusal codes that this charter can return but that no scenario has seen. Codes that
+/// every charter can return, such as `unknown-actor`, are omitted, because the kernel's own tests
+/// cover them.
 #[must_use]
 pub fn unseen_codes(definition: &Definition, cover: &Cover) -> Vec<&'static str> {
     let json = serde_json::to_value(definition).unwrap_or_default();
@@ -33,13 +34,13 @@ pub fn unseen_codes(definition: &Definition, cover: &Cover) -> Vec<&'static str>
     open.filter(|word| !seen.contains(word)).collect()
 }
 
-/// Collects the codes of states, transitions and actions. The reader limits the depth.
+/// Collects the codes that states, transitions and actions can cause. The reader limits the depth.
 fn charts(json: &Json, possible: &mut BTreeSet<Code>) {
     match json {
         Json::Array(items) => items.iter().for_each(|item| charts(item, possible)),
         Json::Object(fields) => {
-            // Only a transition that an event selects can refuse, by what it requires of the
-            // sender.
+            // Only a transition that is selected by an event can refuse it because of what it
+            // requires of the sender.
             let transition = fields.get("transitions").and_then(Json::as_array);
             for t in transition.into_iter().flatten() {
                 let has = |key: &str| t.get(key).is_some();

@@ -1,5 +1,5 @@
-//! One input line: an event, an answer, a tick or a restore. Unknown keys and wrong types are
-//! errors, so that a misspelled key does not become an event without data.
+//! Parses an input line: an event, an answer, a tick or a restore. Unknown keys and wrong types are
+//! errors, so that a misspelled key does not result in an event without data.
 
 use std::fmt;
 
@@ -12,19 +12,19 @@ use crate::session::SessionEvent;
 use crate::strict_json::{StrictJson, duplicate_key, message};
 use crate::timestamp::{self, abbreviate};
 
-/// What a line requests.
+/// The request in an input line.
 #[derive(Debug)]
 pub(crate) enum InputLine {
     /// An event or an answer.
     Event {
         /// The event.
         event: Box<SessionEvent>,
-        /// Its idempotency key.
+        /// The event id, if the line has one.
         id: Option<String>,
     },
-    /// Time passes until this timestamp.
+    /// Advances the time to this timestamp.
     Tick(Timestamp),
-    /// The snapshot makes a round trip through JSON.
+    /// Replaces the snapshot with the result of its round trip through JSON.
     Restore,
 }
 
@@ -50,7 +50,7 @@ const KEYS: [&str; 14] = [
 pub(crate) enum InputError {
     #[error("column {column}: invalid JSON: {message}")]
     NotJson { column: usize, message: String },
-    /// The message of the visitor below: an unknown key, or a value of the wrong type.
+    /// The error message of the visitor below: an unknown key, or a value of the wrong type.
     #[error("{0}")]
     Value(String),
     #[error("the keys `{0}` and `{1}` exclude each other")]
@@ -69,7 +69,7 @@ impl InputLine {
     /// Parses a line.
     ///
     /// # Errors
-    /// If it is not JSON, or not one of the four kinds of line.
+    /// Returns an error if the line is not JSON, or is not one of the four kinds of line.
     pub(crate) fn parse(bytes: &[u8]) -> Result<InputLine, InputError> {
         let mut fields = serde_json::from_slice::<Fields>(bytes).map_err(|e| describe(&e))?;
         let kind = fields.kind()?;
@@ -167,7 +167,7 @@ impl Fields {
         Ok(InputLine::Event { event: Box::new(event), id })
     }
 
-    /// The first key that this kind of line does not have.
+    /// The first key that is not allowed in this kind of line.
     fn leftover(&self) -> Option<&'static str> {
         let left = [
             ("data", self.data.is_some()),
@@ -234,7 +234,8 @@ fn read<'de, A: MapAccess<'de>>(f: &mut Fields, key: &str, map: &mut A) -> Resul
                 id.map(|id| EffectId::parse(&id).ok_or_else(|| wrong_type(key, "an effect id, such as `RUN/7/0`")));
             once(&mut f.effect, key, parsed.transpose()?)
         }
-        // This key may occur twice: the string is the invocation, the other value the error.
+        // This key may occur twice: a string is the id of the invocation, any other value is the
+        // error.
         "error" => match map.next_value_seed(StrictJson)? {
             Json::String(id) if f.failed.is_none() => once(&mut f.failed, key, Some(id)),
             error => once(&mut f.error, key, Some(error)),

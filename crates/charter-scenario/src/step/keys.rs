@@ -1,5 +1,5 @@
-//! Idempotency keys: an id that is repeated with the same content gets the first answer again; with
-//! other content the event is refused as `stale`.
+//! Event ids: an id that is repeated with the same content receives the first answer again. If the
+//! content is different, the event is refused as `stale`.
 
 use charter_kernel::{Digest, Event};
 use rustc_hash::FxHashMap;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::session::SessionEvent;
 
-/// The ids of a run, each with the content and the answer of its first use.
+/// The event ids of a run, each with the content and the answer of its first use.
 #[derive(Default)]
 pub(crate) struct IdempotencyKeys(FxHashMap<Box<str>, FirstUse>);
 
@@ -17,18 +17,18 @@ struct FirstUse {
     line: Box<[u8]>,
 }
 
-/// How an id relates to those before it.
+/// How an event id relates to earlier ids.
 pub(crate) enum KeyUse<'k> {
-    /// A new id; the digest of its content.
+    /// The id is new. Contains the digest of its content.
     New(Digest),
-    /// Used before with the same content: the output line of the first use.
+    /// The id was used before with the same content. Contains the output line of the first use.
     Repeated(&'k [u8]),
-    /// Used before with other content, in the record with this number.
+    /// The id was used before with other content, in the record with this sequence number.
     Conflict(u64),
 }
 
 impl IdempotencyKeys {
-    /// Looks an id up.
+    /// Compares an id with the earlier ids.
     pub(crate) fn look_up(&self, id: &str, event: &SessionEvent) -> KeyUse<'_> {
         let content = content(event);
         match self.0.get(id) {
@@ -45,7 +45,8 @@ impl IdempotencyKeys {
     }
 }
 
-/// Digest of what must be equal in a repetition. The time is left out: a sender retries later.
+/// Computes the digest of the content that a repetition must have in common. The time is excluded,
+/// because a sender retries later.
 fn content(given: &SessionEvent) -> Digest {
     let event = match &given.event {
         Event::External { r#type, data } => json!({"type": r#type, "data": data}),

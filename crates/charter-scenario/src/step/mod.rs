@@ -1,4 +1,4 @@
-//! `step` sessions: a run in memory, driven by lines of JSON; one line out for each line in.
+//! `step` sessions: a run in memory that reads lines of JSON and writes one output line for each.
 
 mod input;
 mod keys;
@@ -21,12 +21,12 @@ pub struct StepSession<'m> {
 /// The result of one input line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineResult {
-    /// Accepted, ignored, a vote or a late answer; also a repeated id, regardless of its first
-    /// result.
+    /// The input was accepted or ignored, or is a vote or a late answer. A repeated id is always
+    /// accepted, regardless of the first result.
     Accepted,
-    /// Refused.
+    /// The input was refused.
     Refused,
-    /// Not a valid input line; nothing has changed.
+    /// The input line is not valid; nothing has changed.
     Invalid,
 }
 
@@ -48,7 +48,7 @@ impl<'m> StepSession<'m> {
     /// Starts a run. Appends the output line of the start, accepted or refused, to `out`.
     ///
     /// # Errors
-    /// If the start is refused, why.
+    /// Returns the explanation of the refusal if the start is refused.
     pub fn start(
         machine: &'m Machine,
         run: &str,
@@ -58,7 +58,8 @@ impl<'m> StepSession<'m> {
     ) -> Result<StepSession<'m>, Box<Explanation>> {
         match Session::start(machine, run, input, at) {
             Ok((session, outcome)) => {
-                // Writing to memory fails for values without a JSON form only, and there are none.
+                // Writing to memory fails only for values that cannot be converted to JSON, and
+                // there are none here.
                 drop(output::write(out, &outcome, None, session.snapshot()));
                 Ok(StepSession { session, keys: IdempotencyKeys::default() })
             }
@@ -69,8 +70,8 @@ impl<'m> StepSession<'m> {
         }
     }
 
-    /// Applies an input line; `number` is that of the line, from 1. Appends the output line to
-    /// `out`.
+    /// Applies an input line. `number` is the number of the line, counted from 1. Appends the
+    /// output line to `out`.
     pub fn line(&mut self, number: u64, line: &RawLine<'_>, out: &mut Vec<u8>) -> LineResult {
         let before = out.len();
         let result = match line {
@@ -90,15 +91,15 @@ impl<'m> StepSession<'m> {
         &self.session
     }
 
-    /// Fires timers on a virtual clock until the run is finished or has none left.
+    /// Fires timers on a virtual clock until the run is finished or has no timers left.
     ///
     /// # Errors
-    /// If the run sets new timers endlessly.
+    /// Returns an error if the timers of the run never settle.
     pub fn run_out(&mut self) -> Result<(), EndlessTimers> {
         self.session.run_out().map(drop)
     }
 
-    /// Applies one line. An error changes nothing.
+    /// Applies one line. If it returns an error, nothing has changed.
     fn apply(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<LineResult, LineError> {
         let line = InputLine::parse(bytes)?;
         let session = &mut self.session;

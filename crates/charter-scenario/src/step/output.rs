@@ -1,5 +1,5 @@
-//! One output line. It borrows names and values from the snapshots before and after the step
-//! instead of copying them.
+//! Writes an output line. The line borrows names and values from the snapshots before and after the
+//! step instead of copying them.
 
 use charter_kernel::{Actor, Explanation, Note, Snapshot};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -44,7 +44,7 @@ impl<'a> NoteLine<'a> {
     }
 }
 
-/// Paths of the active atomic states; empty for an actor that does not exist.
+/// The paths of the active atomic states; empty for an actor that does not exist.
 struct States<'a>(Option<&'a Actor>);
 
 impl Serialize for States<'_> {
@@ -69,7 +69,7 @@ impl Serialize for Variables<'_> {
     }
 }
 
-/// Appends the line of a step, with its line break. `before`: `None` for the start.
+/// Appends the output line of a step, with its line break. `before` is `None` for the start.
 pub(crate) fn write(
     out: &mut Vec<u8>,
     outcome: &StepOutcome<'_>,
@@ -98,7 +98,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// Appends the line of a refused start: there is no run.
+/// Appends the output line of a refused start, after which there is no run.
 pub(crate) fn write_refused_start(out: &mut Vec<u8>, explanation: &Explanation) -> Result<(), serde_json::Error> {
     let line = OutputLine {
         seq: 0,

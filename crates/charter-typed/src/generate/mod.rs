@@ -24,7 +24,7 @@ pub enum Error {
     /// The file cannot be read.
     #[error("cannot read the charter `{path}`: {cause}")]
     File {
-        /// The path, as given.
+        /// The path that was given.
         path: String,
         /// The operating system's error.
         cause: std::io::Error,
@@ -134,8 +134,8 @@ struct EventBinding<'d> {
     by: Option<BTreeSet<&'d str>>,
 }
 
-/// The roles that may send an event: those of its declaration; without any, those of the
-/// transitions that it triggers, provided that each of them names a role.
+/// Returns the roles that may send an event: the roles of its declaration or, if it has none, the
+/// roles of the transitions that it triggers, provided that each of them names a role.
 fn senders<'d>(definition: &'d Definition, event: &str, declared: &'d [String]) -> Option<BTreeSet<&'d str>> {
     if !declared.is_empty() {
         return Some(declared.iter().map(String::as_str).collect());

@@ -8,7 +8,7 @@ const KEYWORDS: [&str; 53] = [
     "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "union",
 ];
 
-/// The words of a name, split at every character that is neither a letter nor a digit, and where a
+/// Splits a name into words: at every character that is neither a letter nor a digit, and where a
 /// lowercase letter is followed by an uppercase one.
 fn words(name: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
@@ -30,15 +30,15 @@ fn words(name: &str) -> Vec<String> {
     out
 }
 
-/// `human_review`, `HUMAN_REVIEW` and `humanReview` become `HumanReview`; a name without letters
-/// becomes `X`.
+/// Converts a name to camel case: `human_review`, `HUMAN_REVIEW` and `humanReview` become
+/// `HumanReview`; a name without letters becomes `X`.
 pub(crate) fn camel(name: &str) -> String {
     let mut out = String::new();
     for word in words(name) {
         let mut chars = word.chars();
         out.extend(chars.next().map(|c| c.to_ascii_uppercase()));
         let rest: String = chars.collect();
-        // A word in capitals is lowered; one in camel case has been split already.
+        // Lowercase the rest of a word in capitals; a name in camel case has been split already.
         let shout = rest.chars().any(|c| c.is_ascii_uppercase()) && !rest.chars().any(|c| c.is_ascii_lowercase());
         out.push_str(&if shout { rest.to_ascii_lowercase() } else { rest });
     }
@@ -48,8 +48,8 @@ pub(crate) fn camel(name: &str) -> String {
     if out == "Self" { "SelfX".into() } else { out }
 }
 
-/// `WakeRequested`, `wake.requested` and `WAKE_REQUESTED` become `wake_requested`; keywords get a
-/// trailing underscore.
+/// Converts a name to snake case: `WakeRequested`, `wake.requested` and `WAKE_REQUESTED` become
+/// `wake_requested`; keywords get a trailing underscore.
 pub(crate) fn snake(name: &str) -> String {
     let mut out = words(name).join("_").to_ascii_lowercase();
     if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) {

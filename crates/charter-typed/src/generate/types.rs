@@ -9,14 +9,14 @@ use serde_json::{Map, Value as Json};
 
 use super::names::{camel, snake};
 
-/// Any JSON, where the schema does not restrict it further.
+/// The Rust type for any JSON, used where the schema does not restrict the value further.
 const ANY: &str = "::serde_json::Value";
 
-/// Nesting depth of schemas that are followed; anything deeper becomes any JSON.
+/// Upper limit of the nesting of schemas; anything deeper becomes any JSON.
 const MAX_DEPTH: usize = 16;
 
-/// The entry of `types` that a schema refers to, as a charter writes it or as the reader inlines
-/// it.
+/// Returns the entry of `types` that a schema refers to, as a charter writes it or as the reader
+/// inlines it.
 fn target(schema: &Json) -> Option<&str> {
     let reference = schema.get("$ref")?.as_str()?;
     reference.strip_prefix("#/types/").or_else(|| reference.strip_prefix("#/$defs/types."))
@@ -36,7 +36,7 @@ impl<'d> Types<'d> {
         Types { named, text: String::new(), taken: BTreeSet::new(), known: IndexMap::new() }
     }
 
-    /// A unique name.
+    /// Returns a unique name, based on `wish`.
     fn fresh(&mut self, wish: &str) -> String {
         let mut name = wish.to_owned();
         let mut count = 1u32;
@@ -47,8 +47,8 @@ impl<'d> Types<'d> {
         name
     }
 
-    /// The struct for the data of an event. It is a struct even for a single field, so that fields
-    /// can be added. `None`: the schema declares no fields.
+    /// Generates the struct for the data of an event, even for a single field, so that fields can
+    /// be added. Returns `None` if the schema declares no fields.
     pub(crate) fn event(&mut self, name: &str, schema: &Json) -> Option<String> {
         let schema = self.resolve(schema);
         let fields = schema.as_object().filter(|s| s.contains_key("properties"))?.clone();
@@ -69,7 +69,7 @@ impl<'d> Types<'d> {
         schema.clone()
     }
 
-    /// The Rust type of a schema; generates the types that it needs.
+    /// Returns the Rust type of a schema, and generates the types that it needs.
     fn of(&mut self, schema: &Json, wish: &str, depth: usize) -> String {
         if depth > MAX_DEPTH {
             return ANY.into();
@@ -80,7 +80,7 @@ impl<'d> Types<'d> {
                 return name.clone();
             }
             let resolved = self.resolve(schema);
-            // A type that refers to itself becomes any JSON at that place.
+            // A reference of a type to itself becomes any JSON.
             self.known.insert(target.to_owned(), ANY.into());
             let name = self.of(&resolved, &camel(target), depth);
             self.known.insert(target.to_owned(), name.clone());

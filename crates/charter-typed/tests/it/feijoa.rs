@@ -1,4 +1,4 @@
-//! A run of feijoa through its bindings. The generated file is kept beside this one for reading,
+//! Runs feijoa through its bindings. The generated file is checked in next to this one for reading,
 //! and is compared with the generator's output.
 
 use std::path::Path;

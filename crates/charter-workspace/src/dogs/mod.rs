@@ -1,11 +1,11 @@
-//! The text form of a changeset, "DOGS": a heading, `**Summary:**`, `**Changes:** n`, a rule, then
-//! per change a `paws-change` fence with the operation and the path, and the whole new content in a
-//! second fence.
+//! The text form of a changeset, "DOGS": a heading, `**Summary:**`, `**Changes:** n` and a rule;
+//! then, for each change, a `paws-change` fence with the operation and the path, and a second fence
+//! with the whole new content.
 //!
 //! Lines end with LF. Content is taken byte by byte, so a file with CRLF keeps it. A line of the
-//! *form* that ends with CRLF is refused: line endings were converted in transit, and the original
-//! ones of the content are unknown. Content that does not end with a line feed has `final_newline:
-//! false`; binary content has `encoding: base64`.
+//! *form* itself that ends with CRLF is refused: line endings were converted in transit, so the
+//! original line endings of the content are unknown. Content that does not end with a line feed has
+//! `final_newline: false`; binary content has `encoding: base64`.
 
 mod read;
 mod write;
@@ -16,12 +16,12 @@ pub use write::write;
 /// Info string of the fence that describes a change.
 const FENCE: &str = "paws-change";
 
-/// The number of leading backticks.
+/// Counts the leading backticks.
 fn backticks(text: &str) -> usize {
     text.len().saturating_sub(text.trim_start_matches('`').len())
 }
 
-/// The longest run of backticks.
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     let (mut longest, mut rest) = (0, text);
     while let Some(at) = rest.find('`') {

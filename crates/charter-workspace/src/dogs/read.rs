@@ -35,7 +35,7 @@ use crate::path::RelPath;
 /// `````
 ///
 /// # Errors
-/// The first line that is unknown or ambiguous, why, and how to correct it.
+/// A line is unknown or ambiguous; the error says which line, why, and how to correct it.
 pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     if text.len() > MAX_CONTENT_BYTES.saturating_mul(2) {
         let why = format!("the text has {} bytes; the limit is {}", text.len(), MAX_CONTENT_BYTES.saturating_mul(2));
@@ -90,7 +90,7 @@ impl<'t> Lines<'t> {
         Some(line)
     }
 
-    /// The next line that is not blank.
+    /// Returns the next line that is not blank.
     fn filled(&mut self) -> Option<&'t str> {
         while let Some(line) = self.next() {
             if !line.trim_matches([' ', '\t']).is_empty() {
@@ -100,12 +100,12 @@ impl<'t> Lines<'t> {
         None
     }
 
-    /// An error at the line read last.
+    /// Creates an error at the last line read.
     fn refuse(&self, why: impl Into<String>, help: impl Into<String>) -> ChangesetError {
         ChangesetError::new(why, help).at_line(self.number.max(1))
     }
 
-    /// Fails on a line of the form that ends with CR.
+    /// Refuses a line of the form that ends with CR.
     fn no_cr(&self, line: &str) -> Result<(), ChangesetError> {
         if line.ends_with('\r') {
             return Err(self.refuse(
@@ -117,7 +117,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Parses the heading, summary, number of changes (with its line), and the rule.
+/// Parses the heading, the summary, the number of changes (with its line), and the rule.
 fn head<'t>(lines: &mut Lines<'t>) -> Result<(&'t str, usize, usize), ChangesetError> {
     let mut want = |what: &str| {
         let Some(line) = lines.filled() else {
@@ -315,7 +315,7 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, ChangesetE
     Ok(text.as_bytes().to_vec())
 }
 
-/// The start of a line, for a message.
+/// Returns the start of a line, for a message.
 fn clip(line: &str) -> String {
     let mut out: String = line.chars().take(60).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if out.len() < line.len() && line.chars().nth(60).is_some() {

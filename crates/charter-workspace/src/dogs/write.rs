@@ -1,4 +1,4 @@
-//! Writes a changeset as text, such that any content survives the round trip.
+//! Writes a changeset as text, so that any content survives the round trip.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use crate::changeset::{Change, Changeset};
 /// Base64 characters per line.
 const LINE: usize = 76;
 
-/// The text form; [`read`](super::read()) restores the same changeset.
+/// Renders the text form; [`read`](super::read()) restores the same changeset.
 #[must_use]
 pub fn write(changeset: &Changeset) -> String {
     let size: usize = changeset.changes().iter().filter_map(|c| c.content.as_ref()).map(Vec::len).sum();

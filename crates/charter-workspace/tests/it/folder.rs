@@ -63,7 +63,7 @@ impl Folder {
         Changeset::new("does everything", changes).unwrap()
     }
 
-    /// The workspace after the changeset is applied.
+    /// Returns the expected workspace after the changeset is applied.
     pub fn after(&self) -> BTreeMap<String, String> {
         let file = |mode: u32, text: &str| format!("{mode:o} {text:?}");
         let text = |t: &str| file(0o644, t);
@@ -84,7 +84,7 @@ pub fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
 }
 
-/// Every path below a folder, with permissions and content.
+/// Lists every path below a folder, with permissions and content.
 pub fn image(folder: &Path) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     add(folder, "", &mut all);

@@ -1,4 +1,4 @@
-//! What `bind` does with small modules, and which ones it rejects.
+//! The effect of `bind` on small modules, and the modules that it rejects.
 
 use charter_canister_build::{bind, gzip, with_candid};
 use wasmparser::{Parser, Payload};
@@ -34,7 +34,7 @@ fn refused(text: &str) -> String {
     bind(&module(text)).unwrap_err().to_string()
 }
 
-/// Imports, exports and the start function of a module, as text.
+/// Renders the imports, exports and start function of a module as text.
 fn surface(module: &[u8]) -> String {
     let mut lines = Vec::new();
     for payload in Parser::new(0).parse_all(module) {

@@ -8,9 +8,9 @@ use crate::entry::Entries;
 use crate::env::Env;
 use crate::run::{Closure, NewCall};
 
-/// Upper limit of the length of a method name, in bytes.
+/// Maximum length of a method name, in bytes.
 const LONGEST_NAME: usize = 20_000;
-/// Upper limit of the timeout of a best-effort call, in seconds.
+/// Maximum timeout of a best-effort call, in seconds.
 const LONGEST_WAIT: u32 = 300;
 
 pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
@@ -42,7 +42,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
         }
         Ok(())
     })?;
-    // There is no balance to take them from.
+    // Canisters have no balance from which to take cycles.
     linker.func_wrap("ic0", "call_cycles_add", |mut c: Canister<'_>, _: i64| -> Done {
         enter(&mut c, "call_cycles_add", Entries::CALL, LARGE)?;
         under_construction(&mut c).map(|_| ())

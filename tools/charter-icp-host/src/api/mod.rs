@@ -1,5 +1,5 @@
-//! The functions that a canister imports (`ic0`), after the interface specification of the Internet
-//! Computer, section "System API".
+//! The functions that a canister imports (`ic0`), according to the interface specification of the
+//! Internet Computer, section "System API".
 
 mod answer;
 mod calls;
@@ -13,14 +13,14 @@ use crate::entry::{Entries, Entry};
 use crate::env::Env;
 use crate::run::{Input, Trap};
 
-/// Instructions of a function besides the bytes it copies; close to a replica's, not exactly the
-/// same.
+/// Instructions charged for a function, in addition to the bytes that it copies; close to a
+/// replica's cost, but not exactly the same.
 const SMALL: u64 = 20;
 /// Like [`SMALL`], for functions that do more than copy.
 const LARGE: u64 = 500;
-/// Upper limit of replies and arguments of calls between canisters, in bytes.
+/// Maximum size of replies and arguments of calls between canisters, in bytes.
 const LARGEST_MESSAGE: usize = 2 * 1024 * 1024;
-/// Upper limit of answers to queries, in bytes.
+/// Maximum size of replies to queries, in bytes.
 const LARGEST_QUERY_REPLY: usize = 3 * 1024 * 1024;
 
 type Canister<'a> = Caller<'a, Env>;
@@ -36,17 +36,17 @@ pub(crate) fn linker(engine: &Engine) -> Result<Linker<Env>, BadModule> {
     Ok(linker)
 }
 
-/// A violation of the contract between canister and system.
+/// Creates the trap for a violation of the contract between canister and system.
 fn contract(message: impl Into<String>) -> wasmi::Error {
     wasmi::Error::host(Trap::Contract(message.into()))
 }
 
-/// Addresses, offsets and sizes are unsigned.
+/// Converts an address, offset or size, all of which are unsigned.
 fn number(value: i32) -> usize {
     usize::try_from(value.cast_unsigned()).unwrap_or(usize::MAX)
 }
 
-/// A size as a canister receives it.
+/// Converts a size to the form that a canister receives.
 fn size(length: usize) -> i32 {
     u32::try_from(length).unwrap_or(u32::MAX).cast_signed()
 }
@@ -63,7 +63,7 @@ fn charge(canister: &mut Canister<'_>, instructions: u64) -> Done {
     }
 }
 
-/// The beginning of each system function: checks the entry point and charges the cost.
+/// Starts a system function: checks the entry point and charges the cost.
 fn enter(canister: &mut Canister<'_>, name: &str, entries: Entries, cost: u64) -> Done {
     let entry = input(canister)?.call.entry;
     if !entries.has(entry) {
@@ -76,7 +76,7 @@ fn input<'c>(canister: &'c Canister<'_>) -> Done<&'c Input> {
     canister.data().input.as_deref().ok_or_else(|| contract("nothing is being executed"))
 }
 
-/// The heap and the environment.
+/// Returns the heap and the environment.
 fn heap<'c>(canister: &'c mut Canister<'_>) -> Done<(&'c mut [u8], &'c mut Env)> {
     let memory = canister.data().memory.ok_or_else(|| contract("the module has no memory"))?;
     Ok(memory.data_and_store_mut(canister.as_context_mut()))
@@ -86,7 +86,7 @@ fn outside() -> wasmi::Error {
     contract("an address and a size lie outside of the heap")
 }
 
-/// A part of the heap or of a value.
+/// Returns a part of the heap or of a value.
 fn part(bytes: &[u8], offset: usize, size: usize) -> Option<&[u8]> {
     bytes.get(offset..offset.checked_add(size)?)
 }
@@ -125,14 +125,14 @@ fn take(canister: &mut Canister<'_>, from: i32, length: i32) -> Done<Vec<u8>> {
     part(heap, number(from), number(length)).map(<[u8]>::to_vec).ok_or_else(outside)
 }
 
-/// Writes a 128-bit number.
+/// Writes a 128-bit number to the heap.
 fn put_u128(canister: &mut Canister<'_>, to: i32, value: u128) -> Done {
     let (heap, _) = heap(canister)?;
     part_mut(heap, number(to), 16).ok_or_else(outside)?.copy_from_slice(&value.to_le_bytes());
     Ok(())
 }
 
-/// The upper limit of the reply of the current execution.
+/// Maximum size of the reply of the current execution.
 fn reply_limit(entry: Entry) -> usize {
     if entry == Entry::Query { LARGEST_QUERY_REPLY } else { LARGEST_MESSAGE }
 }

@@ -58,7 +58,7 @@ fn wide(value: i32) -> u64 {
     u64::from(value.cast_unsigned())
 }
 
-/// The size, if the 32-bit functions may be used.
+/// Returns the size, if the 32-bit functions may be used.
 fn small(canister: &Canister<'_>) -> Done<u64> {
     let pages = canister.data().stable.size();
     if pages > PAGES_32 {

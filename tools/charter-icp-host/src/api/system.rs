@@ -1,5 +1,5 @@
-//! Everything else: identity, time, timer, counters, certified data, costs, environment variables,
-//! printing, trapping.
+//! All other functions: identity, time, timer, counters, certified data, costs, environment
+//! variables, printing, trapping.
 
 use candid::Principal;
 use wasmi::Linker;
@@ -11,11 +11,11 @@ use crate::run::{Facts, Input, Trap};
 
 /// The constant cycle balance of every canister: 100 T.
 const CYCLES: u64 = 100_000_000_000_000;
-/// The certificate of queries, which certifies nothing.
+/// The certificate of queries, a placeholder that certifies nothing.
 const CERTIFICATE: &[u8] = b"no certificate: charter-icp-host";
 /// The id of the only subnet.
 const SUBNET: &[u8] = &[0xfe, 0xfe, 0xfe];
-/// The root key, with which nothing is signed.
+/// The root key, a placeholder: nothing is signed with it.
 const ROOT_KEY: &[u8] = b"no key: charter-icp-host";
 
 pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
@@ -61,7 +61,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     Ok(())
 }
 
-/// Values with a `_size` and a `_copy`, and numbers.
+/// Defines functions for values with a `_size` and a `_copy`, and for numbers.
 fn values(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     type Value = for<'e> fn(&'e Input) -> &'e [u8];
     let values: [(&'static str, &'static str, Entries, Value); 4] = [
@@ -105,7 +105,7 @@ fn values(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     Ok(())
 }
 
-/// Cycles and costs.
+/// Defines functions for cycles and costs.
 fn balance(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     linker.func_wrap("ic0", "canister_cycle_balance", |mut c: Canister<'_>| -> Done<i64> {
         enter(&mut c, "canister_cycle_balance", Entries::ANY, LARGE)?;
@@ -143,7 +143,7 @@ fn balance(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
             move |mut c: Canister<'_>, from: i32, length: i32, _: i32, _: i32| -> Done<i32> {
                 enter(&mut c, name, Entries::ALL, LARGE)?;
                 take(&mut c, from, length)?;
-                // There are no keys.
+                // The host has no keys.
                 Ok(2)
             },
         )?;

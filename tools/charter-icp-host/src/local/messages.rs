@@ -1,4 +1,4 @@
-//! Messages on their way: delivery, execution, answers and calls.
+//! Messages in transit: delivery, execution, answers and calls.
 
 use candid::Principal;
 
@@ -111,7 +111,8 @@ impl LocalHost {
         Some(self.after(to, entry, Some(callback.context), context, ran))
     }
 
-    /// After an execution: sends its answer and its calls, or its failure as the answer.
+    /// Processes the result of an execution: sends its answer and its calls, or its failure as the
+    /// answer.
     pub(super) fn after(
         &mut self,
         id: Principal,
@@ -177,7 +178,7 @@ impl LocalHost {
         self.queue.push_back(Task::Request { from, callback, to: callee, method, arg, deadline });
     }
 
-    /// Queues an answer, or drops it if its caller no longer waits.
+    /// Queues an answer, or drops it if the caller no longer waits.
     pub(super) fn deliver(&mut self, origin: Origin, answer: Answer) {
         match origin {
             Origin::User(call) => {
@@ -229,7 +230,7 @@ impl LocalHost {
     /// Checks that the canister is running and its inspection accepts the message.
     pub(crate) fn inspect(&mut self, to: Principal, caller: Principal, method: &str, arg: &[u8]) -> Result<(), Reject> {
         match self.admit(to, method) {
-            // A missing method is reported by the answer.
+            // The answer reports a missing method.
             Ok(_) | Err(Reject { error: 536, .. }) => {}
             Err(reject) => return Err(reject),
         }

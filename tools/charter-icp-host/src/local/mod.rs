@@ -28,18 +28,18 @@ pub(crate) enum Task {
     Response { to: Principal, callback: u64, answer: Answer },
 }
 
-/// What a step has executed.
+/// The execution that a step performed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The canister, possibly the management canister.
+    /// The canister that executed it, possibly the management canister.
     pub canister: Principal,
-    /// Its entry point.
+    /// The entry point.
     pub entry: Entry,
-    /// The method; for callbacks the method whose call it is; empty for timers.
+    /// The method; for callbacks, the method that made the call; empty for timers.
     pub method: String,
-    /// The number of instructions, cleanup included.
+    /// The number of instructions, including cleanup.
     pub instructions: u64,
-    /// Why it was rolled back or not executed; `None` if it succeeded.
+    /// Why the execution was rolled back or did not happen; `None` if it succeeded.
     pub failed: Option<Reject>,
 }
 
@@ -55,7 +55,7 @@ pub struct LocalHost {
     /// The last id of a call, a callback or a context.
     last: u64,
     created: u64,
-    /// Whether the last step was a timer, so that a message is next.
+    /// Whether the last step was a timer, so that a message comes next.
     fired: bool,
 }
 
@@ -66,12 +66,12 @@ impl Default for LocalHost {
 }
 
 impl LocalHost {
-    /// An empty host, at the beginning of 2026.
+    /// Creates an empty host whose clock shows the beginning of 2026.
     pub fn new() -> LocalHost {
         LocalHost::with_seed(0)
     }
 
-    /// An empty host; `seed` is for `raw_rand`.
+    /// Creates an empty host; `seed` is the seed of `raw_rand`.
     pub fn with_seed(seed: u64) -> LocalHost {
         LocalHost {
             canisters: BTreeMap::new(),
@@ -87,7 +87,7 @@ impl LocalHost {
         }
     }
 
-    /// The limits of instructions, for changing them.
+    /// The limits of instructions, which can be changed.
     pub fn limits_mut(&mut self) -> &mut Limits {
         &mut self.limits
     }
@@ -115,7 +115,7 @@ impl LocalHost {
         self.canisters.get(&canister).map(|canister| canister.status)
     }
 
-    /// What a canister has printed since the last call. Traps do not roll it back.
+    /// Takes what a canister has printed since the last call. Traps do not roll it back.
     pub fn printed(&mut self, canister: Principal) -> Vec<Line> {
         self.canisters.get_mut(&canister).map(|canister| canister.lines.drain(..).collect()).unwrap_or_default()
     }
@@ -131,32 +131,32 @@ impl LocalHost {
         spent.into_iter().flatten().fold(0, |sum, spent| sum.saturating_add(spent.instructions))
     }
 
-    /// Size of its heap in bytes.
+    /// The size of a canister's heap, in bytes.
     pub fn heap(&self, canister: Principal) -> usize {
         self.canisters.get(&canister).map_or(0, Canister::heap)
     }
 
-    /// Size of its stable memory in pages of 64 KiB.
+    /// The size of a canister's stable memory, in pages of 64 KiB.
     pub fn stable_pages(&self, canister: Principal) -> u64 {
         self.canisters.get(&canister).map_or(0, |canister| canister.stable.size())
     }
 
-    /// A part of its stable memory; `None` if it is smaller.
+    /// Returns a part of a canister's stable memory; `None` if the memory is smaller.
     pub fn stable(&self, canister: Principal, offset: u64, size: usize) -> Option<Vec<u8>> {
         self.canisters.get(&canister)?.stable.bytes(offset, size)
     }
 
-    /// The data it certified last.
+    /// The data that the canister last certified.
     pub fn certified(&self, canister: Principal) -> Vec<u8> {
         self.canisters.get(&canister).map(|canister| canister.certified.clone()).unwrap_or_default()
     }
 
-    /// When its timer is due, in nanoseconds since 1970.
+    /// When the canister's timer is due, in nanoseconds since 1970.
     pub fn timer(&self, canister: Principal) -> Option<u64> {
         self.canisters.get(&canister).map(|canister| canister.timer).filter(|timer| *timer != 0)
     }
 
-    /// Number of unfinished calls: calls that wait for the answers to other calls.
+    /// Number of unfinished calls, which wait for the answers to other calls.
     pub fn open_calls(&self, canister: Principal) -> usize {
         self.canisters.get(&canister).map_or(0, |canister| canister.contexts.len())
     }
@@ -171,14 +171,14 @@ impl LocalHost {
         self.last
     }
 
-    /// The id of a new canister, as assigned by the first subnet of the Internet Computer.
+    /// Returns the id of a new canister, as assigned by the first subnet of the Internet Computer.
     pub(crate) fn next_canister(&mut self) -> Principal {
         let [a, b, c, d, e, f, g, h] = self.created.to_be_bytes();
         self.created = self.created.saturating_add(1);
         Principal::from_slice(&[a, b, c, d, e, f, g, h, 1, 1])
     }
 
-    /// Advances the time; executes nothing.
+    /// Advances the time without executing anything.
     pub(crate) fn pass(&mut self, time: Duration) {
         self.now = self.now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }

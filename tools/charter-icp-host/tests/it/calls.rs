@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::common::{ana, installed, module, numbers, on_each, refused, state, update};
 use charter_icp_host::{Entry, Host, LocalHost, RejectCode};
 
-/// Calls itself in several ways. Callbacks: 0 replies with its argument, 1 with the reject code, 2
-/// increments and traps, 3 is the cleanup, 4 does nothing.
+/// A canister that calls itself in several ways. Callbacks: 0 replies with its argument, 1 replies
+/// with the reject code, 2 increments and traps, 3 is the cleanup, 4 does nothing.
 const CALLER: &str = r#"
   (table 8 funcref)
   (elem (i32.const 0) $got $rejected $fails $cleans $silent $twice)
@@ -94,8 +94,8 @@ fn a_rejection_reaches_its_callback_with_code_and_text() {
 fn a_trap_after_an_await_rolls_back_only_later_changes_and_cleans_up() {
     on_each(CALLER, |host, canister| {
         assert_eq!(refused(host, canister, "trap_after"), 502);
-        // One before the await, one in the call, one in the cleanup; the two in the callback are
-        // rolled back.
+        // One count is from before the await, one from the call, and one from the cleanup; the two
+        // in the callback are rolled back.
         assert_eq!(state(host, canister), [3, 3, 3]);
     });
     let mut host = LocalHost::new();
@@ -192,7 +192,7 @@ fn canisters_call_each_other() {
     });
 }
 
-/// Its method `nope` never answers: it calls a canister that does the same.
+/// The method `nope` never answers: it calls a canister that does the same.
 #[test]
 fn a_best_effort_call_times_out() {
     let slow = module(

@@ -3,8 +3,8 @@
 
 use charter_icp_host::{Host, Principal, Reject, each_host};
 
-/// A module with every import that the tests use, one page of memory, and helpers; `body` is the
-/// rest.
+/// Builds a module with every import that the tests use, one page of memory, and helpers, followed
+/// by `body`.
 ///
 /// `$say N` replies with a number, `$bump` counts in the heap (at 0), in a global and in stable
 /// memory, `$state` replies with the three counts, `$to_self NAME LENGTH REPLY REJECT` begins a
@@ -87,7 +87,7 @@ pub(crate) fn ben() -> Principal {
     Principal::from_slice(b"ben")
 }
 
-/// A canister of Ana's with this module.
+/// Creates a canister that Ana controls, with this module.
 pub(crate) fn installed(host: &mut (impl Host + ?Sized), module: &[u8]) -> Principal {
     let canister = host.create(&[ana()]).unwrap();
     host.install(canister, ana(), module, b"").unwrap();
@@ -108,7 +108,7 @@ pub(crate) fn numbers(reply: &[u8]) -> Vec<u32> {
     reply.chunks(4).map(|number| u32::from_le_bytes(number.try_into().unwrap())).collect()
 }
 
-/// Counts in heap, global and stable memory.
+/// Returns the counts in heap, global and stable memory.
 pub(crate) fn state(host: &mut (impl Host + ?Sized), canister: Principal) -> Vec<u32> {
     numbers(&host.query(canister, ana(), "state", b"").unwrap())
 }
@@ -117,12 +117,12 @@ pub(crate) fn update(host: &mut (impl Host + ?Sized), canister: Principal, metho
     host.update(canister, ana(), method, b"")
 }
 
-/// An update that replies with a number.
+/// Calls an update method that replies with a number.
 pub(crate) fn number(host: &mut (impl Host + ?Sized), canister: Principal, method: &str) -> u32 {
     numbers(&update(host, canister, method).unwrap())[0]
 }
 
-/// The error number of an update that is rejected.
+/// Calls an update method that is rejected, and returns the error number.
 pub(crate) fn refused(host: &mut (impl Host + ?Sized), canister: Principal, method: &str) -> u16 {
     update(host, canister, method).unwrap_err().error
 }

@@ -1,4 +1,4 @@
-//! Damaged modules: rejected or executed, without a panic, and the host continues.
+//! Damaged modules are rejected or executed without a panic, and the host continues.
 
 use crate::common::{ana, module, state, update};
 use charter_icp_host::{Host, LocalHost, candid_of};

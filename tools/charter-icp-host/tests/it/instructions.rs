@@ -91,14 +91,14 @@ fn the_same_messages_take_the_same_instructions_also_after_traps() {
 fn an_injected_fault_hits_the_selected_execution() {
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(WORK));
-    // The second update named `bump`, in the middle; nothing else.
+    // Interrupt the second update named `bump` in the middle, and nothing else.
     host.inject(canister, InjectedFault::new(Entry::Update, 100).method("bump").after(1));
     update(&mut host, canister, "work").unwrap();
     update(&mut host, canister, "bump").unwrap();
     assert_eq!(refused(&mut host, canister, "bump"), 522);
     update(&mut host, canister, "bump").unwrap();
     assert_eq!(state(&mut host, canister), [3, 3, 3]);
-    // The answer to the canister's own call: changes before the await are kept.
+    // Interrupt the answer to the canister's own call: changes before the await are kept.
     host.inject(canister, InjectedFault::new(Entry::Reply, 500));
     assert_eq!(refused(&mut host, canister, "ask"), 522);
     assert_eq!(state(&mut host, canister), [5, 5, 5]);
@@ -116,7 +116,7 @@ fn an_injected_fault_hits_the_selected_execution() {
 
 #[test]
 fn after_many_instructions_a_trap_rolls_back_exactly_one_message() {
-    // Enough instructions for several new copies of the heap.
+    // Execute enough instructions for several new copies of the heap.
     let mut host = LocalHost::new();
     let canister = installed(&mut host, &module(WORK.replace("i32.const 10000", "i32.const 1500000").as_str()));
     for turn in 1..=12 {

@@ -87,16 +87,16 @@ fn an_upgrade_is_one_transaction() {
         )
     };
     let before = all(&mut host);
-    // The new module's hook traps, after the old one's has run.
+    // The hook of the new module traps after the hook of the old one has run.
     assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"trap").unwrap_err().error, 503);
     assert_eq!(all(&mut host), before);
-    // Each of the two is cut off.
+    // Each hook is interrupted.
     for entry in [Entry::PreUpgrade, Entry::Start, Entry::PostUpgrade] {
         host.inject(canister, InjectedFault::new(entry, 2));
         assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"").unwrap_err().error, 522, "{entry}");
         assert_eq!(all(&mut host), before, "{entry}");
     }
-    // The old module's hook traps.
+    // The hook of the old module traps.
     update(&mut host, canister, "arm").unwrap();
     assert_eq!(host.upgrade(canister, ana(), &hooks(2), b"").unwrap_err().error, 502);
     assert_eq!(all(&mut host), before);
@@ -131,10 +131,11 @@ fn an_answer_after_an_upgrade_reaches_the_new_module() {
     assert_eq!((host.answer(&call), host.open_calls(canister)), (None, 1));
     host.upgrade(canister, ana(), &hooks(2), b"").unwrap();
     assert_eq!(state(&mut host, canister), [0, 0, 1], "what it did before the await stayed");
-    // The function at the same place in the table of the new module, as on the Internet Computer.
+    // The answer calls the function at the same place in the table of the new module, as on the
+    // Internet Computer.
     assert_eq!(numbers(&host.await_call(&call).unwrap()), [2]);
 
-    // A new module without such a function: the call is rejected.
+    // If the new module has no such function, the call is rejected.
     let call = host.submit(canister, ana(), "wait", b"").unwrap();
     host.tick();
     host.upgrade(canister, ana(), &module(""), b"").unwrap();

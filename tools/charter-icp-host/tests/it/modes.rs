@@ -83,7 +83,8 @@ debug_print                  | (param i32 i32)              | 0 0               
 
 const ENTRIES: [&str; 11] = ["I", "G", "U", "RQ", "NRQ", "Ry", "Rt", "C", "s", "F", "T"];
 
-/// The call of a function in a module's text: `drop(call)` with a result, and its arguments.
+/// Renders the call of a function in the text of a module: `drop(call)` if there is a result, and
+/// its arguments.
 fn call(name: &str, how: &str) -> String {
     let (dropped, arguments) = match how.strip_prefix("drop(call)") {
         Some(arguments) => (true, arguments),
@@ -100,11 +101,11 @@ fn call(name: &str, how: &str) -> String {
     if dropped { format!("(drop {call})") } else { call }
 }
 
-/// A canister that calls the function in one entry point; the others only lead to it.
+/// Builds a canister that calls the function in one entry point; the others only lead to it.
 fn canister(name: &str, ty: &str, how: &str, entry: &str) -> Vec<u8> {
     let mut probe = call(name, how);
-    // A call must be under construction for these; where it may not be, the first function traps as
-    // well.
+    // These functions need a call under construction. Where a canister may not start one,
+    // `call_new` also traps.
     if name.starts_with("call_") && name != "call_new" {
         probe = format!(
             "(call $call_new (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)) {probe}"
@@ -113,7 +114,7 @@ fn canister(name: &str, ty: &str, how: &str, entry: &str) -> Vec<u8> {
     let at = |here: &str| {
         if here == entry { probe.clone() } else { String::new() }
     };
-    // If an answer is due, the canister answers, unless the function did.
+    // If an answer is due, the canister answers, unless the function already did.
     let answer = if ["msg_reply", "msg_reject"].contains(&name) { "" } else { "(call $reply)" };
     let answer_at = |here: &str| {
         if here == entry { answer } else { "(call $reply)" }

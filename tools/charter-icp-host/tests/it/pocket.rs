@@ -6,7 +6,7 @@ use charter_icp_host::PocketHost;
 
 #[test]
 fn a_missing_server_is_reported() {
-    // The variable is read, not set: tests of one process share it.
+    // The test reads the variable and does not set it, because tests of one process share it.
     match std::env::var_os("POCKET_IC_BIN") {
         None => {
             let told = PocketHost::new().err().unwrap().to_string();

@@ -32,7 +32,7 @@ fn changes_of_a_query_are_dropped() {
             assert_eq!(host.query(canister, ana(), "trap", b"").unwrap_err().error, 503);
             assert_eq!(state(host, canister), [1, 1, 1]);
         }
-        // The same method, called as an update.
+        // Call the same method as an update.
         assert_eq!(numbers(&update(host, canister, "write").unwrap()), [2, 2, 2]);
         assert_eq!(state(host, canister), [1, 1, 1]);
     });

@@ -1,5 +1,5 @@
-//! What a trap rolls back: heap, globals, stable memory, sizes, calls, timers; and what it does
-//! not.
+//! What a trap rolls back (heap, globals, stable memory, sizes, calls, timers), and what it does
+//! not roll back.
 
 use crate::common::{ana, installed, module, number, on_each, refused, state, update};
 use charter_icp_host::{Host, LocalHost};
@@ -100,7 +100,7 @@ fn outside_of_a_memory_is_a_trap() {
     });
 }
 
-/// A canister that writes ranges of bytes as requested, and then traps or not.
+/// A canister that writes ranges of bytes as requested, and then optionally traps.
 const WRITER: &str = r#"
   (func $word (param i32) (result i32) (i32.load (i32.add (i32.const 256) (local.get 0))))
   (func $do (local $n i32)
@@ -164,7 +164,8 @@ impl Order {
 
 fn orders() -> impl Strategy<Value = Vec<Order>> {
     let how = prop_oneof![6 => Just(How::Keep), 3 => Just(How::Trap), 1 => Just(How::Query), 1 => Just(How::Upgrade)];
-    // Lengths around the undo log's pages, and now and then enough work for a new copy of the heap.
+    // Choose lengths around the size of the undo log's pages, and sometimes enough work for a new
+    // copy of the heap.
     let length = prop_oneof![0_u32..64, 4000_u32..4200, 8100_u32..12_300];
     let burn = prop_oneof![8 => Just(0_u32), 1 => Just(2_000_000)];
     let order = (0_u32..4, 0_u32..150_000, length, any::<u8>(), burn, how).prop_map(
@@ -180,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// After any sequence of writes, traps, queries and upgrades, heap, global and stable memory
-    /// equal those of a model that copies everything each time.
+    /// are the same as in a model that copies everything each time.
     #[test]
     fn the_state_is_that_of_a_naive_model(orders in orders()) {
         let module = module(WRITER);

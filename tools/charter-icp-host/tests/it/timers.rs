@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::common::{ana, installed, module, numbers, on_each, state, update};
 use charter_icp_host::{Entry, Host, InjectedFault, LocalHost};
 
-/// Fires every ten seconds for as long as the heap's word at 32 is zero; with 36 set it traps.
+/// Fires every ten seconds while the word at 32 in the heap is zero; traps if the word at 36 is
+/// set.
 const TIMER: &str = r#"
   (func $later (drop (call $timer (i64.add (call $time) (i64.const 10_000_000_000)))))
   (func (export "canister_init") (call $later))
@@ -78,7 +79,7 @@ fn a_stopped_canister_has_no_timer_until_it_is_started() {
 
 #[test]
 fn timers_and_messages_take_turns() {
-    // A timer that is always due does not starve messages, nor the reverse.
+    // A timer that is always due does not starve messages, and messages do not starve the timer.
     let always = r#"
   (func (export "canister_init") (drop (call $timer (i64.const 1))))
   (func (export "canister_global_timer") (i32.store (i32.const 32) (i32.add (i32.load (i32.const 32)) (i32.const 1))) (drop (call $timer (i64.const 1))))

@@ -1,4 +1,5 @@
-//! Generated expressions, compared with the `cel` crate where it follows the CEL specification.
+//! Compares generated expressions with the `cel` crate, where that crate follows the CEL
+//! specification.
 
 use ::cel::objects::Value as Theirs;
 use charter_expr::{Env, Fuel, Program, RootId, Scope, Type, Value};
@@ -18,7 +19,8 @@ impl<'a> Scope<'a> for Data {
     }
 }
 
-/// Our result in a comparable form; `None` for any error.
+/// Evaluates an expression with our implementation; returns a comparable form, or `None` for any
+/// error.
 fn ours(source: &str) -> Option<String> {
     let mut env = Env::new();
     env.root("x", Type::Int);

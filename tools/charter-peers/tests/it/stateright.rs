@@ -11,7 +11,7 @@ fn machine(source: &str) -> Machine {
     Machine::compile(document.definition).unwrap()
 }
 
-/// States and edges.
+/// Counts states and edges.
 fn counts(source: &str) -> (usize, usize) {
     let exploration = explore(&machine(source), &Options::default());
     let explored = exploration.explored();
@@ -79,10 +79,12 @@ impl Model for Regions {
 
 #[test]
 fn regions() {
-    // 3 * 3 * 2 and the end; A, B and STOP everywhere, C in half of them.
+    // There are 3 * 3 * 2 states and the final one; A, B and STOP are legal in all but that one,
+    // and C in half of them.
     assert_eq!(counts(REGIONS), (19, 18 * 3 + 9));
     assert_eq!(stateright_count(Regions), 19);
-    // The same exploration through the kernel: a property disables the table-driven one.
+    // Explore the same charter through the kernel: a property disables the table-driven
+    // exploration.
     let slow = format!("{REGIONS}properties: [{{id: p, always: 'true'}}]\n");
     assert_eq!(counts(&slow), (19, 18 * 3 + 9));
 }
@@ -151,7 +153,7 @@ states:
 struct Permit;
 
 impl Model for Permit {
-    /// Who has voted (0 nobody, 1 ana, 2 ben), the uses left once the permit is granted, and
+    /// Who has voted (0 nobody, 1 ana, 2 ben), the remaining uses once the permit is granted, and
     /// whether the deadline has passed.
     type State = (u8, Option<u8>, bool);
     type Action = &'static str;

@@ -1,4 +1,4 @@
-//! Delegation: a workspace actor asks an actor of another kind, which sees the input with the
+//! Delegation: a workspace actor asks an actor of another kind, which receives the input with the
 //! approved contents.
 
 use charter_kernel::definition::ActorDecl;
@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::config::ActorConfig;
 use crate::executor::{Fault, Outcome};
 
-/// The configuration of the other actor: the keys that are not the workspace's.
+/// Returns the configuration of the other actor: the keys that do not belong to the workspace.
 pub(super) fn decl(actor: &ActorDecl, kind: &str) -> ActorDecl {
     let mut inner = actor.clone();
     inner.kind = kind.into();
@@ -17,12 +17,13 @@ pub(super) fn decl(actor: &ActorDecl, kind: &str) -> ActorDecl {
     inner
 }
 
-/// The name of the proposer or curator: the kind that was asked, and the id of the actor.
+/// Returns the name of the proposer or curator: the kind of the other actor and the id of this one.
 pub(super) fn name(call: &Call, kind: &str) -> String {
     format!("{}:{}", kind, call.principal().id)
 }
 
-/// Asks an actor of kind `kind`. `schema` is that of the answer unless the configuration has one.
+/// Asks an actor of kind `kind`. `schema` is the schema of its answer, unless the configuration has
+/// one.
 pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Json>) -> Result<Json, Fault> {
     let Some(executor) = call.host().executor(kind).filter(|_| kind != "workspace") else {
         return Err(Fault::new(

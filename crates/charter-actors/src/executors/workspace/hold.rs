@@ -1,5 +1,5 @@
-//! Which run holds which workspace: from its first call until it is idle (no timer, no open
-//! invocation) or ends, also across processes.
+//! Tracks which run holds which workspace, across processes: from the run's first call until it is
+//! idle (no timer, no open invocation) or ends.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ struct Held {
 }
 
 impl Holds {
-    /// The workspace, opened for the run of the call unless another run holds it.
+    /// Opens the workspace for the run of the call, unless another run holds it.
     pub(super) fn take(
         self: &Arc<Self>,
         path: &Path,
@@ -37,7 +37,7 @@ impl Holds {
         let path = path
             .canonicalize()
             .map_err(|source| Error::Io { doing: format!("open the workspace `{shown}`"), source })?;
-        // A run that was started by another process, and has had no call in this one, may hold it.
+        // A run that was started by another process and has made no call in this one may hold it.
         let before = Workspace::last_holder(&path, &Store::open(store)?);
         if let Some(other) = before.filter(|other| **other != *call.run)
             && self.is_busy(&other, call)
@@ -45,7 +45,8 @@ impl Holds {
             return Err(Error::Locked { path: shown, holder: Some(other) });
         }
         loop {
-            // Opened under the lock, so that two calls of one run do not lock each other out.
+            // The workspace is opened under the lock, so that two calls of one run do not lock each
+            // other out.
             let mut held = lock(&self.held);
             let other = match held.get(&path) {
                 None => return self.open(&mut held, path, store, call, watch),
@@ -53,7 +54,7 @@ impl Holds {
                 Some(other) => other.run.clone(),
             };
             drop(held);
-            // It may have become idle a moment ago, before its update arrived.
+            // The other run may have just become idle, before its update arrived.
             if self.is_busy(&other, call) {
                 return Err(Error::Locked { path: shown, holder: Some(other.to_string()) });
             }
@@ -101,7 +102,7 @@ async fn release_when_idle(holds: Arc<Holds>, path: PathBuf, run: Arc<str>, mut 
     holds.release(&path, &run);
 }
 
-/// Whether the run changes only by events from outside.
+/// Whether only events from outside can change the run.
 fn is_idle(snapshot: &Snapshot) -> bool {
     match snapshot.status() {
         Status::Active => snapshot.timers().is_empty() && !snapshot.invocations().any(|(_, i)| !i.is_machine()),

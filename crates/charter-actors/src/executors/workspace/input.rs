@@ -1,4 +1,4 @@
-//! Reads the input of a workspace actor, and the answers of actors that it asks.
+//! Parses the input of a workspace actor and the answers of the actors that it asks.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::call::Call;
 use crate::executor::Fault;
 
-/// The kind of the other actor.
+/// Returns the kind of the other actor, if any.
 pub(super) fn by(call: &Call) -> Option<&str> {
     call.config("by").and_then(Json::as_str)
 }
@@ -22,13 +22,13 @@ pub(super) fn set(value: &mut Json, key: &str, to: Json) {
     }
 }
 
-/// A number of the configuration.
+/// Returns a numeric limit from the configuration, or the default.
 pub(super) fn limit<T: TryFrom<u64>>(call: &Call, key: &str, default: T) -> T {
     let given = call.config(key).and_then(Json::as_u64);
     given.and_then(|n| T::try_from(n).ok()).unwrap_or(default)
 }
 
-/// The key of an apply and of its rollback: run and cycle.
+/// Returns the key of an apply and of its rollback: run and cycle.
 pub(super) fn key(call: &Call) -> Result<String, Fault> {
     match call.input.get("cycle").and_then(Json::as_u64) {
         Some(cycle) => Ok(format!("{}/{cycle}", call.run)),
@@ -36,7 +36,7 @@ pub(super) fn key(call: &Call) -> Result<String, Fault> {
     }
 }
 
-/// The files of an input: path and digest.
+/// Parses the files of an input: path and digest of each.
 pub(super) fn approved(input: &Json) -> Result<Vec<(RelPath, Digest)>, Fault> {
     let wrong = |why: String| Fault::new("config", &why);
     let files = input.get("files").and_then(Json::as_array).ok_or_else(|| wrong("the input has no `files`".into()))?;
@@ -50,7 +50,7 @@ pub(super) fn approved(input: &Json) -> Result<Vec<(RelPath, Digest)>, Fault> {
     files.iter().map(one).collect()
 }
 
-/// The listed files that an answer selects.
+/// Returns the listed files that an answer selects.
 pub(super) fn selected(files: &[ListedFile], answer: &Json) -> Result<Vec<ListedFile>, Fault> {
     let wrong = |why: String| Fault::new("selection", &why).retryable();
     let paths = answer
@@ -66,14 +66,14 @@ pub(super) fn selected(files: &[ListedFile], answer: &Json) -> Result<Vec<Listed
     Ok(chosen.into_values().collect())
 }
 
-/// The insights of an answer or an input.
+/// Parses the insights of an answer or an input.
 pub(super) fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
     let list = value.get("insights").cloned().unwrap_or_else(|| json!([]));
     serde_json::from_value(list).map_err(|e| Fault::new("insight", format!("invalid `insights`: {e}")))
 }
 
-/// A changeset as an actor writes it: the JSON form, or the text form as a string or as the member
-/// `text`.
+/// Parses a changeset that an actor wrote: the JSON form, or the text form as a string or as the
+/// member `text`.
 pub(super) fn read_changeset(answer: &Json) -> Result<Changeset, charter_workspace::ChangesetError> {
     match answer.as_str().or_else(|| answer.get("text").and_then(Json::as_str)) {
         Some(text) => dogs::read(text.as_bytes()),

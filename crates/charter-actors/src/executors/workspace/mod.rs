@@ -1,6 +1,6 @@
-//! Kind `workspace`: an agent's work on a folder that changes only with an approval. What each step
-//! does to the folder is in `charter-workspace`; this module connects it with a run: who asks, what
-//! was approved, what may be shown to whom.
+//! Kind `workspace`: an agent's work on a folder that changes only with an approval.
+//! `charter-workspace` implements the steps on the folder; this module connects them with a run:
+//! who asks, what was approved, and what may be shown to whom.
 
 mod delegate;
 mod hold;
@@ -39,18 +39,17 @@ use hold::Holds;
 /// | `rollback` | `cycle`, `needed` | `{restored}` |
 /// | `remember` | `cycle`, `insights` | `{}` |
 ///
-/// `by`: the kind of the other actor that is asked (`scripted`, `model`, `exec`, ...), with its
-/// configuration beside it; it sees the input, with the contents of the approved files in `files`.
-/// `answer`: the schema of its answer, where that differs from the output. `maxFiles`,
-/// `maxFileBytes`, `maxBytes` limit what it is shown; `verify` (a command), `verifyTimeout`,
-/// `verifyOutput`.
+/// `by`: the kind of the other actor that is asked (`scripted`, `model`, `exec`, ...), configured
+/// by keys next to it; it receives the input, with the contents of the approved files in `files`.
+/// `answer`: the schema of its answer, if that differs from the output. `maxFiles`, `maxFileBytes`,
+/// `maxBytes` limit what it is shown; `verify` (a command), `verifyTimeout`, `verifyOutput`.
 ///
 /// `apply` does nothing unless the record that requests it is an approval of exactly that
 /// changeset.
 #[derive(Debug, Clone)]
 pub struct Workspaces {
-    /// Where contents, checkpoints and the history of workspaces are kept: a folder beside the
-    /// database.
+    /// The folder with the contents, checkpoints and history of workspaces, next to the journal
+    /// file.
     folder: PathBuf,
     /// Environment of `verify` commands. Default: [`default_env`](crate::default_env).
     pub env: BTreeMap<String, String>,
@@ -79,22 +78,22 @@ const TASKS: [(&str, Task); 7] = [
     ("remember", Task::Remember),
 ];
 
-/// Keys of this kind; with `by`, the others belong to the other actor.
+/// Keys of this kind; with `by`, all other keys belong to the other actor.
 const KEYS: [&str; 9] =
     ["do", "by", "answer", "maxFiles", "maxFileBytes", "maxBytes", "verify", "verifyTimeout", "verifyOutput"];
 
-/// Bytes of a command's output that a fault holds.
+/// Maximum number of bytes of a command's output in a fault.
 const MAX_OUTPUT_IN_FAULT: usize = 4 << 10;
 
 impl Workspaces {
-    /// Keeps its store in a folder, which must be outside every workspace.
+    /// Creates an executor that keeps its store in a folder, which must be outside every workspace.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Workspaces {
         Workspaces { folder: folder.into(), env: super::default_env(), holds: Arc::default() }
     }
 
-    /// The folder that a run means by `workspace`: for `scratch:NAME`, the copy that was made for
-    /// the run.
+    /// Returns the folder that `workspace` means in a run: for `scratch:NAME`, the copy that was
+    /// made for the run.
     #[must_use]
     pub fn place(&self, run: &str, workspace: &str) -> PathBuf {
         match workspace.strip_prefix("scratch:") {
@@ -103,11 +102,11 @@ impl Workspaces {
         }
     }
 
-    /// What a changeset (an answer of `propose`) would change in the current workspace of a run,
-    /// for the approver to read.
+    /// Returns what a changeset (an answer of `propose`) would change in the current workspace of a
+    /// run, for the approver to read.
     ///
     /// # Errors
-    /// It is not a changeset, or its contents are not in the store.
+    /// The value is not a changeset, or its contents are not in the store.
     pub fn review(
         &self,
         run: &str,
@@ -138,8 +137,7 @@ impl Executor for Workspaces {
     }
 
     fn is_idempotent(&self) -> bool {
-        // Reading may be repeated; a repeated apply finds the result of the first one under its
-        // key.
+        // Reads may be repeated; a repeated apply finds the result of the first one under its key.
         true
     }
 
@@ -169,7 +167,7 @@ fn task(actor: &ActorDecl) -> Result<Task, ConfigError> {
     })
 }
 
-/// The `verify` command: that of the input, or else that of the configuration.
+/// Returns the `verify` command of the input, or else of the configuration.
 fn verify(
     actor: &ActorDecl,
     command: &Json,
@@ -190,7 +188,7 @@ fn verify(
     Ok(Some(verify))
 }
 
-/// Stops the work when it is dropped: before its next write, and what was written is undone.
+/// Stops the work when dropped: before its next write, and what was written is undone.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
@@ -231,7 +229,7 @@ impl Workspaces {
         done.await.map_err(|_| Fault::new("internal", "the work on the workspace was interrupted"))?
     }
 
-    /// The folder that the input names.
+    /// Returns the folder that the input names.
     fn path(&self, call: &Call) -> Result<PathBuf, Fault> {
         let Some(name) = call.input.get("workspace").and_then(Json::as_str) else {
             return Err(Fault::new("config", "the input has no `workspace`: the path of a folder"));

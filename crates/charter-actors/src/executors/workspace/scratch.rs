@@ -1,4 +1,4 @@
-//! `scratch:NAME`: a copy of the folder NAME beside the charter, made for one run.
+//! `scratch:NAME`: a copy of the folder NAME next to the charter, made for one run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::executor::Fault;
 use crate::folder::Folder;
 
-/// The path of the copy, which is made on the first call.
+/// Returns the path of the copy, which is made on the first call.
 pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Fault> {
     let fault = |why: String| Fault::new("scratch", &why);
     let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
@@ -46,8 +46,8 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Fau
     Ok(to)
 }
 
-/// Where the copy of a run is: beside the store, not inside it, since everything inside belongs to
-/// the store.
+/// Returns the path of a run's copy. It is next to the store, not inside it, because everything
+/// inside belongs to the store.
 pub(super) fn place(run: &str, store: &Path) -> PathBuf {
     let root = PathBuf::from(format!("{}-scratch", store.display()));
     root.join(run.replace(|c: char| !c.is_ascii_alphanumeric() && c != '-', "_"))

@@ -14,11 +14,11 @@ use crate::call::Call;
 use crate::executor::Fault;
 use charter_run::texts;
 
-/// Bytes of contents that an actor is shown by default.
+/// Default limit of the contents that an actor is shown, in bytes.
 const MAX_SHOWN: u64 = 1 << 20;
-/// How many more answers an actor may give after its changeset is refused with a reason.
+/// Number of further answers that an actor may give after its changeset was refused.
 const MAX_REPAIRS: usize = 2;
-/// Insights that are part of the answer of `curate`: the latest ones.
+/// Maximum number of insights in the answer of `curate`: the latest ones.
 const MAX_INSIGHTS: usize = 20;
 
 impl Workspaces {
@@ -68,13 +68,14 @@ impl Workspaces {
         Ok(output)
     }
 
-    /// Asks the other actor, which sees the contents of the approved files.
+    /// Asks the other actor, which is shown the contents of the approved files.
     pub(super) async fn plan(&self, call: &Call) -> Result<Json, Fault> {
         let input = self.with_contents(call).await?;
         delegate::ask(call, by(call).unwrap_or_default(), input, None).await
     }
 
-    /// The input with the contents of the files that it names. Each must have the approved digest.
+    /// Returns the input with the contents of the files that it names. Each must have the approved
+    /// digest.
     async fn with_contents(&self, call: &Call) -> Result<Json, Fault> {
         let mut input = (*call.input).clone();
         let files = approved(&input)?;
@@ -103,7 +104,7 @@ impl Workspaces {
                 Err(refused) if tries >= MAX_REPAIRS => {
                     return Err(Fault::new("changeset", refused.to_string()).retryable());
                 }
-                // The next question contains the reason.
+                // The next question includes the reason for the refusal.
                 Err(refused) => set(&mut input, "refused", refused.to_string().into()),
             }
             tries = tries.saturating_add(1);
@@ -131,8 +132,8 @@ impl Workspaces {
         Ok(json!(applied.await?))
     }
 
-    /// The approval. The record that requests the apply must itself be an approval of the
-    /// changeset, by the approver of the input.
+    /// Returns the approval. The record that requests the apply must itself be an approval of the
+    /// changeset, by the approver that the input names.
     async fn approval(&self, call: &Call) -> Result<ChangesetApproval, Fault> {
         let unapproved = |why: &str| Fault::new("unapproved", why);
         let text = |key: &str| {
@@ -178,7 +179,7 @@ impl Workspaces {
                 Ok(answer)
             }
             Err(fault) => {
-                // Keeps that the changes were applied, although the reflection on them is missing.
+                // Record that the changes were applied, although the reflection on them is missing.
                 let insight = Insight {
                     outcome: charter_workspace::CycleOutcome::Partial,
                     category: "reflection".into(),

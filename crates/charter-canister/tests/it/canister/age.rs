@@ -1,5 +1,5 @@
-//! Ten thousand turns (named to run first, because they take longest): the cost of a turn does not
-//! grow, and everything stays within its limits.
+//! Ten thousand turns: the cost of a turn does not grow, and everything stays within its limits.
+//! The module is named so that its tests run first, because they take longest.
 
 use charter_canister::api::{Outcome, TurnsQuery};
 
@@ -10,8 +10,8 @@ const TURNS: u64 = 10_000;
 #[test]
 fn ten_thousand_turns_cost_the_same_each() {
     let mut c = Canister::new(None);
-    // Small turns, because there are many; the amount of history that enters a turn is a setting,
-    // and this test is about the rest.
+    // Keep turns small, because there are many. How much history enters a turn is a setting, and
+    // not the subject of this test.
     c.change("config_set", ("episodes.kept", "1")).unwrap();
     c.change("update_soul", ("You are brief.",)).unwrap();
     for skill in ["greet", "note"] {
@@ -45,11 +45,11 @@ fn ten_thousand_turns_cost_the_same_each() {
         c.host.stable_pages(c.id)
     );
     assert!(mean(last) < mean(first) * 5 / 4, "{} -> {}", mean(first), mean(last));
-    // The limit of a message is 40 billion.
+    // The limit of a message is 40 billion instructions.
     assert!(most < 1_000_000_000, "{most}");
     let runtime = c.runtime();
     assert_eq!(runtime.turns, TURNS);
-    // The history is bounded, the projection with it.
+    // The history is bounded, and so is the projection.
     let kept = runtime.end - runtime.first;
     assert!((10_000..=32_768).contains(&kept), "{runtime:?}");
     println!("{kept} of {} records are kept", runtime.end);
@@ -62,6 +62,6 @@ fn ten_thousand_turns_cost_the_same_each() {
     c.upgrade().unwrap();
     println!("instructions of an upgrade: {}", c.host.instructions(c.id) - before);
     assert_eq!(c.wake("on").unwrap().number, TURNS + 1);
-    // The whole export is verified: each event through the kernel again.
+    // Verify the whole export, which replays each event through the kernel.
     c.sound();
 }

@@ -1,4 +1,4 @@
-//! Authority: every method, for a controller, another caller and the anonymous one.
+//! Authority: every method, called by a controller, another caller and the anonymous one.
 
 use candid::Principal;
 use charter_canister::api::{NewSkill, WakeArgs};
@@ -55,7 +55,7 @@ fn everybody_reads_controllers_change_and_only_the_canister_works() {
         let controls = by == owner();
         for (method, arg) in looks() {
             assert!(c.host.query(c.id, by, method, &arg).is_ok(), "{method}");
-            // As an update it costs cycles, so only controllers may call it.
+            // Called as an update, a query costs cycles, so only controllers may do that.
             let asked = c.host.update(c.id, by, method, &arg);
             assert_eq!(asked.is_ok(), controls, "{method} as an update");
         }
@@ -67,7 +67,7 @@ fn everybody_reads_controllers_change_and_only_the_canister_works() {
                 answer.unwrap();
                 c.host.settle();
             } else {
-                // Rejected on ingress: only the inspection was executed.
+                // The message was rejected on ingress: only the inspection was executed.
                 let reject = answer.unwrap_err();
                 assert_eq!(reject.error, 406, "{method}: {reject}");
                 assert_eq!(c.runtime(), before);
@@ -142,10 +142,10 @@ fn other_canisters_are_rejected_in_candid_without_a_trace() {
         assert!(reject.message.contains("is for the canister itself"), "{reject}");
     }
     assert_eq!(c.runtime().end, end);
-    // Everybody may read.
+    // Anyone may read.
     let (_, arg) = looks().remove(0);
     assert!(forward(&mut c, "runtime", &arg).is_ok());
-    // A new controller may.
+    // A new controller may change the state.
     c.host.set_controllers(c.id, owner(), &[owner(), caller]).unwrap();
     let answer = forward(&mut c, "update_soul", &encode_args(("mine",)).unwrap()).unwrap();
     candid::decode_one::<Result<Receipt, Error>>(&answer).unwrap().unwrap();

@@ -1,12 +1,13 @@
-//! Interrupted turns: a trap at any point, an upgrade between any two messages. The run records
-//! what happened and continues.
+//! Interrupted turns: a trap at any point, an upgrade between any two messages. The run records the
+//! interruption and continues.
 
 use charter_canister::api::Outcome;
 use charter_icp_host::{Entry, InjectedFault};
 
 use super::*;
 
-/// The canister is consistent, and a turn is possible again.
+/// Asserts that the canister is consistent and, after a reset if it is faulted, completes another
+/// turn.
 fn goes_on(c: &mut Local) {
     c.sound();
     if c.state() == "Faulted" {
@@ -31,7 +32,8 @@ fn a_trap_in_an_invocation_rolls_it_back_and_fails_the_turn() {
         let runtime = c.runtime();
         assert_eq!(runtime.state, ["Faulted"]);
         assert_eq!(runtime.last_error.unwrap().reason, failure);
-        // The record that requests the invocation was committed before it began, and still is.
+        // The record that requests the invocation was committed before the call began, so it
+        // remains.
         assert_eq!(c.projection().turns, turns + 1);
         goes_on(&mut c);
     }
@@ -106,8 +108,8 @@ fn a_canister_that_is_stopped_in_the_middle_of_a_turn_ends_it_first() {
     let call = c.submit("wake", (wake("x"),));
     c.host.tick();
     c.host.stop(c.id, owner()).unwrap();
-    // It cannot call itself then: the invocation does not start, the turn fails, the caller gets an
-    // answer.
+    // A stopping canister cannot call itself: the invocation does not start, the turn fails, and
+    // the caller gets an answer.
     let answer = c.host.await_call(&call).unwrap();
     let answer: Result<TurnEnd, Error> = candid::decode_one(&answer).unwrap();
     let end = answer.unwrap();

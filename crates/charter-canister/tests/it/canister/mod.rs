@@ -19,7 +19,7 @@ use charter_canister::api::{
 use charter_icp_host::{CallError, CallId, Host, LocalHost, Reject};
 use serde::de::DeserializeOwned;
 
-/// The module, built once.
+/// Returns the module, which is built once.
 fn module() -> &'static [u8] {
     static MODULE: OnceLock<Vec<u8>> = OnceLock::new();
     MODULE.get_or_init(|| {
@@ -43,7 +43,7 @@ fn stranger() -> Principal {
     Principal::from_slice(&[9, 9])
 }
 
-/// An installed automaton, on its own or a borrowed host.
+/// An installed automaton on its own host or on a borrowed one.
 struct Canister<H: DerefMut<Target: Host>> {
     host: H,
     id: Principal,
@@ -90,7 +90,7 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
 
     fn change(&mut self, method: &str, args: impl ArgumentEncoder) -> Result<Receipt, Error> {
         let done = self.call(method, args);
-        // Messages of timers that it may have set.
+        // Process the messages of timers that it may have set.
         self.host.settle();
         done
     }
@@ -143,7 +143,7 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
         self.ask::<Result<Refusals, Error>>("refusals", (all,)).unwrap()
     }
 
-    /// The journal as a file.
+    /// Exports the journal as a file.
     fn export(&mut self) -> String {
         let mut args = ExportArgs::default();
         let mut file = String::new();
@@ -159,7 +159,7 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
         }
     }
 
-    /// The invariants while no message is being executed.
+    /// Asserts the invariants that hold while no message is being executed.
     fn sound(&mut self) {
         let check: Check = self.ask("check", ());
         assert!(check.differences.is_empty(), "{check:?}");

@@ -19,7 +19,7 @@ fn act(method: &'static str, args: impl ArgumentEncoder, event: &'static str, da
     Act::Call(method, encode_args(args).unwrap(), event, data)
 }
 
-/// A stream that reaches every state, with refusals, failures and timers.
+/// Returns a stream that reaches every state, with refusals, failures and timers.
 fn acts() -> Vec<Act> {
     let mut acts = Vec::new();
     for round in 0..6u64 {
@@ -59,7 +59,7 @@ fn the_chain_equals_that_of_the_embedded_host() {
                 c.host.update(c.id, owner(), method, &arg).unwrap();
                 c.host.settle();
             }
-            // In steps of a second, because a missed timer fires late.
+            // Advance in steps of a second, because a missed timer fires late.
             Act::Advance(ms) => {
                 let mut left = ms;
                 while let Some(due) = c.runtime().next_due_ms {

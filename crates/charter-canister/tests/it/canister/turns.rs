@@ -8,7 +8,7 @@ use charter_icp_host::each_host;
 
 use super::*;
 
-/// Runs on each available host.
+/// Runs a test on each available host.
 fn on_each(test: impl Fn(Canister<&mut dyn Host>)) {
     each_host(|host| test(Canister::ready(host, None))).unwrap();
 }
@@ -31,7 +31,7 @@ fn a_wake_is_one_full_turn() {
         assert_eq!(runtime.last_turn, Some(end));
         assert!(runtime.turn.is_none() && runtime.last_error.is_none());
 
-        // The log: the envelope of the turn, and its transitions.
+        // The log contains the envelope of the turn and its transitions.
         let events = c.events(Page { from: None, limit: Some(200) });
         let kinds: Vec<&str> = events.events.iter().map(|e| e.kind.as_str()).collect();
         assert_eq!(
@@ -51,7 +51,7 @@ fn a_wake_is_one_full_turn() {
         for (before, event) in events.events.iter().zip(&events.events[1..]) {
             assert_eq!(event.prev, before.hash);
         }
-        // The projection.
+        // The projection has the turn.
         let projection = c.projection();
         assert_eq!((projection.turns, projection.refusals), (1, 0));
         assert!(projection.transitions >= 10 && projection.current, "{projection:?}");
@@ -75,7 +75,7 @@ fn the_loop_wakes_it_and_can_be_switched_off() {
         c.change("set_loop", (false,)).unwrap();
         c.advance(3_000_000);
         assert_eq!(c.runtime().turns, 2);
-        // Another interval.
+        // Set another interval.
         c.change("config_set", ("loop.interval", "60s")).unwrap();
         c.change("set_loop", (true,)).unwrap();
         c.advance(60_000);
@@ -140,7 +140,7 @@ fn illegal_events_are_refused_with_the_reason_and_logged() {
     let answer = c.host.await_call(&first).unwrap();
     let answer: Result<TurnEnd, Error> = candid::decode_one(&answer).unwrap();
     assert_eq!(answer.unwrap().number, 1);
-    // Guards and schemas.
+    // Guards and schemas refuse events.
     expected.push(refused(c.change("sleep", ())));
     for key in ["soul", "soul.text", "system.run"] {
         expected.push(refused(c.change("config_set", (key, "x"))));
@@ -156,7 +156,7 @@ fn illegal_events_are_refused_with_the_reason_and_logged() {
         expected.iter().map(|(_, code)| code.as_str()).collect::<Vec<_>>(),
         ["unhandled", "unhandled", "unhandled", "guard", "guard", "guard", "guard", "schema", "guard"]
     );
-    // The log has them as well, and nothing has changed.
+    // The log contains the refusals as well, and the state is unchanged.
     let page = Page { from: Some(end - 1), limit: None };
     let last = c.events(page).events.pop().unwrap();
     assert_eq!((last.verdict.as_str(), &last.from), ("refused", &last.state));

@@ -1,5 +1,5 @@
-//! Data flow into the cone: everything that a variable in the cone is computed from is in the cone,
-//! and copied values are traced to their source.
+//! Data flow into the cone: adds everything that a variable in the cone is computed from, and
+//! traces copied values to their source.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::model::walk::{Item, indexes, variable_of};
 use crate::tree;
 
-/// Where a value was copied from: a source, or the context of a chart.
+/// Where a value was copied from: a source of data, or the context of a chart.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Origin {
     Source(Source),
@@ -29,7 +29,7 @@ pub(super) struct Flow {
 }
 
 impl<'d> ConeBuilder<'_, 'd> {
-    /// Notes values that are copied unchanged.
+    /// Records values that are copied unchanged.
     pub(super) fn flow(&mut self, chart: usize, to: &[String], value: &'d Template, events: Events<'_>) {
         match value {
             Template::Literal(_) | Template::List(_) => {}
@@ -62,11 +62,11 @@ impl<'d> ConeBuilder<'_, 'd> {
         }
     }
 
-    /// Extends the cone by everything that its variables are computed from.
+    /// Adds everything that the variables in the cone are computed from.
     pub(super) fn variables(&mut self) {
         let model = self.model;
-        // Named actions may be used by several charts: every assignment counts for the charts that
-        // have the variable.
+        // Several charts may use the same named action, so every assignment counts for each chart
+        // that has the variable.
         let mut assignments: Vec<(String, Vec<&'d str>)> = Vec::new();
         model.visit_all(&mut |_, item| {
             if let Item::Assign(path, value) = item {
@@ -74,7 +74,7 @@ impl<'d> ConeBuilder<'_, 'd> {
                 cels.extend(indexes(path));
                 assignments.push((variable_of(path).to_string(), cels));
             }
-            // The data of events inside the run may affect behavior where it arrives.
+            // The data of an event sent inside the run may affect the behavior of its receiver.
             if let Item::Action(Action::Raise { data: Some(data), .. }) = item {
                 assignments.push((String::new(), Model::cels(data)));
             }
@@ -110,7 +110,7 @@ impl<'d> ConeBuilder<'_, 'd> {
                 break;
             }
         }
-        // Comparisons in the value of a variable in the cone: `ok ? 'a' : 'b'`.
+        // Comparisons in the value of a variable that is in the cone: `ok ? 'a' : 'b'`.
         for number in 0..model.charts.len() {
             let Some(chart) = model.charts.get(number) else {
                 continue;

@@ -1,6 +1,6 @@
-//! The cone of influence: the context variables that affect the behavior of a run, because
-//! conditions read them, and the places in events, answers and inputs that the compared values come
-//! from.
+//! The cone of influence: the context variables that affect the behavior of a run because
+//! conditions read them, and the fields of events, answers and inputs that provide the compared
+//! values.
 
 mod flow;
 mod sources;
@@ -20,10 +20,10 @@ use crate::tree;
 use flow::Flow;
 use sources::strip;
 
-/// How conditions use one place of the data.
+/// How conditions use one field of the data.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Probe {
-    /// Whether a condition depends on it; otherwise it only has to be present.
+    /// Whether a condition depends on its value; otherwise it only has to be present.
     pub(crate) decides: bool,
     /// Literals that it is compared with.
     pub(crate) constants: Vec<Json>,
@@ -31,17 +31,17 @@ pub(crate) struct Probe {
     pub(crate) sizes: Vec<i64>,
     /// Whether it is a name (a key, an id), so that two different values are needed.
     pub(crate) names: bool,
-    /// Expressions over the run that it is compared with.
+    /// Expressions over the state of the run that it is compared with.
     pub(crate) like: BTreeSet<String>,
 }
 
-/// Probes by path of fields.
+/// Probes by field path.
 pub(crate) type Probes = BTreeMap<Vec<String>, Probe>;
 
 /// Everything that affects the behavior of a run.
 #[derive(Debug, Default)]
 pub(crate) struct ConeOfInfluence {
-    /// By chart: the variables in the cone.
+    /// The variables in the cone, by chart.
     pub(crate) variables: Vec<FxHashSet<String>>,
     /// Whether the inputs of actors are in the cone.
     pub(crate) inputs: bool,
@@ -55,14 +55,16 @@ pub(crate) struct ConeOfInfluence {
     pub(crate) probes: BTreeMap<Source, Probes>,
 }
 
-/// What `event` can be in an expression: the possible sources, and the field that wraps their data.
+/// What `event` can refer to in an expression: the possible sources, each with the field that wraps
+/// its data.
 type Events<'s> = &'s [(Source, Option<&'static str>)];
 
 struct ConeBuilder<'m, 'd> {
     model: &'m Model<'d>,
     cone: ConeOfInfluence,
     flows: Vec<Flow>,
-    /// Context paths whose origin is still to be traced: chart, variable and fields, probe.
+    /// Context paths that have not been traced to their origin yet: chart, variable and fields,
+    /// probe.
     pending: Vec<(usize, Vec<String>, Probe)>,
 }
 
@@ -79,7 +81,7 @@ pub(crate) fn cone_of_influence(model: &Model<'_>) -> ConeOfInfluence {
 }
 
 impl<'d> ConeBuilder<'_, 'd> {
-    /// Interlocks and properties.
+    /// Adds what interlocks and properties read.
     fn rules(&mut self) {
         let model = self.model;
         for lock in &model.def.interlocks {
@@ -125,7 +127,8 @@ impl<'d> ConeBuilder<'_, 'd> {
             }
             let blocks =
                 state.def.entry.iter().chain(&state.def.exit).chain(state.def.initial.iter().map(|i| &i.actions));
-            // Entry actions see the event that led here: any of those that can.
+            // Entry actions see the event that led to the state, which is any of the events that
+            // can enter it.
             for block in blocks {
                 self.block(number, block, events, 0);
             }
@@ -212,12 +215,12 @@ impl<'d> ConeBuilder<'_, 'd> {
         }
     }
 
-    /// Notes the reads of a template that does not affect behavior itself.
+    /// Records what a template reads if the template itself does not affect behavior.
     fn touch(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
         Model::cels(value).into_iter().for_each(|cel| self.reads(chart, cel, events, false));
     }
 
-    /// Notes a template whose value is a name (a key, an id).
+    /// Records a template whose value is a name (a key, an id).
     fn naming(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
         for cel in Model::cels(value) {
             self.deciding(chart, cel, events);
@@ -231,7 +234,7 @@ impl<'d> ConeBuilder<'_, 'd> {
         }
     }
 
-    /// Notes an expression that affects behavior.
+    /// Records an expression that affects behavior.
     fn deciding(&mut self, chart: usize, cel: &'d str, events: Events<'_>) {
         self.reads(chart, cel, events, true);
         let Some(ast) = self.model.ast(cel) else {
@@ -265,7 +268,7 @@ impl<'d> ConeBuilder<'_, 'd> {
             }
             "input" if chart == 0 => self.put(Source::Input, fields.to_vec(), probe),
             "context" => self.pending.push((chart, fields.to_vec(), probe.clone())),
-            // `actors.root.context.spent`.
+            // For example `actors.root.context.spent`.
             "actors" => {
                 if let [_, context, rest @ ..] = fields
                     && context == "context"
@@ -290,7 +293,7 @@ impl<'d> ConeBuilder<'_, 'd> {
         known.sizes.extend(probe.sizes.iter().filter(|s| !known.sizes.contains(s)).copied().collect::<Vec<_>>());
     }
 
-    /// Notes the paths that an expression reads.
+    /// Records the paths that an expression reads.
     fn reads(&mut self, chart: usize, cel: &'d str, events: Events<'_>, decides: bool) {
         let Some(ast) = self.model.ast(cel) else {
             return;
@@ -345,7 +348,7 @@ impl<'d> ConeBuilder<'_, 'd> {
     }
 }
 
-/// The probe for a path that is compared with `other`.
+/// Returns the probe for a path that is compared with `other`.
 fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Option<Probe> {
     let mut probe = Probe { decides: true, ..Probe::default() };
     if let Some(literal) = tree::literal_of(other) {
@@ -359,7 +362,7 @@ fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Option<Probe>
     if !matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In) {
         return None;
     }
-    // Compared with another part of the run: its value at the time is tried.
+    // The path is compared with another part of the run: that part's current value is tried.
     let mut of_event = false;
     tree::visit(other, &mut |n| {
         of_event |= matches!(&n.kind, Kind::Ident { name, .. } if matches!(name.as_ref(), "event" | "entry" | "by"))

@@ -1,4 +1,4 @@
-//! The sources of data of a run, and which of them a transition sees as `event`.
+//! The sources of data in a run, and which of them `event` refers to in a transition.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,8 @@ pub(crate) enum Source {
 }
 
 impl<'d> ConeBuilder<'_, 'd> {
-    /// By state: the events that can enter it, which its entry actions see.
+    /// Returns, by state, the events that can enter it. The entry actions of the state see these
+    /// events.
     pub(super) fn arrivals(&self, chart: &Chart<'d>) -> Vec<Vec<(Source, Option<&'static str>)>> {
         let mut arrivals = vec![BTreeSet::new(); chart.states.len()];
         for t in &chart.transitions {
@@ -37,8 +38,8 @@ impl<'d> ConeBuilder<'_, 'd> {
     }
 }
 
-/// Converts a path in `event` to a path in the data: without `data` and without the platform's
-/// wrapper.
+/// Converts a path in `event` to a path in the data, which has neither `data` nor the wrapper that
+/// the platform adds.
 pub(super) fn strip(fields: &[String], wrapped: Option<&'static str>) -> Option<Vec<String>> {
     let fields = fields.strip_prefix(&["data".to_string()]).unwrap_or(fields);
     match (wrapped, fields) {
@@ -49,7 +50,7 @@ pub(super) fn strip(fields: &[String], wrapped: Option<&'static str>) -> Option<
     }
 }
 
-/// The sources of `event` for a transition.
+/// The sources that `event` can refer to in a transition.
 pub(crate) fn sources(model: &Model<'_>, chart: &Chart<'_>, t: &Transition<'_>) -> Vec<(Source, Option<&'static str>)> {
     match t.trigger {
         Trigger::Always | Trigger::After | Trigger::StateDone => Vec::new(),

@@ -1,4 +1,4 @@
-//! Generates data from schemas: a plain value, and variations that conditions distinguish.
+//! Generates data from schemas: a plain value, and variations that conditions can distinguish.
 
 mod sampler;
 
@@ -26,8 +26,8 @@ pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> S
     for base in sampler.bases() {
         let mut choices: Vec<(&Vec<String>, Vec<Option<Json>>)> = Vec::new();
         for (path, probe) in probes.iter().filter(|(_, p)| p.decides) {
-            // A path through another deciding one (an object that may be null) is varied as part of
-            // it.
+            // A path below another path that decides (an object that may be null) is varied
+            // together with it.
             let options = sampler.options(path, probe);
             if options.len() > 1 || options.first().is_some_and(|o| o.as_ref() != get(&base, path)) {
                 choices.push((path, options));
@@ -51,7 +51,8 @@ pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> S
     out
 }
 
-/// All combinations if they are few; otherwise each choice once, then pairs, up to `room`.
+/// Combines the choices: all combinations if they are few, otherwise each choice once, then pairs,
+/// up to `room`.
 fn combinations(base: &Json, choices: &[(&Vec<String>, Vec<Option<Json>>)], total: usize, room: usize) -> Vec<Json> {
     let mut out = Vec::new();
     if total <= room.saturating_mul(4) {
@@ -70,7 +71,7 @@ fn combinations(base: &Json, choices: &[(&Vec<String>, Vec<Option<Json>>)], tota
                 *digit = 0;
             }
         }
-        // If there are too many, keep the plainest.
+        // If there are too many, keep the plainest, which come first.
         out.truncate(room.saturating_mul(4));
         return out;
     }
@@ -95,7 +96,7 @@ fn combinations(base: &Json, choices: &[(&Vec<String>, Vec<Option<Json>>)], tota
     out
 }
 
-/// The value at a path of fields.
+/// Returns the value at a path of fields.
 pub(crate) fn get<'j>(value: &'j Json, path: &[String]) -> Option<&'j Json> {
     path.iter().try_fold(value, |v, key| v.get(key))
 }

@@ -1,4 +1,4 @@
-//! Generates values for a schema, and the values that are tried for one place.
+//! Generates values for a schema, and the values to try for one field.
 
 use charter_expr::schema::SchemaNode;
 use serde_json::{Map, Number, Value as Json, json};
@@ -6,9 +6,9 @@ use serde_json::{Map, Number, Value as Json, json};
 use super::super::cone::{Probe, Probes};
 use super::{get, set};
 
-/// Upper limit of the nesting of generated data.
+/// Upper limit of the nesting depth of generated data.
 const MAX_DEPTH: usize = 12;
-/// Upper limit of values for one place.
+/// Upper limit of values to try for one field.
 const MAX_VALUES: usize = 16;
 
 pub(super) struct Sampler<'s> {
@@ -17,7 +17,7 @@ pub(super) struct Sampler<'s> {
 }
 
 impl<'s> Sampler<'s> {
-    /// One plain value for each alternative of the schema.
+    /// Generates one plain value for each alternative of the schema.
     pub(super) fn bases(&self) -> Vec<Json> {
         let Some(root) = self.root else {
             let mut base = if self.probes.keys().any(|p| !p.is_empty()) { json!({}) } else { Json::Null };
@@ -125,7 +125,7 @@ impl<'s> Sampler<'s> {
         Json::Object(map)
     }
 
-    /// The schema at a path of fields, and whether the last field is required.
+    /// Finds the schema at a path of fields, and whether the last field is required.
     fn at(&self, path: &[String]) -> (Option<&'s Json>, bool) {
         let Some(root) = self.root else {
             return (None, false);
@@ -145,7 +145,7 @@ impl<'s> Sampler<'s> {
         (Some(schema), required)
     }
 
-    /// The values that are tried for a place; `None` stands for its absence.
+    /// Returns the values to try for a field; `None` means that the field is absent.
     pub(super) fn options(&self, path: &[String], probe: &Probe) -> Vec<Option<Json>> {
         let (schema, required) = self.at(path);
         let mut out: Vec<Option<Json>> = Vec::new();
@@ -263,7 +263,7 @@ fn number(schema: &Json, whole: bool) -> Json {
     from_f64(value)
 }
 
-/// The constants and the values next to them.
+/// Returns the constants and their neighboring values.
 fn around(constants: &[Json], whole: bool) -> Vec<Json> {
     let mut out = Vec::new();
     for constant in constants.iter().filter_map(Json::as_f64) {
@@ -276,18 +276,18 @@ fn around(constants: &[Json], whole: bool) -> Vec<Json> {
     out
 }
 
-/// An integer if the value is one, so that each value has one JSON form.
+/// Converts to an integer if the value is integral, so that each value has one JSON form.
 fn from_f64(value: f64) -> Json {
     #[allow(clippy::cast_possible_truncation)] // whole and within what f64 holds exactly
     if value.fract() == 0.0 && value.abs() < 9e15 {
         return Json::from(value as i64);
     }
-    // Removes rounding errors: 0.14 + 0.01 is 0.15000000000000002.
+    // Remove rounding errors: 0.14 + 0.01 is 0.15000000000000002.
     let short = format!("{value:.6}").parse().unwrap_or(value);
     Number::from_f64(short).map_or(Json::Null, Json::Number)
 }
 
-/// The conjunction of two schemas, as far as plain objects go.
+/// Merges two schemas into one that requires both; exact only for plain objects.
 fn both(whole: Json, part: &Json) -> Json {
     let (Json::Object(mut whole), Json::Object(part)) = (whole, part) else {
         return part.clone();

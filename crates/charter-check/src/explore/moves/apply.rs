@@ -1,5 +1,4 @@
-//! A single move: how it is applied to a snapshot, and how it is written as a line of
-//! `charter step`.
+//! A single move: applies it to a snapshot, and formats it as an input line of `charter step`.
 
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ pub(crate) enum MoveKind {
 }
 
 impl Move {
-    /// The move as an input line of `charter step`; for a start, the input.
+    /// The move as an input line of `charter step`; for the start of a run, its input.
     pub(crate) fn line(&self) -> Json {
         let mut line = Map::new();
         let to_actor = |line: &mut Map<String, Json>, to: &Arc<str>| {
@@ -83,7 +82,8 @@ impl Move {
         }
     }
 
-    /// Whether a principal sends it and can react to a refusal; otherwise it is the platform.
+    /// Whether a principal sends it and can react to a refusal; otherwise it comes from the
+    /// platform.
     pub(crate) fn is_from_outside(&self) -> bool {
         matches!(self.kind, MoveKind::Send { .. })
     }
@@ -147,7 +147,7 @@ pub(crate) fn start(machine: &Machine, input: &Json, at: i64) -> Result<Successo
 pub(crate) struct Successor {
     pub(crate) verdict: Verdict,
     pub(crate) snapshot: Snapshot,
-    /// The transitions that were taken: chart and transition, by number.
+    /// The transitions that were taken: indices of chart and transition.
     pub(crate) taken: Vec<(usize, u32)>,
 }
 
@@ -163,7 +163,7 @@ pub(crate) struct StepRefused {
     pub(crate) envelope: Box<Envelope>,
 }
 
-/// RFC 3339.
+/// Formats a time as RFC 3339.
 pub(crate) fn time(ms: i64) -> String {
     let value = charter_expr::Value::timestamp_millis(ms).to_json();
     value.ok().and_then(|v| v.as_str().map(str::to_string)).unwrap_or_default()

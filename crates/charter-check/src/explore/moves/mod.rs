@@ -1,4 +1,5 @@
-//! The moves that a run can make next: events by principals, answers of actors, time.
+//! Generates the moves that a run can make next: events from principals, answers from actors,
+//! ticks.
 
 mod apply;
 
@@ -24,7 +25,7 @@ pub(crate) struct Moves<'m, 'd> {
     pub(crate) inputs: Vec<Json>,
     /// What was not tried, and why.
     pub(crate) cut: Vec<String>,
-    /// Schemas without data: pointer and name.
+    /// Schemas for which no data could be generated: pointer and name.
     pub(crate) missing: Vec<(String, String)>,
 }
 
@@ -32,9 +33,9 @@ struct EventMoves {
     name: Arc<str>,
     data: Vec<Json>,
     principals: Vec<Principal>,
-    /// `approves` of the transitions for it.
+    /// The `approves` expressions of the transitions for it.
     approves: Vec<Query>,
-    /// Paths that are compared with expressions over the run.
+    /// Paths that are compared with expressions over the state of the run.
     like: Vec<(Vec<String>, Query)>,
 }
 
@@ -156,7 +157,7 @@ impl<'m, 'd> Moves<'m, 'd> {
         if let Some(timer) = snapshot.next_timer() {
             out.push(Move { at: timer.due.0.max(now), kind: MoveKind::Tick });
         }
-        // An event may also come after a permit has expired.
+        // An event may also arrive after a permit has expired.
         let next = snapshot.next_timer().map_or(i64::MAX, |t| t.due.0);
         let expiry = snapshot
             .ledger()
@@ -193,7 +194,7 @@ impl<'m, 'd> Moves<'m, 'd> {
         }
     }
 
-    /// The data of an event: the generated samples, adapted to values of the run.
+    /// Returns the data to try for an event: the generated samples, adapted to values in the run.
     fn data_of(&self, event: &EventMoves, snapshot: &Snapshot, actor: &str, now: i64) -> Vec<Json> {
         let mut out = event.data.clone();
         let ask = |query: &Query| self.model.machine.ask(snapshot, actor, query, now).ok();
@@ -251,8 +252,8 @@ fn takes(chart: &Chart<'_>, state: u32, event: &str) -> bool {
     })
 }
 
-/// The distinguishable senders: one per role that matters, and several people (as many as a quorum
-/// needs, at least two) where conditions read the sender.
+/// Returns the senders that conditions can distinguish: one for each role that matters, and several
+/// people (as many as a quorum needs, at least two) where conditions read the sender.
 fn principals(
     model: &Model<'_>,
     cone: &ConeOfInfluence,

@@ -13,7 +13,7 @@ use super::super::moves::{Move, MoveKind, START};
 use super::{Label, LeafTransition, MAX_LEAVES, Table};
 use crate::model::{Chart, Model, Trigger, is_platform, matches};
 
-/// The table of a charter, or `None` if more than the configuration matters.
+/// Builds the table of a charter; `None` if its behavior depends on more than the configuration.
 pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
     let [chart] = model.charts.as_slice() else {
         return None;
@@ -22,7 +22,7 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
     if !def.interlocks.is_empty() || !def.properties.is_empty() || chart.def.output.is_some() {
         return None;
     }
-    // Only literals: they cannot fail.
+    // Only literals are allowed, because evaluating them cannot fail.
     let plain = |t: &Template| matches!(t, Template::Literal(_));
     if !chart.def.context.values().all(plain) || !chart.states.iter().all(|s| simple_state(model, s.def)) {
         return None;
@@ -64,7 +64,7 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
             table.label(chart, name, &data, by, &decl.by);
         }
     }
-    // Labels are stored as 16 bits.
+    // Labels are stored in 16 bits.
     (table.labels.len() < usize::from(u16::MAX)).then_some(table)
 }
 
@@ -87,11 +87,11 @@ fn simple_transition(model: &Model<'_>, t: &crate::model::Transition<'_>) -> boo
         return false;
     };
     let platform = descriptors.iter().any(|d| is_platform(d));
-    // A charter that is not strict also accepts undeclared events.
+    // A charter that is not strict also accepts undeclared events, which the table does not cover.
     t.is_unconditional() && !platform && model.def.strict && simple_block(model, &t.def.actions, 0)
 }
 
-/// Whether all actions of a block only emit, log or store known values, and so cannot fail.
+/// Whether all actions of a block only emit, log or store literals, and so cannot fail.
 fn simple_block(model: &Model<'_>, block: &Block, depth: usize) -> bool {
     let literal = |t: &Template| matches!(t, Template::Literal(_));
     let text = |t: &Template| matches!(t, Template::Literal(Json::String(_)));
@@ -107,8 +107,8 @@ fn simple_block(model: &Model<'_>, block: &Block, depth: usize) -> bool {
         })
 }
 
-/// The leaves that are entered for some targets (appendix D, `computeEntrySet`), after everything
-/// below the domain was exited.
+/// Returns the leaves that are entered for the targets of a transition (appendix D,
+/// `computeEntrySet`) after everything below its domain was exited.
 fn entered(chart: &Chart<'_>, targets: &[u32], domain: Option<u32>) -> Vec<u32> {
     let mut entry = BTreeSet::new();
     for t in targets {
@@ -169,7 +169,7 @@ fn ascend(chart: &Chart<'_>, state: u32, domain: Option<u32>, entry: &mut BTreeS
     }
 }
 
-/// The distinguishable senders: one per set of roles.
+/// Returns the senders that the charter can distinguish: one for each set of roles.
 fn senders(model: &Model<'_>, chart: &Chart<'_>, event: &str) -> Vec<Principal> {
     let of_event = model.def.events.get(event).map(|e| e.by.as_slice()).unwrap_or_default();
     let takers =
@@ -204,7 +204,8 @@ impl Table {
         let mut mask = 0;
         let mut offers = vec![u32::MAX; self.leaves.len()];
         for (leaf, offer) in self.leaves.iter().zip(&mut offers) {
-            // The innermost state wins, and in it the first transition that the sender may take.
+            // The innermost state takes precedence, and in it the first transition that the sender
+            // may take.
             let found = chart
                 .upwards(*leaf)
                 .flat_map(|s| chart.outline.candidates(s, event))

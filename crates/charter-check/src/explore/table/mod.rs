@@ -1,6 +1,7 @@
-//! The fast exploration for charters in which only the configuration matters: no conditions,
-//! actors, timers or raised events. An explored state is a set of active leaf states, one bit each,
-//! and a step is a few bit operations: millions of states per second.
+//! The fast exploration for charters whose behavior depends only on the configuration: no
+//! conditions, actors, timers or raised events. An explored state is a set of active leaf states
+//! with one bit each, and a step takes a few bit operations, so that millions of states are
+//! explored per second.
 //!
 //! This is a second implementation of the algorithm (appendix D of SCXML without history and
 //! internal events); tests compare it with the kernel.
@@ -19,12 +20,12 @@ use crate::Options;
 use crate::model::{Chart, Model};
 pub(crate) use build::table;
 
-/// Upper limit of leaf states: one bit each.
+/// Upper limit of leaf states, because each has one bit of a `u64`.
 const MAX_LEAVES: usize = 64;
 
 /// A charter as a transition table.
 pub(crate) struct Table {
-    /// Leaf states by bit.
+    /// The leaf state of each bit.
     leaves: Vec<u32>,
     start: u64,
     /// Leaves that end the run.
@@ -34,13 +35,13 @@ pub(crate) struct Table {
     input: Json,
 }
 
-/// A label of the transition system: an event by a sender, and the transition that each leaf has
-/// for it.
+/// A label of the transition system: an event from a sender, and the transition that each leaf
+/// takes for it.
 struct Label {
     how: Arc<Move>,
-    /// The leaves that have one.
+    /// The leaves that have a transition for it.
     mask: u64,
-    /// By bit: the index in [`Table::transitions`].
+    /// For each bit, the index of the transition in [`Table::transitions`].
     offers: Vec<u32>,
 }
 
@@ -49,7 +50,7 @@ struct Label {
 struct LeafTransition {
     transition: u32,
     source: u32,
-    /// The leaves below its domain, active or not; empty without a target.
+    /// The leaves below its domain, active or not; empty if the transition has no target.
     exits: u64,
     entries: u64,
 }
@@ -64,7 +65,8 @@ impl Table {
         leaves.iter().fold(0, |bits, leaf| bits | self.bit(*leaf))
     }
 
-    /// One step; `taken` receives its transitions. `None`: no transition for the event.
+    /// Executes one step and adds its transitions to `taken`. Returns `None` if no transition
+    /// handles the event.
     #[inline]
     fn step(&self, chart: &Chart<'_>, configuration: u64, label: &Label, taken: &mut Vec<u32>) -> Option<u64> {
         let mut offering = configuration & label.mask;
@@ -90,7 +92,7 @@ impl Table {
         Some(configuration & !exits | entries)
     }
 
-    /// Appendix D, `removeConflictingTransitions`.
+    /// Removes conflicting transitions (appendix D, `removeConflictingTransitions`).
     #[cold]
     fn remove_conflicting(&self, chart: &Chart<'_>, configuration: u64, taken: &mut Vec<u32>) {
         let mut kept: Vec<LeafTransition> = Vec::new();
@@ -184,7 +186,7 @@ impl Table {
             moves: self.labels.iter().map(|l| l.how.clone()).collect(),
             start,
         };
-        // Certain deadlock: no active state has any transition.
+        // A certain deadlock: no active state has a transition for any label.
         for (node, stuck) in &mut out.ends {
             let configuration = set.get(*node as usize).unwrap_or(0);
             *stuck = self.labels.iter().all(|l| l.mask & configuration == 0);
@@ -225,7 +227,7 @@ mod tests {
         let found = crate::explore(&machine, &Options::default());
         assert_eq!(found.explored.states, 9usize.pow(5));
         let PredecessorTree::Labels { parents, labels, .. } = &found.predecessors else { panic!("no table") };
-        // A set with as many keys takes the same memory.
+        // A set with the same number of keys takes the same memory as the set of the exploration.
         let mut set = Set::new();
         (0..found.explored.states as u64).for_each(|k| assert!(set.insert(k)));
         let bytes = set.bytes() + parents.capacity() * 4 + labels.capacity() * 2;

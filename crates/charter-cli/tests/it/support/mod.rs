@@ -16,7 +16,8 @@ pub(crate) fn charter_with(args: &[&str], input: &str) -> Ran {
     on(args, input, false, None)
 }
 
-/// Runs `charter ARGS` as on a terminal with `input` typed; `screen` is its columns and rows.
+/// Runs `charter ARGS` as on a terminal with `input` typed; `screen` is the terminal's columns and
+/// rows.
 pub(crate) fn charter_typed(args: &[&str], input: &str, screen: Option<(u16, u16)>) -> Ran {
     on(args, input, true, screen)
 }
@@ -56,7 +57,7 @@ impl Scratch {
         std::fs::create_dir_all(&folder).unwrap();
         Scratch(folder)
     }
-    /// Writes a file in it; returns its path.
+    /// Writes a file in the folder; returns its path.
     pub(crate) fn file(&self, name: &str, text: impl AsRef<[u8]>) -> String {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();

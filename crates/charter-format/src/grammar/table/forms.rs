@@ -1,4 +1,4 @@
-//! Values with several notations: one or many, a name or an object, a map of events.
+//! Values that can be written in several ways: one or many, a name or an object, a map of events.
 
 use super::action::{ACTION, BRANCH, EVENT_TO_RAISE};
 use super::chart::{COMBINATION, INITIAL_OBJECT, INVOKE, QUORUM_OBJECT, STATE, TRANSITION};
@@ -9,7 +9,7 @@ use crate::grammar::Form;
 
 pub(super) static ROLE: Form = Form::Name("a role");
 
-/// For keys that the host reads: a duration without names and expressions.
+/// A duration that is neither a name nor an expression, for keys that the host evaluates.
 pub(super) static DURATION: Form = Form::OneOf {
     what: "a duration such as `2s`, or milliseconds",
     forms: &[Form::Pattern(&LENGTH), Form::Int { min: 0, max: charter_expr::MAX_DELAY_MS }],

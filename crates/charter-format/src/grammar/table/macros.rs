@@ -1,5 +1,5 @@
-//! Macros for fields: in a static, a reference may point to a struct literal but not to the result
-//! of a function.
+//! Macros that build fields. They are not functions because a reference in a static can point to a
+//! struct literal but not to the result of a function.
 
 macro_rules! may {
     ($key:literal, $form:expr, $doc:literal) => {

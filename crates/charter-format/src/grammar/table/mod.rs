@@ -1,5 +1,6 @@
-//! The grammar of the charter language, version 1, as one table: for each object its keys, their
-//! values and a line of documentation. This module has the root of a document and its declarations.
+//! The grammar of the charter language, version 1, as one table: for each object, its keys, their
+//! values and a line of documentation. This module contains the root of a document and the
+//! declarations.
 
 mod action;
 mod chart;
@@ -14,7 +15,7 @@ use forms::{BLOCK, COMPUTED, COUNT, DELAY, DURATION, GUARD_ENTRY, ROLES, RULE, S
 pub(super) use macros::{may, must};
 use texts::{ID, VERSION};
 
-/// The defaults: no exclusive keys, no free keys, not empty.
+/// The default for other objects: no alternative keys, no unknown keys, not empty.
 pub(super) const PLAIN: Object =
     Object { name: "", what: "", doc: "", fields: &[], one_of: &[], open: false, may_be_empty: false };
 

@@ -1,4 +1,4 @@
-//! Patterns: ids, versions, durations, variable names.
+//! Patterns of strings: ids, versions, durations, variable names.
 
 use crate::grammar::Pattern;
 

@@ -1,4 +1,4 @@
-//! Executable content (REC 4, 5.4, 5.8) as blocks of actions. An element may become several
+//! Reads executable content (REC 4, 5.4, 5.8) as blocks of actions. An element may become several
 //! actions.
 
 use charter_kernel::definition::{Action, Block, Branch, Template};
@@ -9,24 +9,25 @@ use super::expression::{fail, is_name, quoted};
 use super::{ScxmlReader, xml};
 use charter_format::codes;
 
-/// An action that fails at run time with a message.
+/// Returns an action that fails at run time with a message.
 pub(super) fn failing(why: &str) -> Action {
     Action::Log { value: Template::Cel(fail(why)), label: None }
 }
 
-/// Assigns to one location.
+/// Returns an action that assigns to one location.
 pub(super) fn assign(path: String, value: Template) -> Action {
     Action::Assign(IndexMap::from_iter([(path, value)]))
 }
 
-/// An event type as a template: a literal, or an expression if the kernel would reject the literal.
+/// Converts an event type to a template: a literal, or an expression if the kernel would refuse the
+/// literal.
 pub(super) fn event_type(name: &str) -> Template {
     let plain = !name.is_empty() && !name.contains('*') && !name.contains(char::is_whitespace);
     if plain { Template::Literal(name.into()) } else { Template::Cel(quoted(name)) }
 }
 
 impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
-    /// The executable content of an element.
+    /// Reads the executable content of an element.
     pub(super) fn block(&mut self, parent: Node<'d, 'i>) -> Block {
         let mut block = Block::new();
         for node in xml::elements(parent) {
@@ -139,8 +140,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         Some(self.variables.condition(cond.value))
     }
 
-    /// `<foreach>` iterates over a copy; its item and index are variables of the document that keep
-    /// their last values (REC 4.6).
+    /// Reads `<foreach>`, which iterates over a copy. Its item and index are variables of the
+    /// document and keep their last values (REC 4.6).
     fn foreach(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &["array", "item", "index"]);
         let (array, item) = (self.needed(node, "array"), self.needed(node, "item"));
@@ -168,7 +169,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         above.into_iter().rev().for_each(|above| self.cx.leave(above));
         self.loops = self.loops.saturating_sub(1);
         self.inside("each", |reader| reader.at_span("in", array.span, |_| ()));
-        // `+ []` leaves a list unchanged and fails for anything else: SCXML does not iterate over
+        // `+ []` leaves a list unchanged and fails for any other value: SCXML does not iterate over
         // maps.
         let list = match self.variables.expression(array.value) {
             failed if failed.starts_with("fail(") => failed,
@@ -177,7 +178,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         vec![Action::Each { r#in: list, r#as: of_item, index: index.map(|_| of_index), r#do: body }]
     }
 
-    /// `<script>`: lines `name = CEL`. Any other line continues the previous one.
+    /// Reads `<script>`: lines of the form `name = CEL`. Any other line continues the previous one.
     pub(super) fn script(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &["src"]);
         let text = match xml::attribute(node, "src") {
@@ -220,7 +221,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     }
 }
 
-/// Splits `place = value`; `==`, `<=`, `>=` and `!=` are not assignments.
+/// Splits `place = value`; `==`, `<=`, `>=` and `!=` are not treated as assignments.
 fn statement(line: &str) -> Option<(&str, &str)> {
     let (place, value) = line.split_once('=')?;
     let place = place.trim_end();

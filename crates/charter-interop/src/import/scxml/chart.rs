@@ -1,4 +1,5 @@
-//! `<scxml>`, `<state>`, `<parallel>`, `<final>`, `<history>`, `<initial>` (REC 3.2 to 3.11).
+//! Reads `<scxml>`, `<state>`, `<parallel>`, `<final>`, `<history>` and `<initial>` (REC 3.2 to
+//! 3.11).
 
 use charter_kernel::definition::{Chart, Initial, State, StateKind};
 use roxmltree::Node;
@@ -12,7 +13,7 @@ use charter_format::source::Span;
 const STATES: [&str; 4] = ["state", "parallel", "final", "history"];
 
 impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
-    /// Reads an `<scxml>` element: the root machine or an invoked machine.
+    /// Reads an `<scxml>` element as the root chart or as an invoked machine.
     pub(super) fn chart(&mut self, scxml: Node<'d, 'i>) -> Chart {
         self.only(scxml, &["initial", "name", "version", "datamodel", "binding", "exmode"]);
         match xml::attribute(scxml, "version") {
@@ -76,7 +77,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// The variables of a document, declared by `<data>` and `<foreach>` (REC 4.6).
+    /// Returns the variables of a document, declared by `<data>` and `<foreach>` (REC 4.6).
     fn declared(&mut self, all: &[Node<'d, 'i>]) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for node in all {
@@ -143,7 +144,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// The content of `<scxml>`, `<state>` and `<parallel>`.
+    /// Reads the content of `<scxml>`, `<state>` or `<parallel>`.
     fn compound(&mut self, node: Node<'d, 'i>, id: Option<String>) -> State {
         let name = node.tag_name().name();
         let (document, parallel) = (name == "scxml", name == "parallel");
@@ -265,7 +266,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         State { id: Some(key.to_owned()), kind, initial: Some(initial), ..State::default() }
     }
 
-    /// The transition of an `<initial>` or a `<history>`.
+    /// Reads the transition of an `<initial>` or a `<history>`.
     fn default_transition(&mut self, node: Node<'d, 'i>) -> Initial {
         let name = node.tag_name().name();
         let mut found: Option<Initial> = None;
@@ -325,8 +326,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         targets
     }
 
-    /// A block of `<onentry>` or `<onexit>`; blocks stay separate, because an error ends only its
-    /// own block.
+    /// Reads an `<onentry>` or `<onexit>` as a block. Blocks stay separate, because an error ends
+    /// only the block in which it occurs.
     fn blocks(&mut self, node: Node<'d, 'i>, key: &str, blocks: &mut Vec<charter_kernel::definition::Block>) {
         let index = blocks.len().to_string();
         let block = self.inside(key, |reader| reader.at(&index, node, |reader| reader.block(node)));
@@ -334,7 +335,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     }
 }
 
-/// The span of a word in an attribute; the whole attribute if character references shift it.
+/// Returns the span of a word in an attribute, or of the whole attribute if character references
+/// shift the word.
 fn part(attribute: xml::Attribute<'_>, word: &str) -> Span {
     let length = attribute.span.end.saturating_sub(attribute.span.start);
     match attribute.value.find(word) {

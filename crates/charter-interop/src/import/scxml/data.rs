@@ -1,5 +1,5 @@
-//! `<datamodel>`, `<data>`, `<content>`, `<param>`, `<donedata>` (REC 5.2 to 5.7): values, and the
-//! data of events and invocations.
+//! Reads `<datamodel>`, `<data>`, `<content>`, `<param>` and `<donedata>` (REC 5.2 to 5.7): values,
+//! and the data of events and invocations.
 
 use charter_kernel::definition::{State, Template};
 use indexmap::IndexMap;
@@ -10,8 +10,8 @@ use super::{ScxmlReader, xml};
 use charter_format::codes;
 
 impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
-    /// Checks a `<datamodel>`. With late binding, the variables of a state are bound on its first
-    /// entry (REC 5.3.3).
+    /// Reads a `<datamodel>`. With late binding, the variables of a state are bound when it is
+    /// first entered (REC 5.3.3).
     pub(super) fn datamodel(&mut self, node: Node<'d, 'i>, document: bool, state: &mut State) {
         for child in xml::elements(node) {
             if !xml::is(child, "data") {
@@ -29,7 +29,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// A variable with its initial value.
+    /// Reads a variable with its initial value.
     pub(super) fn data(&mut self, node: Node<'d, 'i>, into: &mut IndexMap<String, Template>) {
         self.only(node, &["id", "src", "expr"]);
         let Some(id) = self.needed(node, "id") else {
@@ -68,8 +68,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// Literal content: JSON, a CEL literal, XML as text, or text with normalized whitespace (REC
-    /// B.2.4).
+    /// Reads literal content: JSON, a CEL literal, XML as text, or text with normalized whitespace
+    /// (REC B.2.4).
     pub(super) fn literal_content(&mut self, node: Node<'d, 'i>) -> Template {
         if xml::elements(node).next().is_some() {
             return Template::Literal(self.inner_xml(node).into());
@@ -78,14 +78,14 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         Template::Literal(text_value(&text))
     }
 
-    /// The source text inside an element.
+    /// Returns the source text inside an element.
     pub(super) fn inner_xml(&self, node: Node<'d, 'i>) -> String {
         let (first, last) = (node.first_child(), node.last_child());
         let range = first.zip(last).map(|(first, last)| first.range().start..last.range().end);
         range.and_then(|range| self.cx.source().get(range)).unwrap_or_default().trim().to_owned()
     }
 
-    /// The data of `<donedata>`, `<send>` and `<invoke>`: `<content>`, or `<param>`s and the
+    /// Reads the data of `<donedata>`, `<send>` or `<invoke>`: `<content>`, or `<param>`s and the
     /// variables of a `namelist`.
     pub(super) fn payload(&mut self, node: Node<'d, 'i>, namelist: Option<xml::Attribute<'d>>) -> Option<Template> {
         let name = node.tag_name().name();
@@ -119,13 +119,13 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         content.or_else(|| (!fields.is_empty()).then_some(Template::Object(fields)))
     }
 
-    /// The variables of a `namelist` by name.
+    /// Reads the variables of a `namelist`, by name.
     pub(super) fn namelist(&mut self, namelist: Option<xml::Attribute<'d>>) -> IndexMap<String, Template> {
         let names = namelist.map_or("", |attribute| attribute.value);
         names.split_whitespace().map(|name| (name.to_owned(), self.read_location(name))).collect()
     }
 
-    /// The value at a location; an invalid location fails at run time.
+    /// Returns an expression that reads a location; an invalid location fails at run time.
     fn read_location(&mut self, text: &str) -> Template {
         Template::Cel(match self.variables.location(text) {
             Ok(_) => self.variables.expression(text),
@@ -173,7 +173,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     }
 }
 
-/// The value of literal text.
+/// Converts literal text to a value.
 pub(super) fn text_value(text: &str) -> serde_json::Value {
     let text = text.trim();
     if text.is_empty() {

@@ -1,6 +1,6 @@
-//! Translates expressions to CEL over a charter: declared variables are fields of `context`. An
-//! invalid expression becomes one that fails at run time, because SCXML reports no errors at load
-//! time (REC 5.9).
+//! Translates expressions to CEL in a charter: declared variables become fields of `context`. An
+//! invalid expression becomes an expression that fails at run time, because SCXML does not report
+//! errors at load time (REC 5.9).
 
 use charter_expr::ast::{Kind, LinkKind, Node};
 use charter_expr::{Env, Fuel, Program, Type};
@@ -9,7 +9,7 @@ use charter_kernel::{ROOTS, SCXML_ROOTS};
 use rustc_hash::FxHashSet;
 use serde_json::Value as Json;
 
-/// Upper limit of a message, in characters.
+/// Upper limit of the length of a message, in characters.
 const MAX_MESSAGE: usize = 300;
 
 /// The data model of a document (REC 5, appendix B).
@@ -20,7 +20,8 @@ pub(super) enum DataModel {
     Null,
 }
 
-/// Why a location cannot be assigned to. Part of the imported charter, as in [`fail`].
+/// Why a location cannot be assigned to. The message becomes part of the imported charter; see
+/// [`fail`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LocationError {
     #[error("the null data model has no variables")]
@@ -84,7 +85,7 @@ impl Variables {
             let to = if self.declared.contains(name) {
                 "context"
             } else if ROOTS.contains(&name) {
-                // A root of charters is undeclared in SCXML.
+                // This name is a root name in charters, but undeclared in SCXML.
                 "undeclared"
             } else {
                 return None;
@@ -99,7 +100,7 @@ impl Variables {
         }
     }
 
-    /// Translates a value; literals stay literals.
+    /// Translates a value; a literal stays a literal.
     pub(super) fn value(&self, text: &str) -> Template {
         if self.model == DataModel::Cel
             && let Some(json) = literal(text)
@@ -150,14 +151,14 @@ impl Variables {
     }
 }
 
-/// An expression that fails at run time with a message. The message is part of the imported
-/// charter, so changing it changes the digest.
+/// Returns an expression that fails at run time with a message. The message is part of the imported
+/// charter, so changing it changes the digest of the charter.
 pub(super) fn fail(why: &str) -> String {
     let why: String = why.chars().take(MAX_MESSAGE).collect();
     format!("fail({})", quoted(&why))
 }
 
-/// A CEL string literal; JSON strings are valid ones.
+/// Quotes text as a CEL string literal; JSON strings are valid in CEL.
 pub(super) fn quoted(text: &str) -> String {
     Json::from(text).to_string()
 }
@@ -170,7 +171,8 @@ fn short(text: &str) -> String {
     }
 }
 
-/// The value of a JSON or CEL literal. Nothing is computed: `2015-09-01` is meant as a date.
+/// Returns the value of a JSON or CEL literal. Nothing is computed: `2015-09-01` is a date, not a
+/// subtraction.
 pub(super) fn literal(text: &str) -> Option<Json> {
     if let Ok(mut json) = serde_json::from_str::<Json>(text) {
         return charter_expr::json::canonical(&mut json).is_ok().then_some(json);
@@ -192,7 +194,7 @@ fn is_literal(node: &Node) -> bool {
     }
 }
 
-/// The string literals that an expression can evaluate to: `'a'`, `c ? 'a' : 'b'`.
+/// Returns the string literals that an expression can evaluate to: `'a'`, `c ? 'a' : 'b'`.
 pub(super) fn texts(text: &str) -> Vec<String> {
     fn collect(node: &Node, found: &mut Vec<String>) {
         match &node.kind {

@@ -1,4 +1,4 @@
-//! `<invoke>` (REC 6.4) and `<finalize>` (REC 6.5): invoked documents become machines of the
+//! Reads `<invoke>` (REC 6.4) and `<finalize>` (REC 6.5). Invoked documents become machines of the
 //! charter.
 
 use charter_kernel::definition::{Action, Branch, Choose, Invoke, Template};
@@ -10,12 +10,12 @@ use super::expression::{fail, quoted, texts};
 use super::{InvokeError, ScxmlReader, xml};
 use charter_format::codes;
 
-/// The names of the SCXML type (REC 6.4.2).
+/// The type names that mean SCXML (REC 6.4.2).
 const SCXML: [&str; 3] = ["scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml"];
-/// A key of the input that cannot be a variable; its value is only evaluated, before the machine
-/// starts.
+/// An input key that cannot be the name of a variable. Its value is evaluated before the machine
+/// starts and then ignored.
 const CHECK: &str = "#type";
-/// Placeholder for a machine that is not available.
+/// Name of the only state of the placeholder for a machine that is not available.
 const NOTHING: &str = "nothing";
 
 impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
@@ -70,7 +70,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         invoke
     }
 
-    /// The `id`, or `STATE.NUMBER` (REC 6.4.1).
+    /// Returns the `id`, or `STATE.NUMBER` if there is none (REC 6.4.1).
     fn invocation_id(&mut self, node: Node<'d, 'i>) -> String {
         if let Some(id) = xml::attribute(node, "id").map(|id| id.value.trim()).filter(|id| !id.is_empty()) {
             return id.to_owned();
@@ -80,7 +80,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         format!("{state}.{}", self.shared.invocations)
     }
 
-    /// An expression that fails unless the type is SCXML.
+    /// Returns an expression that fails unless the type is SCXML.
     fn wrong_type(&mut self, node: Node<'d, 'i>) -> Option<String> {
         if let Some(kind) = xml::attribute(node, "type") {
             let kind = kind.value.trim();
@@ -132,8 +132,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         name
     }
 
-    /// A machine that is chosen when the invocation starts, among the documents that are known at
-    /// import time.
+    /// Makes the invocation choose its machine when it starts, among the documents that are known
+    /// at import time. Returns the first of these machines.
     fn choose(&mut self, expr: xml::Attribute<'d>, invoke: &mut Invoke, inline: bool) -> Result<String, InvokeError> {
         let mut machines: IndexMap<String, String> = IndexMap::new();
         if inline {
@@ -160,7 +160,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         Ok(first)
     }
 
-    /// The documents that are values of variables, by their text.
+    /// Returns the documents that are values of variables, with their text.
     fn documents(&self) -> Vec<(String, Node<'d, 'i>)> {
         let Some(root) = self.document else {
             return Vec::new();
@@ -169,7 +169,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         holders.filter_map(|holder| Some((self.inner_xml(holder), xml::child(holder, "scxml")?))).collect()
     }
 
-    /// The string literals in the expression and in the values of variables.
+    /// Returns the string literals in the expression and in the values of variables.
     fn file_names(&self, expr: &str) -> Vec<String> {
         let mut names = texts(expr);
         for node in self.document.map(xml::inside).unwrap_or_default() {
@@ -193,8 +193,8 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         name
     }
 
-    /// The actions on each event of the invocation. An empty `<finalize>` updates the variables
-    /// that were passed (REC 6.5.2).
+    /// Reads the actions that run for each event from the invocation. An empty `<finalize>` updates
+    /// the variables that were passed to the invocation (REC 6.5.2).
     fn finalize(&mut self, invoke: Node<'d, 'i>, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &[]);
         for child in xml::elements(node).filter(|c| xml::is(*c, "send") || xml::is(*c, "raise")) {

@@ -1,9 +1,9 @@
-//! Imports SCXML (W3C REC 2015-09-01): the data models `cel` and `null`; invoked documents become
-//! entries of `machines`.
+//! Imports SCXML (W3C REC 2015-09-01) with the data models `cel` and `null`. Invoked documents
+//! become entries of `machines`.
 //!
 //! As the specification requires, invalid expressions, undeclared variables and invalid locations
-//! are no errors here but raise `error.execution` at run time. Errors here are invalid SCXML and
-//! unsupported features: other data models and the HTTP event processor.
+//! are not import errors: they raise `error.execution` at run time. Import errors are invalid SCXML
+//! and unsupported features, such as other data models and the HTTP event processor.
 
 mod action;
 mod chart;
@@ -31,19 +31,20 @@ use charter_format::import::{DocumentBuilder, Files};
 use charter_format::source::{Node as Tree, Span, Value};
 use charter_format::{Diagnostic, Diagnostics, Document, codes};
 
-/// Help for an edited export with parts that SCXML cannot express.
+/// The help for an edited export that contains parts that SCXML cannot express.
 const EDITED: &str = "edit the charter and export it again, or remove the parts in the `charter:` namespace and import the states into a charter";
 
 /// Upper limit of files that a document can include.
 const MAX_FILES: usize = 100;
 
-/// Imports an SCXML document. `name` (usually a path) is for messages; `files` returns the
-/// documents and values that it names with `src`.
+/// Imports an SCXML document. `name` (usually a path) is used in messages; `files` returns the
+/// documents and values that the document refers to with `src`.
 ///
-/// Limits: 16 MiB of text, a nesting depth of 128, 100 files; no document types, no entities.
+/// Limits: 16 MiB of text, a nesting depth of 128, 100 files; document types and entities are not
+/// allowed.
 ///
 /// # Errors
-/// Invalid SCXML and unsupported features, each with its place.
+/// Returns diagnostics if the document is invalid SCXML or uses unsupported features.
 pub fn scxml(source: &str, name: &str, files: &Files<'_>) -> Result<Document, Diagnostics> {
     let source: Arc<str> = source.into();
     let whole = Tree { span: Span::new(0, source.len()), value: Value::Null };
@@ -80,7 +81,7 @@ pub fn scxml(source: &str, name: &str, files: &Files<'_>) -> Result<Document, Di
 struct Shared<'r> {
     files: &'r Files<'r>,
     machines: IndexMap<String, Chart>,
-    /// The names of machines in use.
+    /// The names of machines that are already in use.
     taken: FxHashSet<String>,
     by_file: FxHashMap<String, Result<String, InvokeError>>,
     /// The number of invocations without an id, for unique ids.
@@ -93,7 +94,7 @@ impl<'r> Shared<'r> {
         Shared { files, machines: IndexMap::new(), taken, by_file: FxHashMap::default(), invocations: 0 }
     }
 
-    /// A unique name for a machine.
+    /// Returns a unique name for a machine.
     fn machine_name(&mut self, wanted: &str) -> String {
         let wanted = if wanted.is_empty() { "machine" } else { wanted };
         let mut name = wanted.to_owned();
@@ -105,13 +106,14 @@ impl<'r> Shared<'r> {
         name
     }
 
-    /// The text of a file; a leading `file:` is ignored.
+    /// Reads the text of a file; a leading `file:` is ignored.
     fn text(&self, file: &str) -> io::Result<String> {
         let path = file.strip_prefix("file://").or_else(|| file.strip_prefix("file:")).unwrap_or(file);
         (self.files)(path)
     }
 
-    /// The machine of a file. Each file is read once, so that a document can invoke itself.
+    /// Returns the machine of a file. Each file is read only once, so that a document can invoke
+    /// itself.
     fn machine_of_file(&mut self, file: &str) -> Result<String, InvokeError> {
         if let Some(known) = self.by_file.get(file) {
             return known.clone();
@@ -131,7 +133,7 @@ impl<'r> Shared<'r> {
     fn machine_of_text(&mut self, text: &str, name: &str) -> Result<(), InvokeError> {
         let tree = xml::parse(text).map_err(|problem| InvokeError::Unreadable(problem.message))?;
         let mut reader = ScxmlReader::new(DocumentBuilder::new(text), self);
-        // Reserve its position before those of nested documents.
+        // Reserve its position before the positions of nested documents.
         reader.shared.machines.insert(name.to_owned(), Chart::default());
         let chart = reader.chart(tree.root_element());
         reader.machines();
@@ -150,7 +152,7 @@ impl<'r> Shared<'r> {
 
 /// Why a document cannot be invoked.
 ///
-/// The message becomes part of the imported charter, as an expression that fails at run time:
+/// The message becomes part of the imported charter, as an expression that fails at run time, so
 /// changing it changes the digest of the charter.
 #[derive(Debug, Clone, thiserror::Error)]
 enum InvokeError {
@@ -170,7 +172,7 @@ enum InvokeError {
     File { file: String, cause: Box<InvokeError> },
 }
 
-/// Reads a file.
+/// Reads an SCXML document.
 struct ScxmlReader<'x, 'r, 'd, 'i> {
     cx: DocumentBuilder<'d>,
     shared: &'x mut Shared<'r>,
@@ -205,14 +207,14 @@ impl<'x, 'r, 'd, 'i> ScxmlReader<'x, 'r, 'd, 'i> {
     /// Reads the nested documents.
     fn machines(&mut self) {
         while let Some((scxml, name)) = self.pending.pop_front() {
-            // `invoke` has read the input of the invocation.
+            // `invoke` has already read the input of the invocation.
             self.shared.machines.insert(name.clone(), Chart::default());
             let chart = self.inside("machines", |reader| reader.at(&name, scxml, |reader| reader.chart(scxml)));
             self.shared.machines.insert(name, chart);
         }
     }
 
-    /// Reads the part at a key of the definition, written as an element.
+    /// Reads the part at a key of the definition that is written as an element.
     fn at<T>(&mut self, key: &str, node: Node<'d, 'i>, f: impl FnOnce(&mut Self) -> T) -> T {
         let span = xml::tag(node);
         self.inside(key, |reader| {
@@ -269,7 +271,7 @@ impl<'x, 'r, 'd, 'i> ScxmlReader<'x, 'r, 'd, 'i> {
         }
     }
 
-    /// Reports an element that is not allowed where it is.
+    /// Reports an element that is not allowed inside its parent.
     fn stray(&mut self, node: Node<'d, 'i>, parent: &str) {
         let name = node.tag_name().name();
         if xml::is_scxml(node) {
@@ -279,7 +281,7 @@ impl<'x, 'r, 'd, 'i> ScxmlReader<'x, 'r, 'd, 'i> {
         }
     }
 
-    /// A required attribute.
+    /// Returns a required attribute; reports it if it is missing.
     fn needed(&mut self, node: Node<'d, 'i>, name: &str) -> Option<xml::Attribute<'d>> {
         let found = xml::attribute(node, name).filter(|a| !a.value.trim().is_empty());
         if found.is_none() {

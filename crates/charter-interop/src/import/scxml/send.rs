@@ -1,4 +1,4 @@
-//! `<send>` and `<cancel>` (REC 6.2, 6.3). Arguments are evaluated when the action runs.
+//! Reads `<send>` and `<cancel>` (REC 6.2, 6.3). Arguments are evaluated when the action runs.
 
 use charter_kernel::definition::{Action, Delay, Send, Template};
 use roxmltree::Node;
@@ -91,7 +91,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// The text of an attribute, or else the value of an expression attribute.
+    /// Reads the text of an attribute or, if it is missing, the value of an expression attribute.
     fn text_or(&mut self, node: Node<'d, 'i>, text: &str, expr: &str) -> Option<Template> {
         match (xml::attribute(node, text), xml::attribute(node, expr)) {
             (Some(text), _) => Some(Template::Literal(text.value.trim().into())),
@@ -101,7 +101,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     }
 }
 
-/// Turns an invalid literal event type into an expression, so that it fails at run time.
+/// Converts an invalid literal event type to an expression, so that it fails at run time.
 fn computed(kind: Template) -> Template {
     match &kind {
         Template::Literal(json) if json.as_str().is_none_or(|name| event_type(name) != kind) => {
@@ -111,8 +111,8 @@ fn computed(kind: Template) -> Template {
     }
 }
 
-/// A duration as in CSS 2 (REC 6.2.4): `500ms`, `1.5s`, `.5s`; and the units of charters. Only `0`
-/// has no unit.
+/// Parses a duration as in CSS 2 (REC 6.2.4): `500ms`, `1.5s`, `.5s`. The units of charters are
+/// also allowed. Only `0` may have no unit.
 fn milliseconds(text: &str) -> Option<u64> {
     let unit = text == "0" || text.ends_with(|c: char| c.is_ascii_alphabetic());
     charter_expr::parse_delay(text).ok().filter(|_| unit).and_then(|ms| u64::try_from(ms).ok())

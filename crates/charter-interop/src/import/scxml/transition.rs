@@ -1,4 +1,4 @@
-//! `<transition>` (REC 3.5): events, conditions, targets and types.
+//! Reads `<transition>` (REC 3.5): events, conditions, targets and types.
 
 use charter_kernel::definition::{On, State, Transition};
 use roxmltree::Node;
@@ -6,7 +6,8 @@ use roxmltree::Node;
 use super::{ScxmlReader, xml};
 use charter_format::codes;
 
-/// What `*` matches in SCXML: all events, including those of the platform.
+/// The descriptors that together match what `*` matches in SCXML: all events, including platform
+/// events.
 const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
 
 impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
@@ -59,12 +60,13 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
             self.variables.condition(cond.value)
         });
         let actions = self.inside("actions", |reader| reader.block(node));
-        // Without a target no state is exited, so none is re-entered.
+        // A transition without a target exits no state, so it re-enters none.
         let reenter = reenter && !target.is_empty();
         Transition { target, when, actions, reenter, ..Transition::default() }
     }
 
-    /// `foo` matches `foo` and `foo.bar`, but not `foobar` (REC 3.12.1).
+    /// Translates event descriptors: `foo` matches `foo` and `foo.bar`, but not `foobar` (REC
+    /// 3.12.1).
     fn descriptors(&mut self, attribute: xml::Attribute<'d>) -> Vec<String> {
         let mut events: Vec<String> = Vec::new();
         let mut add = |event: String| {

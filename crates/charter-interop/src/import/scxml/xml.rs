@@ -1,13 +1,13 @@
-//! Parses XML with positions: no entities, no document types, and a depth limit.
+//! Parses XML with positions. Entities and document types are refused, and the depth is limited.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
 use charter_format::source::Span;
 use charter_format::{Diagnostic, codes};
 
-/// SCXML's namespace (REC 2).
+/// The namespace of SCXML (REC 2).
 const NAMESPACE: &str = "http://www.w3.org/2005/07/scxml";
-/// The namespace of our exports for what SCXML cannot express.
+/// The namespace that our exports use for what SCXML cannot express.
 pub(crate) const CHARTER: &str = "urn:charter:1";
 /// Upper limit of a document, in bytes.
 const MAX_BYTES: usize = 16 << 20;
@@ -16,7 +16,7 @@ const MAX_NODES: u32 = 1_000_000;
 /// Upper limit of the nesting depth, which bounds the recursion of the reader.
 const MAX_DEPTH: usize = 128;
 
-/// Parses a document and finds its `<scxml>`.
+/// Parses a document whose root is `<scxml>`.
 pub(super) fn parse(source: &str) -> Result<Document<'_>, Diagnostic> {
     let too_large = |message: String| Diagnostic::error(codes::TOO_LARGE, Span::default(), message);
     if source.len() > MAX_BYTES {
@@ -70,7 +70,7 @@ fn depth(tree: &Document<'_>) -> Result<(), Diagnostic> {
     }
 }
 
-/// The byte offset of a line and column of the parser.
+/// Converts a line and column of the parser to a byte offset.
 fn offset(source: &str, at: roxmltree::TextPos) -> usize {
     let mut lines = usize::try_from(at.row).unwrap_or(1).saturating_sub(1);
     let mut start = 0usize;
@@ -127,8 +127,8 @@ pub(super) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<Attribute<
     })
 }
 
-/// All descendant elements in document order, without those of nested documents, which have their
-/// own names.
+/// Returns all descendant elements in document order, except those of nested documents, whose ids
+/// are separate.
 pub(super) fn inside<'a, 'i>(scxml: Node<'a, 'i>) -> Vec<Node<'a, 'i>> {
     let mut found = Vec::new();
     let mut stack: Vec<Node<'a, 'i>> = scxml.children().rev().filter(Node::is_element).collect();

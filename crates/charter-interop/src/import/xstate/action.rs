@@ -1,4 +1,5 @@
-//! Actions: names with or without parameters. Guards and actions read their parameters as `params`.
+//! Reads actions: names with or without parameters. Guards and actions read their parameters as
+//! `params`.
 
 use charter_kernel::definition::{Action, Block, Delay, Template};
 
@@ -7,7 +8,7 @@ use charter_format::codes;
 use charter_format::source::{Node, Value};
 
 impl XstateReader<'_> {
-    /// An action, or a list of them.
+    /// Reads an action or a list of actions.
     pub(super) fn actions(&mut self, node: &Node) -> Block {
         node.one_or_many().iter().filter_map(|item| self.action(item)).collect()
     }
@@ -58,7 +59,7 @@ impl XstateReader<'_> {
     }
 }
 
-/// An expression with `params` bound; JSON is valid CEL.
+/// Binds `params` in an expression; JSON is valid CEL.
 pub(super) fn with_params(cel: &str, params: &str) -> String {
     format!("cel.bind(params, {params}, {cel})")
 }

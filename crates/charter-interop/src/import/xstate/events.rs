@@ -1,4 +1,4 @@
-//! Event descriptors.
+//! Translates event descriptors.
 
 use charter_format::codes;
 use charter_format::source::Span;
@@ -6,7 +6,8 @@ use charter_kernel::definition::{State, Transition};
 
 use super::XstateReader;
 
-/// What `*` matches in XState: all events, including internal ones.
+/// The descriptors that together match what `*` matches in XState: all events, including internal
+/// ones.
 pub(super) const EVERY: [&str; 4] = ["*", "done.*", "error.*", "after.*"];
 
 /// An event descriptor and its transitions.
@@ -23,7 +24,7 @@ impl XstateReader<'_> {
             return Some(EVERY.map(str::to_owned).to_vec());
         }
         let Some(own) = descriptor.strip_prefix("xstate.") else {
-            // Errors of charters that XState does not have are allowed.
+            // These error events of charters do not exist in XState, but are allowed.
             let own = ["error.execution", "error.communication"].contains(&descriptor);
             let reserved = ["done.", "error.", "after.", "charter."];
             if !own && reserved.iter().any(|p| descriptor.starts_with(p)) {
@@ -77,8 +78,8 @@ impl XstateReader<'_> {
     }
 }
 
-/// A wildcard that matches internal events must come after their exact descriptors, so all of them
-/// move to `on`.
+/// Moves all transitions for internal events to `on`: a wildcard that matches these events must
+/// come after their exact descriptors.
 pub(super) fn before_wildcards(name: &str, span: Span, state: &mut State, listeners: &mut Vec<Listener>) {
     let mut exact = |event: String, transitions: &mut Vec<Transition>| {
         if !transitions.is_empty() {

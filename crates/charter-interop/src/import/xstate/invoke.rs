@@ -1,4 +1,4 @@
-//! Invocations.
+//! Reads invocations.
 
 use charter_format::codes;
 use charter_format::source::Node;
@@ -7,7 +7,7 @@ use charter_kernel::definition::{Invoke, Template};
 use super::XstateReader;
 
 impl XstateReader<'_> {
-    /// The invocations of a state.
+    /// Reads the invocations of a state.
     pub(super) fn invocations(&mut self, node: &Node, number: usize) -> Vec<Invoke> {
         let Some(entry) = node.entry("invoke") else {
             return Vec::new();
@@ -33,7 +33,7 @@ impl XstateReader<'_> {
             self.declared("actor", name, src.value.span);
             let id = match item.get("id").and_then(Node::text) {
                 Some(id) => id.to_owned(),
-                // As in XState: the index of the invocation and the id of its state.
+                // The same id as in XState: the index of the invocation and the id of its state.
                 None => format!("{index}.{}", self.states.get(number).map_or("", |p| p.id.as_str())),
             };
             let mut invoke = Invoke { src: name.to_owned(), id: Some(id), ..Invoke::default() };

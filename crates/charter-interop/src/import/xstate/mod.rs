@@ -1,9 +1,9 @@
-//! Imports XState v5 configs (JSON). XState's rules are translated (descriptor order, `reenter`,
-//! ids of invocations and done events, the key order of JavaScript); nothing is emulated at run
-//! time.
+//! Imports XState v5 configs (JSON). XState's rules (descriptor order, `reenter`, ids of
+//! invocations and done events, the key order of JavaScript) are translated; nothing is emulated at
+//! run time.
 //!
-//! A JSON config has names where a program has functions. The importing charter must declare each
-//! of them. `docs/xstate.md` lists the intended deviations from XState.
+//! A JSON config contains names where a program has functions. The importing charter must declare
+//! each of these names. `docs/xstate.md` lists the intended deviations from XState.
 
 mod action;
 mod events;
@@ -23,19 +23,20 @@ use charter_format::import::DocumentBuilder;
 use charter_format::source::{self, Entry, Node, Span, Syntax, Value};
 use charter_format::{Diagnostic, Diagnostics, Document, codes};
 
-/// Imports an XState v5 config. `name` (usually a path) is for messages. `around` declares what the
-/// config names (guards, actions, actors or machines, delays) and decides whether the charter is
-/// strict; `Definition::default()` declares nothing and is not.
+/// Imports an XState v5 config. `name` (usually a path) is used in messages. `around` declares the
+/// names that the config uses (guards, actions, actors or machines, delays) and decides whether the
+/// charter is strict; `Definition::default()` declares no names and is not strict.
 ///
 /// # Errors
-/// Invalid JSON or configs, undeclared names and unsupported features, each with its place.
+/// Returns diagnostics if the JSON or the config is invalid, a name is not declared, or a feature
+/// is not supported.
 pub fn xstate(source: &str, name: &str, around: &Definition) -> Result<Document, Diagnostics> {
     config(source, name, around, true)
 }
 
-/// Like [`xstate`], but `use_embedded` decides whether the charter that an exported config embeds
-/// replaces `around`. It must not replace the roles and guards of a charter that imports the
-/// config.
+/// Like [`xstate`], but `use_embedded` decides whether the charter embedded in an exported config
+/// replaces `around`. It must not do so if a charter imports the config, because that charter has
+/// its own roles and guards.
 pub(crate) fn config(
     source: &str,
     name: &str,
@@ -57,7 +58,7 @@ pub(crate) fn config(
         Some((definition, true)) => {
             return cx.finish(definition, name, Arc::clone(&source), root);
         }
-        // Edited since the export: the chart comes from the config, the rest from the embedded
+        // The config was edited after the export: use its chart, and the rest of the embedded
         // charter.
         Some((mut definition, false)) => {
             definition.root.context = Default::default();
@@ -80,7 +81,7 @@ pub(crate) fn config(
     let XstateReader { cx, mut definition, .. } = reader;
     definition.root =
         Chart { input: around.root.input.clone(), context_schema: around.root.context_schema.clone(), ..chart };
-    // Context and output of the importing charter override those of the config.
+    // The context and output of the importing charter override those of the config.
     definition.root.context.extend(around.root.context.clone());
     if around.root.output.is_some() {
         definition.root.output.clone_from(&around.root.output);
@@ -88,7 +89,7 @@ pub(crate) fn config(
     cx.finish(definition, name, Arc::clone(&source), root)
 }
 
-/// Keys of XState 4 and what replaces them.
+/// Keys of XState 4 and how to replace them.
 const OF_VERSION_4: [(&str, &str); 8] = [
     ("cond", "write `guard`"),
     ("in", "write `guard: {type: stateIn, stateValue}`"),
@@ -104,7 +105,7 @@ const OF_VERSION_4: [(&str, &str); 8] = [
 struct XstateReader<'s> {
     cx: DocumentBuilder<'s>,
     states: StateIndex,
-    /// The resulting charter, in whose declarations names are resolved.
+    /// The resulting charter, whose declarations are used to resolve names.
     definition: Definition,
 }
 
@@ -125,7 +126,7 @@ impl XstateReader<'_> {
         let above_state = self.cx.enter("state");
         self.cx.mark(root.span);
         chart.state = self.state(root, 0);
-        // The output of the machine is that of its root state.
+        // In XState, the output of the machine is the output of its root state.
         chart.output = chart.state.output.take();
         self.cx.leave(above_state);
         self.cx.leave(above);
@@ -180,7 +181,7 @@ impl XstateReader<'_> {
         for entry in node.entries() {
             let key = entry.key.text.as_str();
             if let Some((_, now)) = OF_VERSION_4.iter().find(|(old, _)| *old == key && !known.contains(old)) {
-                // XState 5 ignores them silently: a condition would be lost.
+                // XState 5 ignores these keys silently, so a condition would be lost.
                 let message = format!("`{key}` is an XState 4 key, which {what} of XState 5 does not have");
                 self.refuse(codes::NOT_SUPPORTED, entry.key.span, message, Some(now));
             } else if !known.contains(&key) {
@@ -196,15 +197,16 @@ impl XstateReader<'_> {
         }
     }
 
-    /// Refuses `null`, which is ambiguous: nothing, or a function that JSON could not hold.
+    /// Refuses `null`, which is ambiguous: it can mean nothing, or a function that JSON cannot
+    /// represent.
     fn null(&mut self, span: Span, what: &str) {
         let help = "JSON cannot hold functions: write a name and declare it in the charter, or remove the key";
         self.refuse(codes::VALUE, span, format!("{what} is `null`"), Some(help));
     }
 }
 
-/// The entries of an object in the order of JavaScript: keys that are array indices first,
-/// ascending.
+/// Returns the entries of an object in the order of JavaScript: array indices first, in ascending
+/// order.
 fn ordered(node: &Node) -> Vec<&Entry> {
     let index = |entry: &Entry| {
         let text = entry.key.text.as_str();

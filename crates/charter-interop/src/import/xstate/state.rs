@@ -1,4 +1,4 @@
-//! State nodes: types, children, and the order in which transitions are tried.
+//! Reads state nodes: types, children, and the order in which transitions are tried.
 
 use charter_kernel::definition::{After, Delay, Initial, On, State, StateKind, Template};
 
@@ -148,7 +148,7 @@ impl XstateReader<'_> {
                     }
                 }
             }
-            // Without a target: the initial state of its parent.
+            // Without a target, a history state enters the initial state of its parent.
             None => {
                 for child in self.starts(parent) {
                     targets.push(format!("#{}", self.states.name(child)));
@@ -158,7 +158,7 @@ impl XstateReader<'_> {
         state.initial = Some(Initial { target: targets, actions: Vec::new() });
     }
 
-    /// The children that a state enters by default.
+    /// Returns the children that a state enters by default.
     pub(super) fn starts(&self, number: usize) -> Vec<usize> {
         let Some(place) = self.states.get(number) else {
             return Vec::new();
@@ -172,7 +172,7 @@ impl XstateReader<'_> {
         }
     }
 
-    /// The transitions of a state. XState tries exact descriptors first, then wildcards from
+    /// Reads the transitions of a state. XState tries exact descriptors first, then wildcards from
     /// longest to shortest.
     fn listeners(&mut self, node: &Node, number: usize, state: &mut State) {
         let mut listeners: Vec<Listener> = Vec::new();
@@ -255,13 +255,14 @@ impl XstateReader<'_> {
         };
         for (index, entry) in ordered(after).into_iter().enumerate() {
             let key = entry.key.text.trim();
-            // JavaScript reads `Infinity` as a number, which is not a delay; `inf` is a name.
+            // JavaScript parses `Infinity` as a number, but it is not a valid delay; `inf` is a
+            // name.
             let number_like = key.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
             let parsed = key.parse::<f64>().ok().filter(|_| number_like || key == "Infinity");
             let delay = match parsed.ok_or(()) {
                 Ok(ms) if (0.0..9e15).contains(&ms) => {
                     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-                    // in range
+                    // The value is in range.
                     Delay::Ms(ms as u64)
                 }
                 Ok(_) => {

@@ -1,4 +1,4 @@
-//! The states of a config by id and by path, and the resolution of targets by XState's rules
+//! The index of the states of a config by id and by path. Resolves targets by the rules of XState
 //! (`resolveTarget`).
 
 use rustc_hash::FxHashMap;
@@ -12,11 +12,11 @@ use charter_format::{Diagnostic, codes};
 #[derive(Debug)]
 pub(super) struct IndexedState {
     pub(super) parent: Option<usize>,
-    /// The keys from the root, joined by `.`.
+    /// The keys on the path from the root, joined by `.`.
     pub(super) path: String,
-    /// XState's id: the `id` of the state, or `MACHINE.PATH`.
+    /// The id in XState: the `id` of the state, or `MACHINE.PATH`.
     pub(super) id: String,
-    /// Whether the state has an `id`.
+    /// Whether the config gives the state an `id`.
     pub(super) has_id: bool,
     pub(super) kind: StateType,
     pub(super) children: Vec<usize>,
@@ -55,7 +55,7 @@ pub(super) struct StateIndex {
 impl StateIndex {
     pub(super) fn new(machine: &str, root: &Node, cx: &mut DocumentBuilder<'_>) -> StateIndex {
         let mut states_index = StateIndex::default();
-        // Pre-order without recursion, because the config may be nested deeply.
+        // Pre-order without recursion, because the nesting may be deep.
         let mut stack: Vec<(&Node, String, Option<usize>)> = vec![(root, String::new(), None)];
         while let Some((node, key, parent)) = stack.pop() {
             let number = states_index.list.len();
@@ -128,7 +128,7 @@ impl StateIndex {
         Some(at)
     }
 
-    /// Resolves a target of a transition of `source`.
+    /// Resolves a target of a transition from `source`.
     pub(super) fn target(&self, source: usize, target: &str) -> Result<usize, TargetError> {
         let missing = || TargetError::UndefinedState(target.to_owned());
         if let Some(id) = target.strip_prefix('#') {
@@ -166,8 +166,8 @@ impl StateIndex {
         self.get(state).is_some_and(|p| p.kind == StateType::Parallel)
     }
 
-    /// Whether a parallel state is the domain of a transition: it stays active while its children
-    /// are exited. XState allows that; in SCXML the domain is a compound state.
+    /// Whether the domain of a transition is a parallel state, which stays active while its
+    /// children are exited. XState allows that; in SCXML the domain is always a compound state.
     pub(super) fn has_parallel_domain(
         &self,
         source: usize,
@@ -175,8 +175,8 @@ impl StateIndex {
         reenter: bool,
     ) -> bool {
         if targets.clone().any(|t| self.get(t).is_some_and(|p| p.kind == StateType::History)) {
-            // The history is resolved at run time. If no ancestor is parallel, the flag makes no
-            // difference.
+            // A history state is resolved at run time. If no ancestor is parallel, the result makes
+            // no difference.
             let mut up = Some(source);
             while let Some(at) = up {
                 if self.is_parallel(at) {
@@ -198,8 +198,8 @@ impl StateIndex {
         false
     }
 
-    /// The explicit id of the state in the definition, if it needs one: its `id`, or if its path is
-    /// the id of another state.
+    /// The id that the definition gives to the state explicitly, if the state has an `id` or its
+    /// path is the id of another state.
     pub(super) fn explicit(&self, number: usize) -> Option<String> {
         let place = self.get(number)?;
         let shadowed =

@@ -1,5 +1,5 @@
-//! Transitions and guards. Targets are translated where XState and SCXML disagree about internal
-//! transitions.
+//! Reads transitions and guards. Translates targets where XState and SCXML have different rules for
+//! internal transitions.
 
 use charter_kernel::definition::{Guard, Transition};
 use serde::de::DeserializeOwned;
@@ -11,14 +11,14 @@ use charter_format::codes;
 use charter_format::source::{Node, Span, Value};
 
 impl XstateReader<'_> {
-    /// A target, an object, or a list of them.
+    /// Reads a target, an object, or a list of them.
     pub(super) fn transitions(&mut self, node: &Node, source: usize) -> Vec<(Transition, Span)> {
         let items: &[Node] = node.one_or_many();
         let read = |item| Some((self.transition(item, source)?, item.span));
         items.iter().filter_map(read).collect()
     }
 
-    /// Like [`Self::transitions`], but with the reader already at the list of transitions.
+    /// Like [`Self::transitions`], but the reader is already at the list of transitions.
     pub(super) fn transitions_here(&mut self, node: &Node, source: usize) -> Vec<Transition> {
         let read = self.transitions(node, source);
         self.placed(read)
@@ -71,7 +71,7 @@ impl XstateReader<'_> {
                 return None;
             }
         }
-        // Without a target no state is exited.
+        // A transition without a target exits no state.
         if read.target.is_empty() {
             (read.reenter, read.parallel_domain) = (false, false);
         }
@@ -99,7 +99,7 @@ impl XstateReader<'_> {
         let inner = |s: &usize| *s == source || self.states.is_inside(*s, source);
         if !read.reenter && found.iter().all(|(s, _)| inner(s)) && found.iter().any(|(s, _)| *s == source) {
             // In XState the source stays active and its children are re-entered; an atomic state
-            // has none.
+            // has no children.
             if let Some(other) = found.iter().find(|(s, _)| *s != source).map(|(_, t)| (*t).to_owned()) {
                 let span = nodes.first().map(|n| n.span).unwrap_or_default();
                 self.refuse(
@@ -120,7 +120,8 @@ impl XstateReader<'_> {
         }
         read.parallel_domain = self.states.has_parallel_domain(source, found.iter().map(|(s, _)| *s), read.reenter);
         for (state, text) in found {
-            // The key of a sibling and `.key` of a child mean the same in a charter.
+            // The key of a sibling and `.key` of a child have the same meaning in XState and in a
+            // charter.
             let plain = !text.trim_start_matches('.').contains(['.', '\\', '#']);
             read.target.push(if plain && source != 0 {
                 text.to_owned()
@@ -130,7 +131,7 @@ impl XstateReader<'_> {
         }
     }
 
-    /// The parts of an exported transition that XState cannot express.
+    /// Reads the parts of an exported transition that XState cannot express.
     fn governance(&mut self, node: &Node, read: &mut Transition) {
         let Some(meta) = node.get("meta").and_then(|m| m.get("charter")) else {
             return;
@@ -151,7 +152,7 @@ impl XstateReader<'_> {
         }
     }
 
-    /// An exported guard without a name: `{type: charter.guard, params: {guard, when}}`.
+    /// Reads an exported guard without a name: `{type: charter.guard, params: {guard, when}}`.
     fn own(&mut self, node: &Node, kind: &str) -> Option<(Option<Guard>, Option<String>)> {
         if node.get("type").and_then(Node::text) != Some(kind) {
             return None;
@@ -161,7 +162,7 @@ impl XstateReader<'_> {
         Some((guard, params.get("when").and_then(Node::text).map(str::to_owned)))
     }
 
-    /// A name, `{type, params}`, or one of XState's combinations written as data.
+    /// Reads a guard: a name, `{type, params}`, or one of XState's combinations written as data.
     fn guard(&mut self, node: &Node) -> Option<Guard> {
         if let Some(name) = node.text() {
             return self.declared("guard", name, node.span).then(|| Guard::Name(name.to_owned()));
@@ -209,13 +210,13 @@ impl XstateReader<'_> {
         }
     }
 
-    /// Declares an inline expression as a guard named after it.
+    /// Declares an inline expression as a guard whose name is the expression.
     fn inline_guard(&mut self, cel: String) -> Option<Guard> {
         self.definition.guards.insert(cel.clone(), Guard::Cel(cel.clone()));
         Some(Guard::Name(cel))
     }
 
-    /// `stateIn`: an id, or a state value as XState writes it.
+    /// Translates `stateIn`: an id, or a state value in the notation of XState.
     fn state_in(&self, value: &serde_json::Value) -> Option<String> {
         let mut paths = Vec::new();
         match value {

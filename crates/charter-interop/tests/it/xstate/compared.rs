@@ -1,4 +1,4 @@
-//! The kernel compared with XState itself, on random configs and events.
+//! Compares the kernel with XState itself on random configs and events.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -12,9 +12,9 @@ use serde_json::{Value as Json, json};
 use super::Run;
 use crate::xstate_cases;
 
-/// Runs random configs and event streams in XState and in the kernel. Skipped unless `XSTATE_DIR`
-/// is a folder in which `npm install xstate@5` was run. `XSTATE_CASES` is the number of cases
-/// (default 500), `XSTATE_SEED` the first seed.
+/// Runs random configs and event streams in XState and in the kernel. The test is skipped unless
+/// `XSTATE_DIR` is a folder in which `npm install xstate@5` was run. `XSTATE_CASES` is the number
+/// of cases (default 500), and `XSTATE_SEED` is the first seed.
 #[test]
 fn the_kernel_behaves_as_xstate() {
     let Some(dir) = std::env::var_os("XSTATE_DIR") else {

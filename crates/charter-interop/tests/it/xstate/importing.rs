@@ -51,10 +51,10 @@ fn the_importing_charter_overrides_an_embedded_one() {
     let inner = "charter: 1\nid: inner\nroles: {nobody: {}}\nevents: {OPEN: {}}\nguards: {free: \"false\"}\nstates: {shut: {on: {OPEN: {target: open, guard: free}}}, open: {}}\n";
     let inner = Machine::compile(read(inner, "inner.yaml", &ReadOptions::default()).unwrap().definition).unwrap();
     let exported = export::xstate(&inner);
-    // Imported on its own, an export is the original charter.
+    // An export that is imported on its own is the original charter.
     let alone = import::xstate(&exported, "inner.json", &Definition::default()).unwrap();
     assert_eq!(alone.definition.digest(), inner.digest());
-    // Imported into a charter, it provides only its states.
+    // An export that is imported into another charter provides only its states.
     let outer = "charter: 1\nid: outer\nroles: {keeper: {}}\nstatechart: {import: inner.json, format: xstate}\nguards: {free: \"true\"}\n";
     let files = |_: &str| Ok(exported.clone());
     let document = read_importing(outer, "outer.yaml", &files).unwrap_or_else(|e| panic!("{e}"));

@@ -1,4 +1,5 @@
-//! XState configs: translation, diagnostics with paths, and FRED with its original faults.
+//! XState configs: translation, diagnostics with paths, and the FRED example with its original
+//! errors.
 
 mod compared;
 mod importing;
@@ -104,7 +105,7 @@ fn config(json: &Json, around: &Definition) -> Run {
     Run::start(document.definition)
 }
 
-/// The messages of a refused config, with their paths.
+/// Returns the messages of a refused config, with their paths.
 fn refused(json: &str) -> Vec<String> {
     let errors = import::xstate(json, "c.json", &Definition::default()).unwrap_err();
     errors.list.iter().map(|d| format!("{}: {}", d.path, d.message)).collect()
@@ -258,12 +259,12 @@ fn fred_behaves_as_in_xstate_including_its_faults() {
     run.send("START").done("0.fred.intake", json!({"clarificationNeeded": []}));
     assert_eq!(run.state(), "mental_models");
     run.done("0.fred.mental_models", json!([])).done("0.fred.synthesis", json!({}));
-    // The guard reads `context.decision`, which is assigned by the transition that it guards: a
-    // person is asked even though the decision is confident.
+    // The guard reads `context.decision`, but the transition that it guards assigns this variable:
+    // a person is asked although the decision is confident.
     run.done("0.fred.decide", json!({"confidence": 0.99, "requiresHumanApproval": false}));
     assert_eq!(run.state(), "human_review");
-    // After a rejection the guard sees the previous decision, and an unconfident decision is
-    // executed without approval.
+    // After a rejection, the guard sees the previous decision, and a decision that is not confident
+    // is executed without approval.
     run.send("HUMAN_REJECTED").done("0.fred.synthesis", json!({}));
     run.done("0.fred.decide", json!({"confidence": 0.1, "requiresHumanApproval": true}));
     assert_eq!(run.state(), "execute");

@@ -17,11 +17,12 @@ pub(crate) type Results = Vec<Result<(), StoreError>>;
 pub(crate) trait Committing: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results> {}
 impl<F: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results>> Committing for F {}
 
-/// How long the writer polls for the next request before it sleeps: a fraction of a commit.
+/// How long the writer polls for the next request before it sleeps: a fraction of the time of a
+/// commit.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// Writes until the channel is closed. `stopped` is set by the first failure that leaves the state
-/// of the disk unknown; nothing is written after it.
+/// Executes requests until the channel is closed. `stopped` is set by the first failure that leaves
+/// the state of the disk unknown; nothing is written afterwards.
 pub(crate) fn run(
     mut writing: Writing<'_>,
     requests: &Receiver<Request>,
@@ -47,8 +48,9 @@ pub(crate) fn run(
     }
 }
 
-/// The next request, or `None` if the channel is closed. Senders that were just answered often send
-/// again at once: polling for a moment is faster than being woken.
+/// Receives the next request; returns `None` if the channel is closed. Senders that have just
+/// received a reply often send again at once, and polling for a moment is faster than being woken
+/// up.
 fn next(requests: &Receiver<Request>) -> Option<Request> {
     let begin = Instant::now();
     while begin.elapsed() < SPIN {
@@ -99,7 +101,8 @@ fn write(
     }
 }
 
-/// Failures after which it is certain that nothing was written, with the error to report.
+/// Returns the error to report for a failure after which it is certain that nothing was written;
+/// `None` for other failures.
 fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
     use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked, DiskFull, TooBig};
     match e.sqlite_error_code()? {
@@ -132,7 +135,8 @@ fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<R
             Job::Snapshot(run, snapshot) => writing.put_snapshot(run, snapshot),
             Job::ForgetSnapshots => writing.forget_snapshots(),
             Job::Rebuild => {
-                // It deletes rows before it may find damage, so it needs its own savepoint.
+                // A rebuild deletes rows before it may detect damage, so it needs its own
+                // savepoint.
                 writing.connection.execute_batch("SAVEPOINT rebuild")?;
                 let result = writing.rebuild();
                 if matches!(result, Err(Unwritten::Refused(_))) {

@@ -1,6 +1,6 @@
-//! The writer under failing commits: before any write, in the middle, in the sync, and after it
-//! (the last two cannot be distinguished from outside). At every commit of a workload of 200
-//! events.
+//! Tests the writer with commits that fail before any write, in the middle, during the sync, or
+//! after it (the last two cannot be distinguished from outside). The faults are injected at every
+//! commit of a workload of 200 events.
 
 use charter_kernel::{Envelope, Event, Machine, Principal, Snapshot};
 use charter_test_support::Folder;
@@ -81,7 +81,7 @@ fn error(code: i32) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)
 }
 
-/// Commits that fail once, at the n-th.
+/// Returns a commit function that fails once, at the commit with index `at`.
 fn failing(fault: CommitFault, mut at: usize) -> impl Committing {
     move |writing: &mut Writing<'_>, jobs: &mut Jobs<'_>| {
         if at > 0 {
@@ -117,8 +117,8 @@ fn failing(fault: CommitFault, mut at: usize) -> impl Committing {
     }
 }
 
-/// Sends events up to a number of records. Returns how many were acknowledged, and the failure that
-/// stopped it, if any.
+/// Sends events until the run has `events` records. Returns how many records were acknowledged, and
+/// the failure that stopped the sender, if any.
 fn send(store: &SqliteStore, machine: &Machine, events: u64) -> (u64, Option<StoreError>) {
     let mut host = match store.run("r").unwrap() {
         None => Host { machine, chain: Chain::new("r"), snapshot: None },
@@ -140,8 +140,8 @@ fn send(store: &SqliteStore, machine: &Machine, events: u64) -> (u64, Option<Sto
 #[test]
 fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
     let (machine, stored) = charter();
-    // One file goes through the whole workload; before every event, copies of it are exposed to the
-    // faults.
+    // One file receives the whole workload; before every event, the faults are injected into copies
+    // of it.
     let base = Folder::new();
     let open = |folder: &Folder| SqliteStore::open(&folder.file("journal.db")).unwrap();
     open(&base).put_charter(&stored).unwrap();
@@ -154,7 +154,7 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
             store.run("r").unwrap().unwrap().hash
         };
         let all = [CommitFault::Before, CommitFault::Torn, CommitFault::Sync, CommitFault::After, CommitFault::Full];
-        // Two of the five at every event.
+        // Inject two of the five faults at every event.
         let turn = usize::try_from(sent).unwrap();
         for fault in [all[turn % 5], all[(turn + 2) % 5]] {
             let folder = Folder::new();
@@ -171,7 +171,7 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
     }
 }
 
-/// The next commit fails.
+/// Injects a fault into the next commit and checks what the sender receives.
 fn fails_once(folder: &Folder, machine: &Machine, sent: u64, fault: CommitFault) {
     let options = SqliteOptions::default();
     let store = SqliteStore::open_committing(&folder.file("journal.db"), &options, failing(fault, 0)).unwrap();

@@ -1,5 +1,6 @@
-//! Acknowledged records survive and nothing is written twice: on a full disk, after partial writes,
-//! while another program locks the file, and when a process dies between any two writes.
+//! Tests that acknowledged records survive and nothing is written twice: on a full disk, after
+//! partial writes, while another program locks the file, and if a process dies between any two
+//! writes.
 
 mod power_cut;
 mod processes;
@@ -48,11 +49,11 @@ fn a_full_disk_refuses_writes_until_there_is_space() {
             }
         };
         assert!(acknowledged > 20, "{acknowledged}");
-        // The same error every time; reading still works.
+        // The error is the same every time, and reading still works.
         assert!(matches!(store.append(vec![refused.clone()]), Err(StoreError::NotWritten { .. })));
         assert_eq!(store.run("a").unwrap().unwrap().seq, acknowledged);
         assert_eq!(store.stopped(), None);
-        // With space again, the same record is accepted.
+        // Once there is space again, the same record is accepted.
         store.forget_snapshots().unwrap();
         store.append(vec![refused]).unwrap();
         acknowledged += 1;
@@ -87,10 +88,10 @@ fn a_lock_held_by_another_program_loses_nothing() {
     assert_eq!(store.run("a").unwrap().unwrap().seq, 1);
 }
 
-/// Number of events of the workload.
+/// Number of events in the workload.
 const EVENTS: usize = 200;
 
-/// A fixed workload of two interleaved runs, with snapshots, effects, timers and refusals.
+/// Builds a fixed workload of two interleaved runs, with snapshots, effects, timers and refusals.
 fn workload() -> Vec<Append> {
     let (desk, loose) = (machine(DESK), machine(LOOSE));
     let acts = some_acts(EVENTS / 2 - 1);
@@ -107,7 +108,8 @@ fn put_charters(store: &SqliteStore) {
     }
 }
 
-/// Number of events of the workload in a store: a prefix, in order and without gaps.
+/// Returns the number of events of the workload in a store, after checking that they are a prefix
+/// of it.
 fn kept(store: &SqliteStore) -> usize {
     let seqs = ["a", "b"].map(|run| store.run(run).unwrap().map(|r| r.seq as usize + 1));
     let [a, b] = seqs.map(Option::unwrap_or_default);
@@ -115,8 +117,8 @@ fn kept(store: &SqliteStore) -> usize {
     a + b
 }
 
-/// Reopens a store after a crash: all acknowledged events are there, and at most one more; it
-/// verifies, and continues to the same end.
+/// Reopens a store after a crash and checks that it contains all acknowledged events and at most
+/// one more, that it can be verified, and that the workload continues to the same end.
 fn recovers(file: &Path, acknowledged: usize, workload: &[Append]) {
     let store = SqliteStore::open(file).unwrap();
     let kept = kept(&store);
@@ -141,7 +143,7 @@ fn the_same_events_give_the_same_heads_in_memory_and_in_a_file() {
     let folder = Folder::new();
     let memory = MemoryStore::new();
     let file = SqliteStore::open(&folder.file("journal.db")).unwrap();
-    // In one batch or in many, the records are the same.
+    // The records are the same in one batch and in many.
     let heads = [(&memory as &dyn Store, EVENTS), (&file, 1)].map(|(store, batch)| {
         for source in [DESK, LOOSE] {
             store.put_charter(&stored(source)).unwrap();

@@ -1,4 +1,5 @@
-//! A power cut at any write of a workload: the last write is missing or incomplete on the disk.
+//! Tests a power cut at any write of a workload: the last write is missing or incomplete on the
+//! disk.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -44,7 +45,7 @@ impl Disk {
         self.folder.file("journal.db")
     }
 
-    /// Writes into the WAL.
+    /// Writes to the WAL.
     fn wal(&self, at: usize, bytes: &[u8], len: Option<usize>) {
         let mut wal = OpenOptions::new().write(true).open(beside(&self.file(), "-wal")).unwrap();
         wal.seek(SeekFrom::Start(at as u64)).unwrap();
@@ -54,14 +55,14 @@ impl Disk {
         }
     }
 
-    /// Reads it without changing it.
+    /// Returns the number of events on the disk without changing it.
     fn kept(&self) -> usize {
         let _ = fs::remove_file(beside(&self.file(), "-shm"));
         let store = SqliteStore::open_read_only(&self.file()).unwrap();
         kept(&store)
     }
 
-    /// Recovers from a copy.
+    /// Checks the recovery of a copy of the disk.
     fn recovers(&self, acknowledged: usize, workload: &[Append]) {
         let copy = Folder::new();
         for end in ["", "-wal"] {
@@ -73,9 +74,9 @@ impl Disk {
 
 const FRAME: usize = 24 + 4096;
 
-/// Every write of the workload, complete or torn, is once the last one that reached the disk: first
-/// in a new WAL, then in one that is reused after a checkpoint (old frames follow the last write),
-/// then in the checkpoint itself.
+/// Cuts the power after every write of the workload, complete or torn: first in a new WAL, then in
+/// a WAL that is reused after a checkpoint (old frames follow the last write), then during the
+/// checkpoint itself.
 #[test]
 fn a_power_cut_at_any_write_loses_nothing() {
     let workload = workload();
@@ -91,7 +92,8 @@ fn a_power_cut_at_any_write_loses_nothing() {
     };
     checkpoint();
     let start = Image::of(&file);
-    // The length of the WAL when an event was acknowledged: the frames with the salt of its header.
+    // The length of the WAL when an event is acknowledged: only frames with the salt of its header
+    // count.
     let written = || {
         let mut wal = fs::File::open(beside(&file, "-wal")).unwrap();
         let mut head = [0; 32];
@@ -125,7 +127,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
     let mut looked = 0;
     for (before, after, ends, already) in phases {
         let last = *ends.last().unwrap();
-        // Backwards: each step removes what was written after it.
+        // Go backwards: each step removes the bytes that were written after it.
         let disk = Disk::new(&Image { file: before.file.clone(), wal: after.wal.clone() });
         let mut top = after.wal.len();
         for frame in (0..=(last - 32) / FRAME).rev() {
@@ -134,7 +136,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
                 if cut > last {
                     continue;
                 }
-                // After the cut is the old content, or nothing.
+                // The old content follows the cut, if there is any.
                 let old = before.wal.get(cut..top.min(before.wal.len()).max(cut));
                 disk.wal(cut, old.unwrap_or_default(), Some(cut.max(before.wal.len())));
                 top = cut;
@@ -149,7 +151,7 @@ fn a_power_cut_at_any_write_loses_nothing() {
     }
     assert!(looked > 4 * EVENTS, "{looked}");
 
-    // The checkpoint writes page by page into the file; the WAL still has all pages.
+    // The checkpoint writes the pages to the file one by one; the WAL still has all pages.
     let disk = Disk::new(&middle);
     let pages = checked.file.len() / 4096;
     for page in 0..=pages {

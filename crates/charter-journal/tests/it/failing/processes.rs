@@ -1,4 +1,4 @@
-//! Processes that are killed, whose writes fail, or that find the file in use.
+//! Tests of processes that are killed, whose writes fail, or that find the file in use.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{EVENTS, kept, recovers, workload};
 use crate::common::*;
 
 /// Not a test, but the child process that is killed, or whose writes fail, in the tests below. It
-/// prints what is acknowledged.
+/// prints the acknowledged events.
 #[test]
 #[ignore = "the child process of other tests"]
 fn child() {
@@ -31,7 +31,7 @@ fn child() {
     for (i, append) in workload().into_iter().enumerate().skip(from) {
         if let Err(e) = store.append(vec![append.clone()]) {
             println!("\nfailed {e}");
-            // The writer has stopped, also for smaller records.
+            // The writer has stopped and also refuses smaller records.
             println!("again {}", store.append(vec![append]).unwrap_err());
             return;
         }
@@ -124,7 +124,7 @@ fn a_killed_process_loses_nothing() {
         let folder = Folder::new();
         let file = folder.file("journal.db");
         let mut acknowledged = 0;
-        // The next process continues where this one was killed.
+        // Each process continues where the previous one was killed.
         for life in 0..3u64 {
             let mut child = start_child(&file, None);
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

@@ -1,5 +1,4 @@
-//! One helper for all tests of the kernel: a tiny charter in YAML, events, and a log of what
-//! happened.
+//! Helpers for all tests of the kernel: a tiny charter in YAML, events, and a log of what happened.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -18,7 +17,7 @@ use charter_kernel::{
 pub use charter_test_support::machine;
 use serde_json::{Value as Json, json};
 
-/// The problems that compiling reports: code and message.
+/// Returns the problems that compiling reports, as code and message.
 pub fn problems(yaml: &str) -> Vec<(String, String)> {
     let definition = match charter_test_support::try_definition(yaml) {
         Ok(definition) => definition,
@@ -57,7 +56,7 @@ impl Run {
         Run::on(Arc::new(machine(yaml)), input)
     }
 
-    /// A run of a compiled machine.
+    /// Starts a run of a compiled machine.
     pub fn on(machine: Arc<Machine>, input: Json) -> Result<Run, Refusal> {
         let step = machine.start("r", &Envelope::host(0, Event::Start { input }, 0))?;
         let mut run = Run {
@@ -108,7 +107,7 @@ impl Run {
         Envelope { seq: self.seq + 1, to: None, event, by: self.by.clone(), at: self.at.into(), expected_seq: None }
     }
 
-    /// What a record would hold of the refusal of an event.
+    /// Returns the details that the record of a refused event would contain.
     pub fn refusal_details(&self, kind: &str, data: Json) -> RefusalDetails {
         let envelope = self.envelope(Event::External { r#type: kind.into(), data });
         let refusal = self.machine.step(&self.snapshot, &envelope).map(drop).unwrap_err();

@@ -26,13 +26,13 @@ fn the_approvals_are_of_what_was_shown() {
     for (data, code) in refused {
         assert_eq!(approve(&mut run, "ana", data.clone()), Err(code.into()), "{data}");
     }
-    // The proposer cannot approve, whatever the role.
+    // The proposer cannot approve, regardless of role.
     assert_eq!(approve(&mut run, "agent", json!({"digest": digest(&whole)})), Err("guard".into()));
     approve(&mut run, "ana", json!({"digest": digest(&part(&[1])), "accepted": ["b"]})).unwrap();
     assert_eq!(run.var("changeset"), part(&[1]));
     assert_eq!(run.var("approval")["by"], "ana");
 
-    // The context likewise.
+    // The same rules apply to the approval of the context.
     let mut run = reach("AWAITING_CONTEXT_APPROVAL");
     let approve = |run: &mut Run, id: &str, digest: String| {
         act(run, id, "approver", "APPROVE_CONTEXT", json!({"digest": digest}))
@@ -40,7 +40,7 @@ fn the_approvals_are_of_what_was_shown() {
     assert_eq!(approve(&mut run, "ana", hash("other")), Err("stale".into()));
     let right = digest(&run.var("bundle"));
     assert_eq!(approve(&mut run, "agent", right.clone()), Err("guard".into()));
-    // Another bundle: the approval of the first is not valid for it.
+    // The approval of the first bundle is not valid for another bundle.
     must(&mut run, "approver", "REVISE_CONTEXT");
     run.done("curate", json!({"files": []}));
     assert_eq!(approve(&mut run, "ana", right), Err("stale".into()));
@@ -59,13 +59,13 @@ fn what_was_changed_is_put_back_before_error_opens() {
     run.done("rollback", json!({}));
     reset(&mut run, "operator").unwrap();
     assert_eq!(run.state(), "IDLE");
-    // It cannot be rolled back: a person has to confirm, and the next cycle records who did.
+    // The rollback fails: a person has to confirm, and the next cycle records who did.
     let mut run = failed();
     run.failed("rollback", json!({"code": "dirty", "message": "`a` cannot be put back"}));
     assert_eq!(run.var("dirty"), "`a` cannot be put back");
     reset(&mut run, "operator").unwrap();
     assert_eq!((run.var("dirty"), &run.var("cleared")["by"]), (Json::Null, &json!("operator")));
-    // Nothing was changed: it opens at once.
+    // Nothing was changed, so `RESET` is accepted at once.
     let mut run = reach("ERROR");
     reset(&mut run, "operator").unwrap();
 }

@@ -1,5 +1,5 @@
-//! The bundled charter `sentinel`, compared with a second reading of its document that shares no
-//! code with the kernel.
+//! The bundled charter `sentinel`, compared with an independent implementation of its document that
+//! shares no code with the kernel.
 
 mod approvals;
 mod streams;
@@ -25,7 +25,7 @@ const EVENTS: [&str; 9] = [
 const ROLES: [&str; 5] = ["operator", "approver", "agent", "system", ""];
 const ACTORS: [&str; 7] = ["curate", "plan", "propose", "apply", "rollback", "reflect", "remember"];
 
-/// The target after the answer of an actor.
+/// Returns the target state after the answer of an actor.
 fn answered(state: &str, actor: &str, good: bool) -> Option<&'static str> {
     let (worker, next, else_) = match state {
         "CURATING_CONTEXT" => ("curate", "AWAITING_CONTEXT_APPROVAL", "ERROR"),
@@ -81,7 +81,7 @@ fn act(run: &mut Run, id: &str, role: &str, event: &str, data: Json) -> Result<(
     run.try_send(event, data).map(|_| ()).map_err(|e| e.code.to_string())
 }
 
-/// Valid data, with the digest of the shown value.
+/// Returns valid data for an event, with the digest of the value that is shown.
 fn data(run: &Run, event: &str) -> Json {
     match event {
         "START" => json!({"goal": "g"}),
@@ -98,7 +98,7 @@ fn must(run: &mut Run, role: &str, event: &str) {
     act(run, role, role, event, data).unwrap();
 }
 
-/// A run in a state, reached by the shortest path.
+/// Brings a run into a state by the shortest path.
 fn reach(state: &str) -> Run {
     let mut run = start();
     for (at, how) in [

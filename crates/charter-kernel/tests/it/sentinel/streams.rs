@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::{ACTORS, EVENTS, ROLES, act, answered, changeset, data, error, output, start};
 
-/// The attempts of a hostile stream.
+/// An attempt in a hostile stream.
 #[derive(Debug, Clone)]
 enum Try {
     Event { event: usize, id: usize, role: usize, digest: usize, accepted: Option<usize> },
@@ -33,9 +33,9 @@ fn tries() -> impl Strategy<Value = Try> {
     ]
 }
 
-/// For all events from all senders: a step requests `apply` only if that step is a person's
-/// approval, with the role, of exactly the changeset that is applied, which is the last proposal or
-/// a part of it, and not by its proposer.
+/// For all events from all senders: a step requests `apply` only if it is an approval of exactly
+/// the changeset that is applied, by a person who has the role and is not its proposer. The
+/// changeset is the last proposal or a part of it.
 #[test]
 fn nothing_is_applied_without_its_approval() {
     let applied = std::cell::Cell::new(0);
@@ -145,7 +145,7 @@ fn nothing_is_applied_without_its_approval() {
     assert!(applied.get() > 30, "the streams got far enough {} times", applied.get());
 }
 
-/// An answer, requested or not.
+/// Sends an answer, requested or not.
 fn answer(run: &mut Run, actor: &str, with: Result<Json, Json>) {
     let event = match with {
         Ok(output) => charter_kernel::Event::Done { invocation: actor.into(), effect: None, output },

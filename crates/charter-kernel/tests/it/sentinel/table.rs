@@ -39,7 +39,7 @@ fn target(state: &str, event: &str) -> Option<&'static str> {
     })
 }
 
-/// Who may send it.
+/// Whether a role may send an event.
 fn may(role: &str, event: &str) -> bool {
     match event {
         "START" | "RESET" => role == "operator",
@@ -48,7 +48,7 @@ fn may(role: &str, event: &str) -> bool {
     }
 }
 
-/// Events that end a cycle safely are accepted while paused.
+/// Whether an event ends a cycle safely, so that it is accepted while paused.
 fn ends_safely(event: &str) -> bool {
     event.starts_with("REJECT") || event == "ABORT" || event == "RESET"
 }
@@ -69,7 +69,7 @@ fn paused(mut run: Run) -> Run {
     run
 }
 
-/// The `fsm:transition`s of the last step.
+/// Returns the `fsm:transition` events that the last step emitted.
 fn emitted(run: &Run) -> Vec<(String, String)> {
     let effects = &run.last.as_ref().unwrap().effects;
     let transition = |kind: &EffectKind| match kind {
@@ -81,7 +81,7 @@ fn emitted(run: &Run) -> Vec<(String, String)> {
     effects.iter().filter_map(|e| transition(&e.kind)).collect()
 }
 
-/// Records a move, and checks that it was emitted.
+/// Records a change of state, and checks that it was emitted.
 fn note(moves: &mut BTreeSet<(String, String)>, from: &str, run: &Run) {
     let to = run.state();
     if from == to {
@@ -159,7 +159,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
                     cases += 1;
                 }
             }
-            // Time: a deadline passes, or does not run while paused.
+            // The deadline passes, unless the run is paused.
             let mut run = fresh();
             if let Some((to, seconds)) = expired(state) {
                 if seconds < 3_600 {

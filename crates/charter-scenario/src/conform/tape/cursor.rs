@@ -1,4 +1,4 @@
-//! Reads the values of a tape.
+//! Reads the values on a tape.
 
 use charter_kernel::{Kind, View};
 use serde_json::{Map, Number, Value as Json};
@@ -15,7 +15,7 @@ pub(crate) struct Cursor<'t> {
 }
 
 impl<'t> Cursor<'t> {
-    /// The root of a tape.
+    /// Creates a cursor at the root of a tape.
     pub(super) fn new(tape: &'t [Node], text: &'t str) -> Cursor<'t> {
         Cursor { tape, text, at: 0 }
     }
@@ -43,7 +43,7 @@ impl<'t> Cursor<'t> {
         Cursor { at, ..self }
     }
 
-    /// The field with this name.
+    /// The value of the field with this name.
     pub(crate) fn field(self, name: &str) -> Option<Cursor<'t>> {
         let mut found = None;
         View::fields(self, |key, value| {
@@ -55,7 +55,7 @@ impl<'t> Cursor<'t> {
         found
     }
 
-    /// The value as JSON, reduced to the fields in `needed`.
+    /// Converts the value to JSON, reduced to the fields in `needed`.
     pub(crate) fn json(self, needed: &FieldSet) -> Option<Json> {
         let node = self.node();
         Some(match node.kind {
@@ -69,7 +69,7 @@ impl<'t> Cursor<'t> {
             Kind::Text => Json::String(self.bytes(node).to_owned()),
             Kind::List => {
                 let mut list = Vec::new();
-                // A list is needed whole, or only as the fact that it is a list.
+                // Either the whole list is needed, or only the fact that it is a list.
                 if needed.is_all() {
                     list.reserve(node.count as usize);
                     let whole = View::items(self, |item| item.json(needed).map(|json| list.push(json)).is_some());
@@ -102,7 +102,7 @@ impl View for Cursor<'_> {
     }
     fn text(self, with: impl FnOnce(&str) -> bool) -> bool {
         let node = self.node();
-        // With escapes, the string differs from its bytes.
+        // A string with escapes differs from its bytes in the text.
         node.kind == Kind::Text && !node.flag && with(self.bytes(node))
     }
     fn number(self) -> Option<f64> {

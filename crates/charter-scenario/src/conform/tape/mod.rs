@@ -1,9 +1,9 @@
-//! The fast path of `conform`: parses a line of JSON into a tape, a flat list of its values, in one
-//! pass and without copying.
+//! The fast path of `conform`: parses a line of JSON into a tape, which is a flat list of its
+//! values, in one pass and without copying.
 //!
-//! It handles nearly all lines. Lines with escaped keys, duplicate keys, exponents or more than 15
-//! digits in a number, deep nesting or invalid JSON go to the full parser, so the tape affects
-//! speed, never results.
+//! It handles nearly all lines. A line goes to the full parser if it contains escaped keys,
+//! duplicate keys, numbers with an exponent or more than 15 digits, deep nesting or invalid JSON.
+//! The tape therefore affects only speed, never results.
 
 mod cursor;
 mod parser;
@@ -12,7 +12,8 @@ use charter_kernel::Kind;
 
 pub(crate) use cursor::Cursor;
 
-/// The values of a line, in the order of the text; an object's fields are a key and a value each.
+/// The values of a line, in the order of the text. Each field of an object is a key followed by a
+/// value.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     nodes: Vec<Node>,
@@ -22,7 +23,7 @@ pub(crate) struct Tape {
 #[derive(Debug, Clone, Copy)]
 struct Node {
     kind: Kind,
-    /// For a string: whether it contains escapes; for a bool: its value.
+    /// For a string, whether it contains escapes; for a boolean, its value.
     flag: bool,
     /// Byte range of a string (without quotes) or a number.
     start: u32,
@@ -34,7 +35,7 @@ struct Node {
 }
 
 impl Tape {
-    /// Parses a line; `false` if the full parser has to.
+    /// Parses a line; returns `false` if the full parser has to parse it.
     pub(crate) fn read(&mut self, text: &str) -> bool {
         self.nodes.clear();
         if text.len() >= u32::MAX as usize {

@@ -1,16 +1,17 @@
-//! Parses a line in one pass, or gives up.
+//! Parses a line in one pass; leaves unusual lines to the full parser.
 
 use charter_kernel::Kind;
 
 use super::Node;
 
-/// Deeper values are left to the full parser.
+/// Upper limit of nesting; lines with deeper values are left to the full parser.
 const MAX_DEPTH: u32 = 40;
-/// Objects with more fields are left to the full parser: here the search for duplicate keys is
-/// quadratic.
+/// Upper limit of fields in an object; lines with larger objects are left to the full parser,
+/// because the search for duplicate keys here is quadratic.
 const MAX_FIELDS: u32 = 48;
 
-/// Appends the values of a line to `nodes`; `false` if the full parser has to parse it.
+/// Appends the values of a line to `nodes`; returns `false` if the full parser has to parse the
+/// line.
 pub(super) fn parse(text: &str, nodes: &mut Vec<Node>) -> bool {
     let mut parser = TapeParser { text: text.as_bytes(), at: 0, nodes };
     parser.blank();
@@ -41,7 +42,8 @@ impl TapeParser<'_> {
     fn push(&mut self, kind: Kind, flag: bool, start: usize, end: usize) -> usize {
         let at = self.nodes.len();
         #[allow(clippy::cast_possible_truncation)]
-        // the text is shorter than 4 GiB, and each node takes at least one byte of it
+        // The casts are lossless: the text is shorter than 4 GiB, and each node takes at least one
+        // byte of it.
         self.nodes.push(Node { kind, flag, start: start as u32, end: end as u32, next: at as u32 + 1, count: 0 });
         at
     }
@@ -74,7 +76,7 @@ impl TapeParser<'_> {
         Some(())
     }
 
-    /// A string. Its escapes are decoded when the value is read.
+    /// Parses a string. Its escapes are decoded when the value is read.
     fn string(&mut self, key: bool) -> Option<()> {
         let start = self.at + 1;
         let mut at = start;
@@ -85,7 +87,7 @@ impl TapeParser<'_> {
                 b'\\' if key => return None,
                 b'\\' => {
                     escaped = true;
-                    // Simple escapes pass here and are decoded later; `\u` is left to the full
+                    // Simple escapes are accepted and decoded later; `\u` is left to the full
                     // parser.
                     match *self.text.get(at + 1)? {
                         b'"' | b'\\' | b'/' | b'n' | b't' | b'r' => at += 2,
@@ -101,7 +103,7 @@ impl TapeParser<'_> {
         Some(())
     }
 
-    /// A number that every parser reads alike: few digits, no exponent.
+    /// Parses a number that every parser reads the same way: few digits, no exponent.
     fn number(&mut self) -> Option<()> {
         let start = self.at;
         if self.peek() == Some(b'-') {
@@ -211,7 +213,7 @@ impl TapeParser<'_> {
         Some(())
     }
 
-    /// Whether the object has this key already.
+    /// Whether the object already contains this key.
     fn is_duplicate(&self, object: usize, key: usize) -> bool {
         let bytes = |node: &Node| self.text.get(node.start as usize..node.end as usize);
         let Some(new) = self.nodes.get(key) else {

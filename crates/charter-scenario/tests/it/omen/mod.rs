@@ -1,7 +1,7 @@
 //! Random streams of legal and mutated packets never reach what OMEN forbids. The monitor
-//! implements the protocol independently of the charter: it sees the items and their judgments
-//! only. The same streams compare the fast path with the slow path, and the fast schema validator
-//! with `jsonschema`.
+//! implements the protocol independently of the charter and sees only the items and their
+//! judgments. The same streams compare the fast path with the slow path, and the fast schema
+//! validator with `jsonschema`.
 
 mod monitor;
 mod stream;
@@ -56,7 +56,7 @@ fn random_streams_never_reach_what_omen_forbids() {
         }
         sum.add(&monitor.seen);
     }
-    // The test is meaningless unless the streams come close to forbidden events.
+    // The test is meaningless unless the streams come close to forbidden behavior.
     let Seen { accepted, refused, writes, loops, escalations, safe_modes, cleared, overdue } = sum;
     let counts = [accepted, refused, writes, loops, escalations, safe_modes, cleared, overdue];
     assert!(counts.iter().all(|n| *n >= streams * 10 / 24), "{sum:?}");

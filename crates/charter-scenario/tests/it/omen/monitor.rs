@@ -1,4 +1,4 @@
-//! What must never happen in an OMEN stream, decided from the items and their judgments alone.
+//! What must never happen in an OMEN stream, decided only from the items and their judgments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use charter_expr::ExprTimestamp;
 use charter_scenario::conform::Judgment;
 use serde_json::Value as Json;
 
-/// How often the monitor has seen what it watches.
+/// How often the monitor has seen each situation that it checks.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) accepted: u64,
@@ -53,7 +53,7 @@ struct Episode {
     tokens: BTreeMap<String, Token>,
     open: BTreeMap<String, Directive>,
     outcome: Option<String>,
-    /// Budgets of the last decision, and what is spent: tokens, calls, milliseconds.
+    /// The budgets of the last decision, and what has been spent: tokens, calls, milliseconds.
     budget: [f64; 3],
     spent: [f64; 3],
     bound: bool,
@@ -94,7 +94,8 @@ macro_rules! must {
 }
 
 impl Monitor {
-    /// Says what is wrong, if anything is.
+    /// Checks one item and its judgment. Returns an error that describes the violation, if there is
+    /// one.
     pub(super) fn look(&mut self, item: &Json, line: &Judgment) -> Result<(), String> {
         let Some(name) = &line.episode else {
             must!(!line.valid, "a line without an episode was accepted");
@@ -207,7 +208,7 @@ impl Episode {
         Ok(())
     }
 
-    /// The gates: safe mode, people, verification, execution.
+    /// Checks the gates: safe mode, people, verification, execution.
     fn ways_out(&mut self, item: &Json, kind: &str, from: &str, to: &str, seen: &mut Seen) -> Result<(), String> {
         if from == to {
             return Ok(());

@@ -1,9 +1,10 @@
-//! Random packets: mostly the next legal step of one of two interleaved episodes, often mutated.
+//! Generates random packets: mostly the next legal step of one of two interleaved episodes, often
+//! mutated.
 
 use charter_scenario::conform::Judgment;
 use serde_json::{Value as Json, json};
 
-/// Random numbers from a seed.
+/// Generates random numbers from a seed.
 struct Random(u64);
 
 impl Random {
@@ -22,7 +23,7 @@ impl Random {
     }
 }
 
-/// What the generator remembers about an episode, to guess the next legal packet.
+/// What the generator remembers about an episode in order to guess the next legal packet.
 #[derive(Default)]
 struct Guess {
     state: String,
@@ -67,7 +68,7 @@ impl Stream {
         usize::from(name == "corr_b")
     }
 
-    /// The verdict, to guess better.
+    /// Learns the verdict of a packet, to guess the next one better.
     pub(super) fn told(&mut self, item: &Json, line: &Judgment) {
         let Some(name) = &line.episode else { return };
         let guess = &mut self.guesses[Self::which(name)];
@@ -93,7 +94,7 @@ impl Stream {
         }
     }
 
-    /// The next line.
+    /// Generates the next line.
     pub(super) fn next(&mut self) -> Json {
         let episode = self.dice.roll(2) as usize;
         let name = ["corr_a", "corr_b"][episode];
@@ -168,7 +169,7 @@ impl Stream {
         let dice = &mut self.dice;
         let guess = &mut self.guesses[episode];
         guess.count += 1;
-        // Sometimes long after, sometimes dated before.
+        // Sometimes the packet is dated much later, sometimes earlier.
         guess.at += match dice.roll(20) {
             0 => 400,
             1 => -30,
@@ -251,7 +252,7 @@ impl Stream {
         json!({"header": header, "mcp": mcp, "payload": payload})
     }
 
-    /// Breaks something, anywhere.
+    /// Breaks a random part of the packet.
     fn mutate(&mut self, item: &mut Json) {
         let part = self.dice.word(&["header", "payload", "payload", "payload", "mcp"]);
         let Some(Json::Object(map)) = item.get_mut(part) else {

@@ -16,7 +16,7 @@ struct At<F: FnMut() -> std::io::Result<()>> {
     n: usize,
     seen: usize,
     then: F,
-    /// From the n-th write on, not only once.
+    /// Whether to run the hook at every write from the n-th on, not only once.
     always: bool,
 }
 
@@ -44,7 +44,7 @@ fn apply(folder: &Folder, changeset: &Changeset, watch: &mut dyn Watch) -> Resul
     folder.open(watch)?.apply(ApplyRequest { key: "run/1", changeset, approval: &approval, verify: None }, watch)
 }
 
-/// The number of writes of one apply.
+/// Counts the writes of one apply.
 fn writes() -> usize {
     let folder = Folder::new();
     let mut watch = at(0, || Ok(()));
@@ -74,8 +74,8 @@ fn apply_and_roll_back(folder: &Folder) {
     assert_eq!(apply(folder, &folder.changeset(), &mut Unwatched).unwrap_err().code(), "stopped");
 }
 
-/// The process is killed at every single write; the next start finds all or nothing and reports
-/// which.
+/// The process is killed at every single write; the next start finds either all changes or none,
+/// and reports which.
 #[test]
 fn killed_at_every_write() {
     if let Ok(n) = std::env::var("CHARTER_TEST_KILL_AT") {
@@ -147,7 +147,7 @@ fn a_full_disk_at_every_write_leaves_all_or_nothing() {
     for n in 1..=writes() {
         let folder = Folder::new();
         let before = image(&folder.workspace);
-        // Space is available again at once: the apply is undone immediately.
+        // Space is available again at once, so the apply is undone immediately.
         match apply(&folder, &folder.changeset(), &mut at(n, full)) {
             Ok(_) => assert_eq!(image(&folder.workspace), folder.after(), "full at {n}"),
             Err(error) => {
@@ -156,7 +156,7 @@ fn a_full_disk_at_every_write_leaves_all_or_nothing() {
                 assert_eq!(folder.open(&mut Unwatched).unwrap().dirty().unwrap(), None);
             }
         }
-        // The disk stays full: the next start, with space, repairs everything.
+        // The disk stays full; the next start, when there is space, repairs everything.
         let folder = Folder::new();
         let mut watch = At { n, seen: 0, then: full, always: true };
         let ended = apply(&folder, &folder.changeset(), &mut watch);
@@ -208,7 +208,7 @@ fn a_concurrent_write_at_every_step_of_an_apply() {
                 &folder,
                 &changeset,
                 &mut at(n, || {
-                    // As editors do: write a new file, then rename it.
+                    // Write as editors do: a new file, which is then renamed.
                     if target.parent().is_some_and(|p| p.is_dir()) {
                         fs::write(folder.root.join("theirs"), "theirs\n")?;
                         fs::rename(folder.root.join("theirs"), &target)?;
@@ -244,7 +244,7 @@ fn symbolic_links_are_not_followed() {
     fs::write(outside.join("b.sh"), "echo b\n").unwrap();
     let untouched = image(&outside);
 
-    // The file itself is a link, to the very content that was approved.
+    // The file itself is a link to exactly the content that was approved.
     fs::remove_file(folder.workspace.join("a.txt")).unwrap();
     symlink("../outside/a.txt", folder.workspace.join("a.txt")).unwrap();
     assert_eq!(apply(&folder, &changeset, &mut Unwatched).unwrap_err().code(), "conflict");

@@ -62,7 +62,7 @@ fn a_verify_command_decides_before_the_workspace_changes() {
         }
         ended
     };
-    // It sees the changes, all other files, and links that stay inside; it runs in a copy.
+    // The command runs in a copy. It sees the changes, all other files, and links that stay inside.
     let script = "grep -q 2 a.txt && grep -q 2 inside && test ! -e gone.txt && test -f new/deep/c.txt && test -x sub/b.sh && test ! -e outside && touch made && pwd";
     let applied = run(script).unwrap();
     assert!(applied.verification.unwrap().accepted);
@@ -72,7 +72,8 @@ fn a_verify_command_decides_before_the_workspace_changes() {
     };
     assert_eq!(refused("exit 1"), "it exited with code 1");
     assert_eq!(refused("sleep 100"), "it ran longer than 0.5 s and was killed");
-    // A program that has left the process group and keeps the output open is not waited for.
+    // The command is not kept waiting by a program that has left the process group and keeps the
+    // output open.
     let started = std::time::Instant::now();
     let _ = run("setsid sleep 5 & exit 0");
     assert!(started.elapsed().as_secs() < 4, "{:?}", started.elapsed());
@@ -86,7 +87,7 @@ fn a_workspace_has_one_user_at_a_time() {
     let error = folder.open(&mut Unwatched).unwrap_err();
     assert_eq!(error.code(), "locked");
     assert!(error.to_string().contains("in use by `run-1`; wait"), "{error}");
-    // Another database is refused too.
+    // Another store is refused too.
     let other = charter_workspace::Store::open(&folder.root.join("other")).unwrap();
     assert_eq!(
         charter_workspace::Workspace::open(&folder.workspace, &other, "run-2", &mut Unwatched).unwrap_err().code(),
