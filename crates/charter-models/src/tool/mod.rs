@@ -8,7 +8,6 @@ mod post;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, FindSecret, Folder, Outcome};
 use charter_kernel::Millis;
