@@ -7,7 +7,11 @@ use charter_kernel::{Definition, Machine};
 
 /// The text with the lines `charter: 1` and `id: test` in front, unless it has a `charter:` key.
 fn with_header(text: &str) -> Cow<'_, str> {
-    if text.contains("charter:") { text.into() } else { format!("charter: 1\nid: test\n{text}").into() }
+    if text.contains("charter:") || text.contains("\"charter\":") {
+        text.into()
+    } else {
+        format!("charter: 1\nid: test\n{text}").into()
+    }
 }
 
 /// Reads a charter. Source text without `charter:` gets the header `charter: 1`, `id: test`.

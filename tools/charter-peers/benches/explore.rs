@@ -4,8 +4,7 @@
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 use charter_check::{Options, explore};
-use charter_format::{ReadOptions, read};
-use charter_kernel::Machine;
+use charter_test_support::machine;
 use stateright::{Checker, Model};
 
 const REGIONS: usize = 6;
@@ -13,11 +12,6 @@ const STATES: usize = 10;
 
 fn main() {
     divan::main();
-}
-
-fn machine(source: &str) -> Machine {
-    let document = read(source, "bench.yaml", &ReadOptions::default()).expect("a charter");
-    Machine::compile(document.definition).expect("a machine")
 }
 
 /// Generates a charter with parallel regions, each with an event that leads to its next state. Six

@@ -8,17 +8,12 @@
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use charter_kernel::{Envelope, Event, Machine, Principal, Snapshot};
+use charter_test_support::machine;
 use divan::{Bencher, black_box};
 use serde_json::json;
 
 fn main() {
     divan::main();
-}
-
-fn machine(yaml: &str) -> Machine {
-    let source = format!("charter: 1\nid: bench\n{yaml}");
-    let document = charter_format::read(&source, "bench.yaml", &charter_format::ReadOptions::default()).expect("reads");
-    Machine::compile(document.definition).expect("compiles")
 }
 
 fn start(machine: &Machine) -> Snapshot {
@@ -243,8 +238,8 @@ fn compile_1000_states(bencher: Bencher) {
         "charter: 1\nid: big\nevents: {{{events}F: {{}}}}\ncontext: {{n: 0}}\nstates:\n{}",
         (0..1000).map(state).collect::<String>()
     );
-    let document = charter_format::read(&source, "big.yaml", &charter_format::ReadOptions::default()).expect("reads");
+    let definition = charter_test_support::definition(&source);
     bencher
-        .with_inputs(|| document.definition.clone())
+        .with_inputs(|| definition.clone())
         .bench_values(|definition| Machine::compile(definition).expect("compiles"));
 }

@@ -20,10 +20,7 @@ const EVENTS: [&str; 9] = [
 
 fn machine() -> Machine {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/automaton/charter.yaml");
-    let source = std::fs::read_to_string(path).unwrap();
-    let document =
-        charter_format::read(&source, "charter.yaml", &Default::default()).unwrap_or_else(|e| panic!("{:?}", e.list));
-    Machine::compile(document.definition).unwrap_or_else(|e| panic!("{e:?}"))
+    charter_test_support::machine(&std::fs::read_to_string(path).unwrap())
 }
 
 /// Returns the state after a legal move; `None` if the move is not legal.

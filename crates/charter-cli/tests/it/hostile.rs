@@ -1,10 +1,9 @@
 //! Hostile input through the command line gets a quick, readable answer and never a panic.
 
-use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::{Ran, Scratch, charter_with};
-use charter_test_support::{cases, full};
+use charter_test_support::{cases, cpu_time, full};
 use serde_json::Value as Json;
 
 /// A generous limit, because these tests run in debug builds. The behavior that they guard against
@@ -21,16 +20,6 @@ fn within(bound: Duration, args: &[&str], input: &str) -> Ran {
     let took = cpu_time() - began;
     assert!(took < bound, "{args:?} took {took:?}");
     ran
-}
-
-/// Returns the CPU time of this thread, which other tests do not affect; the wall clock where
-/// Linux's `schedstat` is not available.
-fn cpu_time() -> Duration {
-    static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let begin = BEGIN.get_or_init(Instant::now);
-    let nanos = fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = nanos.and_then(|text| text.split_whitespace().next()?.parse().ok());
-    nanos.map_or_else(|| begin.elapsed(), Duration::from_nanos)
 }
 
 /// Asserts that `check` reports the code and does not print the whole text.

@@ -3,8 +3,7 @@
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 use charter_diagram::{MAX_STATES, Marks, Overlay, dot, mermaid, svg};
-use charter_format::{ReadOptions, read};
-use charter_kernel::Definition;
+use charter_test_support::definition;
 
 const DOOR: &str = "
 charter: 1
@@ -35,10 +34,6 @@ states:
       alarm: {}
   gone: {type: final}
 ";
-
-fn definition(source: &str) -> Definition {
-    read(source, "t.yaml", &ReadOptions::default()).unwrap_or_else(|errors| panic!("{errors}")).definition
-}
 
 fn marked() -> Overlay {
     let root = Marks { active: ["open.wide".to_owned()].into(), taken: ["closed/on/OPEN/0".to_owned()].into() };

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use charter_expr::{
     Env, ErrorKind, EvalError, Fuel, MAX_DEPTH, MAX_SOURCE_LENGTH, Program, RootId, Scope, Type, Value, check, parse,
 };
+use charter_test_support::cpu_time;
 use serde_json::{Value as Json, json};
 
 struct Data(Json);
@@ -26,13 +27,9 @@ fn env() -> Env {
 /// little time.
 fn small_stack(f: impl FnOnce() + Send + 'static) {
     let timed = || {
-        let start = Instant::now();
+        let begin = cpu_time();
         f();
-        // The CPU time of this thread, which does not depend on the load of the machine. Only Linux
-        // reports it.
-        let nanos = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-        let nanos = nanos.and_then(|text| text.split_whitespace().next()?.parse().ok());
-        nanos.map_or_else(|| start.elapsed(), Duration::from_nanos)
+        cpu_time().saturating_sub(begin)
     };
     let took = std::thread::Builder::new().stack_size(1 << 20).spawn(timed).unwrap().join().unwrap();
     assert!(took < Duration::from_secs(10), "took {took:?}");

@@ -43,7 +43,7 @@ fn compiled(definition: Definition) -> Machine {
 }
 
 fn governed() -> Machine {
-    compiled(read(GOVERNED, "g.yaml", &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}")).definition)
+    charter_test_support::machine(GOVERNED)
 }
 
 /// Returns the documents of the SCXML suite that compile.
@@ -113,7 +113,7 @@ fn an_edited_config_keeps_the_rest_of_the_charter() {
 #[test]
 fn an_edited_document_is_plain_scxml_with_a_warning() {
     let source = "charter: 1\nid: c\nevents: {E: {}}\nstates: {a: {on: {E: b}}, b: {}}\n";
-    let machine = compiled(read(source, "c.yaml", &ReadOptions::default()).unwrap().definition);
+    let machine = charter_test_support::machine(source);
     let edited = export::scxml(&machine).replace("event=\"E\"", "event=\"F\"");
     let back = import::scxml(&edited, "back.scxml", &no_files).unwrap_or_else(|e| panic!("{e}"));
     assert!(back.warnings[0].message.contains("was edited"), "{:?}", back.warnings);

@@ -4,13 +4,13 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use charter_format::import::no_files;
 use charter_format::{Diagnostics, Document, ReadOptions, read};
 use charter_interop::{export, import};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal};
-use charter_test_support::cases;
+use charter_test_support::{cases, cpu_time};
 use serde_json::Value as Json;
 
 use crate::{scxml_clock, xstate_cases};
@@ -215,16 +215,6 @@ fn mutated_configs_are_imported_or_refused() {
         ran += u64::from(survive(&source, import::xstate(&source, "mutant.json", around)));
     }
     assert!(ran > count / 30, "only {ran} mutants of {count} ran");
-}
-
-/// Returns the CPU time of this thread, which other tests do not affect, or the wall-clock time
-/// where Linux's `schedstat` is not available.
-fn cpu_time() -> Duration {
-    static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    let begin = BEGIN.get_or_init(Instant::now);
-    let nanos = fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let nanos = nanos.and_then(|text| text.split_whitespace().next()?.parse().ok());
-    nanos.map_or_else(|| begin.elapsed(), Duration::from_nanos)
 }
 
 /// Measures the time to import and compile a document.

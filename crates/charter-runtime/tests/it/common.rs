@@ -1,5 +1,5 @@
 //! A host with a store in memory and a virtual clock, and shortcuts for tests.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)] // each test file uses its own part
+#![allow(unreachable_pub, clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,8 +34,7 @@ pub fn charter(source: &str) -> Charter {
 }
 
 pub fn try_charter(source: &str) -> Result<Charter, RuntimeError> {
-    let document = charter_format::read(source, "test.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
-    Charter::new(&document, Folder::None)
+    Charter::new(&charter_test_support::document(source), Folder::None)
 }
 
 /// Creates a host with one charter.

@@ -1,5 +1,4 @@
 //! Hand-written canisters, each for one test.
-#![allow(dead_code, reason = "each test uses a part of it")]
 
 use charter_icp_host::{Host, Principal, Reject, each_host};
 

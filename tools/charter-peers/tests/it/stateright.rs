@@ -2,14 +2,7 @@
 
 use ::stateright::{Checker, Model, Property};
 use charter_check::{Options, explore};
-use charter_format::{ReadOptions, read};
-use charter_kernel::Machine;
-
-fn machine(source: &str) -> Machine {
-    let source = format!("charter: 1\nid: t\n{source}");
-    let document = read(&source, "t.yaml", &ReadOptions::default()).unwrap();
-    Machine::compile(document.definition).unwrap()
-}
+use charter_test_support::machine;
 
 /// Counts states and edges.
 fn counts(source: &str) -> (usize, usize) {
