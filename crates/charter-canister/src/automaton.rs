@@ -126,10 +126,12 @@ impl<M: Memory + Clone> Automaton<M> {
     /// [`CanisterError::Denied`] means that the input has no record. On any other error, stable
     /// memory cannot be written, and the message must be rolled back.
     pub fn handle(&mut self, now: i64, input: Input) -> Result<Vec<Record>, CanisterError> {
+        let mut before = self.run.snapshot().cloned();
         let handled = self.run.handle(&self.charter.machine, &BOUNDS, now.into(), input, Known::default());
         let mut made = Vec::new();
         for appended in handled.appended {
-            self.stable.commit(&appended)?;
+            self.stable.commit(before.as_ref(), &appended)?;
+            before = appended.after;
             for action in appended.actions {
                 match action {
                     Action::Invoke(request) => self.pending.push_back(request),

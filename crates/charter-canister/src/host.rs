@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use charter_journal::Record;
-use charter_run::{EventInput, Input, InvocationRequest};
+use charter_run::{EventInput, Fault, Input, InvocationRequest};
 use ic_cdk::api::{canister_self, debug_print, time};
 use ic_cdk::call::Call;
 use ic_cdk_timers::{TimerId, clear_timer, set_timer};
@@ -23,7 +23,6 @@ use crate::error::CanisterError;
 use crate::log::Bounds;
 use crate::platform::{Memory, memory, set_up, with_sql};
 use crate::projection::Projection;
-use crate::work::error_json;
 
 /// Delay before retrying a timer whose message trapped.
 const RETRY_DELAY: Duration = Duration::from_secs(60);
@@ -196,7 +195,7 @@ async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Json>> {
     let call = Call::unbounded_wait(canister_self(), "work").with_args(&(request.effect.seq, request.effect.index));
     let broke = |what: &str, why: String| {
         let why: String = why.chars().take(MAX_REASON).collect();
-        Err(error_json("panic", &format!("the adapter of `{}` {what}: {why}", request.src)))
+        Err(Fault::new("panic", format!("the adapter of `{}` {what}: {why}", request.src)).json())
     };
     let read = |text: String| serde_json::from_str::<Json>(&text);
     let answer = match call.await {

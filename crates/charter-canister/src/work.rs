@@ -2,8 +2,9 @@
 //! embedded host.
 
 use charter_automaton::{Inference, MockSigner, Part, PartError, Ports, Signer, StubInference, answer};
-use charter_kernel::{BadAnswer, check_answer};
-use serde_json::{Value as Json, json};
+use charter_kernel::check_answer;
+use charter_run::Fault;
+use serde_json::Value as Json;
 
 use crate::charter::{BuiltInSkills, Charter};
 
@@ -14,9 +15,9 @@ use crate::charter::{BuiltInSkills, Charter};
 /// message, retryable}`.
 pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json> {
     let Some(actor) = charter.actor(name) else {
-        return Err(error_json("no-executor", &no_executor(name, "")));
+        return Err(Fault::no_executor(name, "").json());
     };
-    let wrong = |why: PartError| error_json("config", &why.to_string());
+    let wrong = |why: PartError| Fault::new("config", why.to_string()).json();
     let (part, signer, inference): (_, &dyn Signer, Option<&dyn Inference>) = match actor.decl.kind.as_str() {
         "skills" => ("skills", &MockSigner, Some(&StubInference)),
         "automaton" => {
@@ -24,35 +25,16 @@ pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json
             let inference = part.inference(input).map_err(wrong)?;
             (part.name, part.signer, inference.map(|i| i as _))
         }
-        kind => return Err(error_json("no-executor", &no_executor(name, kind))),
+        kind => return Err(Fault::no_executor(name, kind).json()),
     };
     // Canisters have no models yet.
     let Some(inference) = inference else {
         let why = "this host has no models; choose the adapter `mock` or `stub`";
-        return Err(error_json("config", why));
+        return Err(Fault::new("config", why).json());
     };
     let ports = Ports { inference, signer, skills: &BuiltInSkills };
-    let output = answer(part, input, &ports).map_err(|e| error_json(e.code, &e.message))?;
+    let output = answer(part, input, &ports).map_err(|e| Fault::new(e.code, e.message).json())?;
     let most = charter.machine.definition().limits.data;
-    check_answer(name, &output, most, actor.output.as_ref()).map_err(bad_answer)?;
+    check_answer(name, &output, most, actor.output.as_ref()).map_err(|why| Fault::from(why).json())?;
     Ok(output)
-}
-
-/// Renders an error in the form that a charter sees.
-pub(crate) fn error_json(code: &str, message: &str) -> Json {
-    json!({"code": code, "message": message, "retryable": false})
-}
-
-fn no_executor(name: &str, kind: &str) -> String {
-    format!("this host has no executor for `{name}` (kind `{kind}`)")
-}
-
-fn bad_answer(why: BadAnswer) -> Json {
-    let (code, message) = (why.code, why.message);
-    match why.misfits.is_empty() {
-        true => json!({"code": code, "message": message, "retryable": true}),
-        false => {
-            json!({"code": code, "message": message, "retryable": true, "misfits": why.misfits})
-        }
-    }
 }

@@ -273,8 +273,7 @@ fn budget(given: Option<&Json>) -> Result<Budget, ConfigError> {
                 budget.time = Duration::from_secs_f64(seconds);
             }
             other => {
-                let nearest = charter_expr::nearest(other, ["tokens", "seconds"]).map(|n| format!("budget.{n}"));
-                return Err(charter_actors::KeyError::Unknown { key: format!("budget.{other}"), nearest }.into());
+                return Err(charter_actors::KeyError::unknown_in("budget", other, ["tokens", "seconds"]).into());
             }
         }
     }

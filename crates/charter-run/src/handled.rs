@@ -24,8 +24,6 @@ pub struct Handled {
 pub struct Appended {
     /// The record, and the snapshot to store with it if one is due.
     pub append: Append,
-    /// The snapshot before it.
-    pub before: Option<Snapshot>,
     /// The snapshot after it; `None` if the start was refused.
     pub after: Option<Snapshot>,
     /// What to do after the commit, in order.

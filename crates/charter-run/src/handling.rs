@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use charter_journal::{GENESIS, MAX_RECORD_BYTES, Record, Verdict as Outcome};
-use charter_kernel::{Effect, EffectId, EffectKind, Event, Machine, Principal, Timestamp, Verdict, is_larger};
+use charter_journal::{MAX_RECORD_BYTES, Record, Verdict as Outcome};
+use charter_kernel::{Effect, EffectId, EffectKind, Event, Machine, Principal, Timestamp, is_larger};
 use serde_json::Value as Json;
 
 use crate::fault::Fault;
 use crate::handled::{Action, Appended, Denied, InvocationRequest, Reply, Trouble};
 use crate::input::{EventInput, Input, Known};
-use crate::position::{Incoming, Position};
+use crate::position::{Incoming, has_record};
 use crate::run::{Bounds, MAX_TIMERS, Run};
 use crate::task;
 
@@ -44,8 +44,8 @@ impl Handling<'_> {
                     self.troubles.push(Trouble::TimerTooLarge { timer, size, limit });
                 }
                 Err(_) => return,
-                Ok(index) => {
-                    let record = self.appended.get(index).map(|a| &a.append.record);
+                Ok(_) => {
+                    let record = self.appended.last().map(|a| &a.append.record);
                     if let Some(why) = record.and_then(|r| r.explanation(Some(self.machine))) {
                         let (code, message) = (why.code.to_string(), why.message);
                         self.troubles.push(Trouble::TimerRefused { timer, code, message });
@@ -66,7 +66,7 @@ impl Handling<'_> {
                 let invocation = task::invocation(self.machine, snapshot, effect, &by)?.to_owned();
                 self.check_own()?;
                 let event = Event::answer(invocation, effect, outcome);
-                self.answer_from(Incoming { to: None, event, by, expected_seq: None })
+                self.append(None, Incoming { to: None, event, by, expected_seq: None })
             }
         }
     }
@@ -74,13 +74,10 @@ impl Handling<'_> {
     fn start(&mut self, input: Json, by: Principal, first: Option<Record>) -> Result<Reply, Denied> {
         let incoming = Incoming { to: None, event: Event::Start { input }, by, expected_seq: None };
         if !self.run.exists() {
-            return self.append(None, incoming).map(Reply::Made);
+            return self.append(None, incoming);
         }
         let first = first.ok_or(Denied::RunExists)?;
-        let envelope = Position::new().envelope(incoming, first.at);
-        let outcome = self.machine.start(self.run.id(), &envelope);
-        let again = Record::of(self.machine, self.run.id(), None, GENESIS, &envelope, None, &outcome);
-        match first.charter == self.machine.digest() && first.says_the_same(&again) {
+        match first.charter == self.machine.digest() && self.is_repeated(&first, incoming) {
             true => Ok(Reply::Repeated(Box::new(first))),
             false => Err(Denied::RunExists),
         }
@@ -104,25 +101,20 @@ impl Handling<'_> {
         let is_cancel = r#type == "charter.cancel";
         let incoming = Incoming { to, event: Event::External { r#type, data }, by, expected_seq };
         if let Some(first) = same {
-            return self.repeated(first, incoming);
+            return match self.is_repeated(&first, incoming) {
+                true => Ok(Reply::Repeated(Box::new(first))),
+                false => Err(Denied::IdTaken { id: first.id.to_string(), seq: first.seq }),
+            };
         }
         if !is_cancel && self.is_full(1) {
             return Err(Denied::TooManyRecords { limit: self.bounds.records });
         }
-        self.append(id, incoming).map(Reply::Made)
+        self.append(id, incoming)
     }
 
-    /// Returns the result of an event whose id has a record: that record, if the content is the
-    /// same.
-    fn repeated(&self, first: Record, incoming: Incoming) -> Result<Reply, Denied> {
-        let run = &*self.run;
-        let envelope = run.position.envelope(incoming, run.position.time(self.now));
-        let outcome = run.position.step(self.machine, run.id(), &envelope);
-        let again = run.chain.append(self.machine, None, &envelope, run.snapshot(), &outcome);
-        match first.says_the_same(&again.record) {
-            true => Ok(Reply::Repeated(Box::new(first))),
-            false => Err(Denied::IdTaken { id: first.id.to_string(), seq: first.seq }),
-        }
+    /// Whether a record is that of the same event: same addressee, content and sender.
+    fn is_repeated(&self, record: &Record, incoming: Incoming) -> bool {
+        record.is_of(&self.run.position.envelope(incoming, self.now))
     }
 
     fn outcome(
@@ -185,14 +177,7 @@ impl Handling<'_> {
     }
 
     fn answer(&mut self, event: Event) -> Result<Reply, Denied> {
-        self.answer_from(Incoming::host(event))
-    }
-
-    fn answer_from(&mut self, incoming: Incoming) -> Result<Reply, Denied> {
-        let before = self.appended.len();
-        let index = self.append(None, incoming)?;
-        // Late answers have no record.
-        Ok(if self.appended.len() > before { Reply::Made(index) } else { Reply::NotAwaited })
+        self.append(None, Incoming::host(event))
     }
 
     /// Checks the limit for events of the host, which is twice the limit for events from outside.
@@ -204,18 +189,15 @@ impl Handling<'_> {
         Err(Denied::TooManyRecords { limit: self.bounds.records })
     }
 
-    /// Applies the kernel's step and builds its record. A late answer has no record. Returns the
-    /// index of the record.
-    fn append(&mut self, id: Option<String>, incoming: Incoming) -> Result<usize, Denied> {
+    /// Applies the kernel's step and builds its record. A late answer has none.
+    fn append(&mut self, id: Option<String>, incoming: Incoming) -> Result<Reply, Denied> {
         let run = &mut *self.run;
         let envelope = run.position.envelope(incoming, run.position.time(self.now));
-        let before = run.snapshot().cloned();
         let outcome = run.position.step(self.machine, run.chain.run(), &envelope);
-        let index = self.appended.len();
-        if outcome.as_ref().is_ok_and(|step| step.verdict == Verdict::Late) {
-            return Ok(index);
+        if !has_record(&outcome) {
+            return Ok(Reply::NotAwaited);
         }
-        let append = run.chain.append(self.machine, id.as_deref(), &envelope, before.as_ref(), &outcome);
+        let append = run.chain.append(self.machine, id.as_deref(), &envelope, run.snapshot(), &outcome);
         let size = append.record.text().len();
         if size > MAX_RECORD_BYTES {
             return Err(Denied::RecordTooLarge { seq: append.record.seq, size, limit: MAX_RECORD_BYTES });
@@ -231,8 +213,9 @@ impl Handling<'_> {
         run.position.advance(&envelope, after);
         run.forget_attempts();
         let after = run.snapshot().cloned();
-        self.appended.push(Appended { append, before, after, actions });
-        Ok(index)
+        let index = self.appended.len();
+        self.appended.push(Appended { append, after, actions });
+        Ok(Reply::Made(index))
     }
 
     /// Whether the run has `times` as many records as the limit.

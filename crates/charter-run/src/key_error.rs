@@ -52,4 +52,11 @@ impl KeyError {
         let nearest = charter_expr::nearest(key, known).map(str::to_owned);
         KeyError::Unknown { key: key.into(), nearest }
     }
+
+    /// Like [`KeyError::unknown`], for a key of the nested object `parent`.
+    #[must_use]
+    pub fn unknown_in<'a>(parent: &str, key: &str, known: impl IntoIterator<Item = &'a str>) -> KeyError {
+        let nearest = charter_expr::nearest(key, known).map(|n| format!("{parent}.{n}"));
+        KeyError::Unknown { key: format!("{parent}.{key}"), nearest }
+    }
 }

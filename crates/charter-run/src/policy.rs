@@ -123,8 +123,7 @@ fn retry(value: &Json) -> Result<Retry, KeyError> {
             }
             other => {
                 let known = ["attempts", "backoff", "factor", "max", "jitter"];
-                let nearest = charter_expr::nearest(other, known).map(|n| format!("retry.{n}"));
-                return Err(KeyError::Unknown { key: format!("retry.{other}"), nearest });
+                return Err(KeyError::unknown_in("retry", other, known));
             }
         }
     }

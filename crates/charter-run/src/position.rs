@@ -27,6 +27,11 @@ impl Incoming {
     }
 }
 
+/// Whether a step has a record: all have one but late answers.
+pub(crate) fn has_record(outcome: &Result<Step, Refusal>) -> bool {
+    outcome.as_ref().map_or(true, |step| step.verdict != Verdict::Late)
+}
+
 /// Timers whose event was refused by the snapshot with a certain sequence number. They stay pending
 /// and fire again when the snapshot has changed; before that, the result would be the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,7 +43,7 @@ pub struct RefusedTimers {
 impl RefusedTimers {
     /// Notes that a snapshot refused a timer, and forgets the timers that an earlier snapshot
     /// refused.
-    pub fn insert(&mut self, snapshot: u64, timer: &str, generation: u64) {
+    fn insert(&mut self, snapshot: u64, timer: &str, generation: u64) {
         if self.snapshot != snapshot {
             *self = RefusedTimers { snapshot, timers: Vec::new() };
         }
@@ -140,10 +145,8 @@ impl Position {
     ) -> (Envelope, Result<Step, Refusal>) {
         let envelope = self.envelope(incoming, at);
         let outcome = self.step(machine, run, &envelope);
-        match &outcome {
-            Ok(step) if step.verdict == Verdict::Late => {}
-            Ok(step) => self.advance(&envelope, Some(step.snapshot.clone())),
-            Err(_) => self.advance(&envelope, None),
+        if has_record(&outcome) {
+            self.advance(&envelope, outcome.as_ref().ok().map(|step| step.snapshot.clone()));
         }
         (envelope, outcome)
     }
@@ -153,12 +156,10 @@ impl Position {
     pub fn advance(&mut self, envelope: &Envelope, after: Option<Snapshot>) {
         self.next_seq = envelope.seq.saturating_add(1);
         self.last = envelope.at;
-        match (after, &envelope.event, &self.snapshot) {
-            (Some(after), ..) => self.snapshot = Some(after),
-            (None, Event::Timer { timer, generation }, Some(snapshot)) => {
-                self.refused.insert(snapshot.seq(), timer, *generation);
-            }
-            _ => {}
+        match (after, &envelope.event) {
+            (Some(after), _) => self.snapshot = Some(after),
+            (None, Event::Timer { timer, generation }) => self.skip_timer(timer, *generation),
+            (None, _) => {}
         }
     }
 
@@ -193,7 +194,7 @@ impl Position {
         &self.refused
     }
 
-    /// Notes that a timer cannot fire at the current snapshot although there is no record of it.
+    /// Notes that a timer cannot fire at the current snapshot.
     pub(crate) fn skip_timer(&mut self, timer: &str, generation: u64) {
         if let Some(snapshot) = &self.snapshot {
             self.refused.insert(snapshot.seq(), timer, generation);

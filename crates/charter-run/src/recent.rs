@@ -6,7 +6,7 @@ use std::sync::Arc;
 use charter_kernel::Digest;
 
 /// How many ids are kept.
-pub const RECENT_IDS: usize = 256;
+const RECENT_IDS: usize = 256;
 
 /// What is known about an event's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,26 +34,6 @@ impl RecentIds {
         RecentIds { ids: Arc::default(), incomplete: true }
     }
 
-    /// Creates the ids from the pairs of [`RecentIds::pairs`], oldest first; `complete` means that
-    /// the run has had no other ids.
-    #[must_use]
-    pub fn of_pairs(pairs: impl IntoIterator<Item = (u64, u64)>, complete: bool) -> RecentIds {
-        let mut recent = RecentIds { ids: Arc::default(), incomplete: !complete };
-        pairs.into_iter().for_each(|(hash, seq)| recent.push(hash, seq));
-        recent
-    }
-
-    /// Hashes and numbers of records, oldest first.
-    pub fn pairs(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.ids.iter().copied()
-    }
-
-    /// Whether these are all ids of the run.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        !self.incomplete
-    }
-
     /// Returns what is known about an id.
     #[must_use]
     pub fn state(&self, id: &str) -> IdState {
@@ -66,17 +46,13 @@ impl RecentIds {
     }
 
     /// Notes the id of a record.
-    pub fn insert(&mut self, id: &str, seq: u64) {
-        self.push(hash(id), seq);
-    }
-
-    fn push(&mut self, hash: u64, seq: u64) {
+    pub(crate) fn insert(&mut self, id: &str, seq: u64) {
         let ids = Arc::make_mut(&mut self.ids);
         if ids.len() >= RECENT_IDS {
             ids.pop_front();
             self.incomplete = true;
         }
-        ids.push_back((hash, seq));
+        ids.push_back((hash(id), seq));
     }
 }
 

@@ -14,7 +14,7 @@ use crate::position::{Position, RefusedTimers};
 use crate::recent::{IdState, RecentIds};
 
 /// Upper limit of the timers that fire before an input; the rest fires before the next one.
-pub const MAX_TIMERS: usize = 64;
+pub(crate) const MAX_TIMERS: usize = 64;
 
 /// Limits of a host for one run; 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,15 +85,13 @@ impl Run {
         }
     }
 
-    /// Creates a run from what was loaded from a journal. `at` is the time of its last record,
-    /// `since` the records after the last change of its snapshot ([`Snapshot::seq`]).
+    /// Creates a run from what was loaded from a journal; `at` is the time of its last record. Pass
+    /// the records after the snapshot to [`Run::note_refused`].
     #[must_use]
-    pub fn loaded<'r>(loaded: Loaded, at: Timestamp, since: impl IntoIterator<Item = &'r Record>) -> Run {
+    pub fn loaded(loaded: Loaded, at: Timestamp) -> Run {
         let Loaded { snapshot, chain } = loaded;
         let position = Position::resume(snapshot, chain.next_seq(), at, RefusedTimers::default());
-        let mut run = Run { position, chain, attempts: Arc::default(), recent: RecentIds::unknown() };
-        since.into_iter().for_each(|record| run.note_refused(record));
-        run
+        Run { position, chain, attempts: Arc::default(), recent: RecentIds::unknown() }
     }
 
     /// Restores a run that a host has stored. `keep_every` is as in [`Run::new`].
@@ -116,7 +114,8 @@ impl Run {
     /// Reads a record that follows the snapshot ([`Snapshot::seq`]) of a restored run: it may be
     /// the refusal of a timer, which is then noted.
     pub fn note_refused(&mut self, record: &Record) {
-        if is_refused_timer(record)
+        if record.source.kind == SourceKind::Timer
+            && record.verdict == Verdict::Refused
             && let Ok(Event::Timer { timer, generation }) = record.envelope().map(|e| e.event)
         {
             self.position.skip_timer(&timer, generation);
@@ -224,19 +223,11 @@ impl Run {
 impl Run {
     /// Drops the attempts of invocations that are no longer open.
     pub(crate) fn forget_attempts(&mut self) {
-        if self.attempts.is_empty() {
-            return;
+        let obsolete: Vec<EffectId> = self.attempts.keys().copied().filter(|e| !self.waits_for(*e)).collect();
+        for effect in obsolete {
+            Arc::make_mut(&mut self.attempts).remove(&effect);
         }
-        let open: Vec<EffectId> = self.open().into_iter().map(|r| r.effect).collect();
-        Arc::make_mut(&mut self.attempts).retain(|effect, _| open.contains(effect));
     }
-}
-
-/// Whether a record is the refusal of a timer's event. [`Run::loaded`] needs only such records
-/// after the snapshot.
-#[must_use]
-pub fn is_refused_timer(record: &Record) -> bool {
-    record.source.kind == SourceKind::Timer && record.verdict == Verdict::Refused
 }
 
 fn snapshot_of(machine: &Machine, last: &Record, text: &str) -> Result<Snapshot, KeptError> {

@@ -6,10 +6,8 @@ use charter_actors::{ActorEvent, BoxFuture, CallHost, Clock, Delivery, Executor,
 use charter_journal::{Record, StoreError};
 use charter_kernel::{Digest, Snapshot};
 
-use crate::error::RuntimeError;
 use crate::events::{RuntimeEvent, Subscription};
 use crate::inner::Inner;
-use crate::mailbox::run::RunState;
 use crate::request::SendEvent;
 
 impl CallHost for Inner {
@@ -47,10 +45,7 @@ impl CallHost for Inner {
         if let Some((_, snapshot)) = self.view_in_memory(run) {
             return Ok(snapshot);
         }
-        let loaded = self.load_now(run);
-        let started =
-            |state: Box<RunState>| state.run.snapshot().cloned().ok_or_else(|| RuntimeError::NeverStarted(run.into()));
-        let snapshot = loaded.and_then(started);
+        let snapshot = self.load_now(run).and_then(|state| state.started());
         snapshot.map_err(|e| Fault::new("journal", e.to_string()))
     }
 

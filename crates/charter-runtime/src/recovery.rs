@@ -115,8 +115,8 @@ async fn next_attempt(
             let page = inner.store.records(&run, from, PAGE)?;
             next = charter_run::next_attempt(&run, effect, &page).or(next);
             match page.last() {
-                Some(last) => from = last.seq.saturating_add(1),
-                None => return Ok(next),
+                Some(last) if page.len() == PAGE => from = last.seq.saturating_add(1),
+                _ => return Ok(next),
             }
         }
     };

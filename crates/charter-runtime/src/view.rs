@@ -81,7 +81,7 @@ impl Inner {
             return Ok(view);
         }
         let state = self.load(run).await?;
-        let snapshot = state.run.snapshot().cloned().ok_or_else(|| RuntimeError::NeverStarted(run.into()))?;
+        let snapshot = state.started()?;
         Ok((state.charter, snapshot))
     }
 

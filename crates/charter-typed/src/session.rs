@@ -11,7 +11,6 @@ use crate::EventSink;
 #[derive(Debug)]
 pub struct Session<'m> {
     machine: &'m Machine,
-    run: String,
     position: Position,
     /// The snapshot of `position`, where it is optional; here it always exists, because the run has
     /// started.
@@ -34,7 +33,7 @@ impl<'m> Session<'m> {
         let at = at.into();
         let mut position = Position::new();
         let step = position.take(machine, run, Incoming::host(Event::Start { input }), at).1?;
-        Ok(Session { machine, run: run.into(), position, snapshot: step.snapshot.clone(), at, first: Some(step) })
+        Ok(Session { machine, position, snapshot: step.snapshot.clone(), at, first: Some(step) })
     }
 
     /// Returns the step that started the run, with its effects; `None` after the first call.
@@ -68,7 +67,7 @@ impl<'m> Session<'m> {
     }
 
     fn take(&mut self, incoming: Incoming) -> Result<Step, Refusal> {
-        let step = self.position.take(self.machine, &self.run, incoming, self.at).1?;
+        let step = self.position.take(self.machine, self.snapshot.run(), incoming, self.at).1?;
         self.snapshot = step.snapshot.clone();
         Ok(step)
     }

@@ -156,7 +156,7 @@ impl<M: Memory + Clone> Stable<M> {
     ///
     /// # Errors
     /// The memory is full. A partial write is undone only by rolling back the message.
-    pub fn commit(&mut self, appended: &Appended) -> Result<(), CanisterError> {
+    pub fn commit(&mut self, before: Option<&Snapshot>, appended: &Appended) -> Result<(), CanisterError> {
         let record = &appended.append.record;
         // An anchor is needed only at the start of a segment, before the snapshot that it contains
         // is overwritten.
@@ -175,7 +175,7 @@ impl<M: Memory + Clone> Stable<M> {
         let Some(root) = after.actor("root") else {
             return Ok(());
         };
-        let old = appended.before.as_ref().and_then(|s| s.actor("root"));
+        let old = before.and_then(|s| s.actor("root"));
         self.see(root, appended);
         let mut bytes = form::write(&self.view)?;
         bytes.push(b'\n');

@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::text::count;
 use crate::load::{Loaded, compile, find, read};
 
 /// Maximum number of infos of one kind in the text output.
@@ -117,8 +118,8 @@ fn print(loaded: &Loaded, report: &Report, no_explore: bool, io: &mut Io<'_>) ->
     if !no_explore && explored.states > 0 {
         line.push_str(&format!(
             "; explored {} and {}, {}",
-            number(explored.states, "state"),
-            number(explored.edges, "event"),
+            count(explored.states as u64, "state"),
+            count(explored.edges as u64, "event"),
             if explored.complete { "complete" } else { "incomplete" },
         ));
         for why in &explored.cut {
@@ -195,21 +196,13 @@ fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) ->
     }
     let mut parts = Vec::new();
     if errors > 0 {
-        parts.push(paint.error(&number(errors, "error")));
+        parts.push(paint.error(&count(errors as u64, "error")));
     }
     if warnings > 0 {
-        parts.push(paint.warning(&number(warnings, "warning")));
+        parts.push(paint.warning(&count(warnings as u64, "warning")));
     }
     match parts.is_empty() {
         true => paint.good("no findings"),
         false => parts.join(", "),
-    }
-}
-
-/// Renders `1 error`, `2 errors`.
-fn number(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
     }
 }

@@ -19,11 +19,13 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
     let Some(record) = record.filter(|r| r.seq == seq) else {
         return Err(Failure::new(format!("run `{}` has no record {seq}: its last record is {}", info.run, info.seq)));
     };
-    let machine = charter_journal::machine(&store, info.charter).ok();
+    // Only the messages of refusals need the charter.
+    let machine = record.refusal.as_ref().and_then(|_| charter_journal::machine(&store, info.charter).ok());
     let machine = machine.as_ref();
     if machine_output {
-        let json: Json = serde_json::from_str(&record.shown(machine)).unwrap_or_default();
-        writeln!(io.out, "{}", json!({"record": json, "story": explanation(&record, machine, Paint(false))}))?;
+        // Written as it is: a record may be nested more deeply than serde_json reads.
+        let story = Json::from(explanation(&record, machine, Paint(false)));
+        writeln!(io.out, "{{\"record\":{},\"story\":{story}}}", record.shown(machine))?;
     } else {
         writeln!(io.out, "{}", explanation(&record, machine, Paint(io.color_out)).trim_end())?;
     }

@@ -1,5 +1,6 @@
 //! `charter log RUN`: the records of a run, one line each.
 
+use std::cell::LazyCell;
 use std::time::Duration;
 
 use charter_journal::{Record, Store};
@@ -51,7 +52,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let mut next = args.from;
     let mut lines: Option<RecordLines> = None;
     // The machine is for the messages of rules; without it, only the names of the rules are shown.
-    let machine = charter_journal::machine(&store, head.charter).ok();
+    let charter = head.charter;
+    let machine = LazyCell::new(|| charter_journal::machine(&store, charter).ok());
+    let machine_for = |record: &Record| record.refusal.as_ref().and_then(|_| machine.as_ref());
     let mut found = false;
     loop {
         let page = store.records(&head.run, next, PAGE)?;
@@ -59,8 +62,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         for record in page.iter().filter(|r| matches(args, r)) {
             found = true;
             match machine_output {
-                true => writeln!(io.out, "{}", record.shown(machine.as_ref()))?,
-                false => io.out.write_all(lines.line(record, machine.as_ref()).as_bytes())?,
+                true => writeln!(io.out, "{}", record.shown(machine_for(record)))?,
+                false => io.out.write_all(lines.line(record, machine_for(record)).as_bytes())?,
             }
         }
         if let Some(last) = page.last() {

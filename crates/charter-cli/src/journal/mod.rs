@@ -24,6 +24,9 @@ use crate::load::plain;
 /// The default journal file, in the current folder.
 pub const DEFAULT: &str = "charter.db";
 
+/// How another journal file is selected.
+const SELECT: &str = "another file is selected with `--db FILE`";
+
 /// The option `--db`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Db {
@@ -38,8 +41,7 @@ impl Db {
     /// # Errors
     /// The journal file does not exist or cannot be opened.
     pub fn read(&self) -> Result<SqliteStore, Failure> {
-        exists(&self.db, "another file is selected with `--db FILE`")?;
-        opened(&self.db, SqliteStore::open_read_only(&self.db))
+        open(&self.db, SELECT)
     }
 
     /// Opens the journal file for writing.
@@ -47,8 +49,7 @@ impl Db {
     /// # Errors
     /// The journal file does not exist, or another process has it open for writing.
     pub fn write(&self) -> Result<SqliteStore, Failure> {
-        exists(&self.db, "another file is selected with `--db FILE`")?;
-        opened(&self.db, SqliteStore::open(&self.db))
+        open_to_write(&self.db, SELECT)
     }
 
     /// Renders ` --db FILE` for a suggested command; empty for the default file.
@@ -90,6 +91,16 @@ impl Db {
 pub fn open(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
     exists(path, usage)?;
     opened(path, SqliteStore::open_read_only(path))
+}
+
+/// Opens for writing the journal file that a command takes as an argument. `usage` says how the
+/// file is passed.
+///
+/// # Errors
+/// The file does not exist, or another process has it open for writing.
+pub(crate) fn open_to_write(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
+    exists(path, usage)?;
+    opened(path, SqliteStore::open(path))
 }
 
 /// Adds the name of the file to the error message.

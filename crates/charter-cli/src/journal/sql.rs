@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use serde_json::{Map, Value as Json};
 
 use super::table::Table;
-use super::{DEFAULT, Db, exists, open};
+use super::{DEFAULT, open, open_to_write};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Queries a journal.
@@ -117,8 +117,7 @@ fn json(value: ValueRef<'_>) -> Json {
 /// # Errors
 /// The journal is in use, or a record cannot be read.
 pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    exists(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
-    let store = Db { db: args.db.clone() }.write()?;
+    let store = open_to_write(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
     store.rebuild()?;
     let done = Paint(io.color_err).faint("projections rebuilt from the records");
     writeln!(io.err, "{done}")?;

@@ -2,6 +2,7 @@
 //! that verified them, an insight.
 
 use charter_journal::Record;
+use charter_kernel::Machine;
 use serde_json::Value as Json;
 
 use crate::io::Paint;
@@ -67,10 +68,8 @@ pub(crate) fn of_insight(data: &Json, failure: Option<&str>, paint: Paint) -> Op
 }
 
 /// Whether an emitted event only repeats a state change that the line of the record already shows.
-pub(crate) fn is_move(data: &Json, states: &[String]) -> bool {
-    let state = |key: &str| {
-        let name = data.get(key).and_then(Json::as_str);
-        name.is_some_and(|name| states.iter().any(|s| s == name))
-    };
+pub(crate) fn is_move(data: &Json, machine: &Machine) -> bool {
+    let states = &machine.definition().root.state.states;
+    let state = |key: &str| data.get(key).and_then(Json::as_str).is_some_and(|name| states.contains_key(name));
     state("from") && state("to")
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use charter_actors::{FindSecret, Folder};
 use charter_journal::{SqliteStore, StoredCharter};
 use charter_models::{Model, Models, cassette::Cassette};
-use charter_runtime::{ActorError, Charter, Options, Recovery, Runtime, RuntimeError};
+use charter_runtime::{ActorError, Charter, Options, Receipt, Recovery, Runtime, RuntimeError, Start};
 
 use super::model_progress::ModelProgress;
 use crate::bundled;
@@ -34,8 +34,6 @@ pub(crate) struct Host {
     pub(crate) model_progress: ModelProgress,
     /// Whether the rules of the charter answer instead of a model.
     pub(crate) offline: bool,
-    /// The option `--db` of suggested commands.
-    db_option: String,
     threads: tokio::runtime::Runtime,
 }
 
@@ -49,7 +47,6 @@ impl Host {
             .enable_all()
             .build()
             .map_err(|e| Failure::new(format!("cannot start the host: {e}")))?;
-        let db_option = Db { db: store.path().to_owned() }.option();
         // The files of workspaces are stored next to the journal file.
         #[cfg(unix)]
         let workspaces = {
@@ -69,17 +66,21 @@ impl Host {
             models: chosen.title,
             model_progress,
             offline: chosen.offline,
-            db_option,
             threads,
         })
     }
 
     /// Waits for an operation of the host.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T, RuntimeError>>) -> Result<T, Failure> {
-        self.threads.block_on(work).map_err(|e| match e {
+        Ok(self.threads.block_on(work)?)
+    }
+
+    /// Starts a run.
+    pub(crate) fn start(&self, start: Start, db: &Db) -> Result<Receipt, Failure> {
+        self.threads.block_on(self.runtime.start(start)).map_err(|e| match e {
             RuntimeError::RunExists(run) => Failure::with_help(
                 format!("run `{run}` already exists, with another charter or input"),
-                format!("choose another id, or resume it: `charter run --resume {run}{}`", self.db_option),
+                format!("choose another id, or resume it: `charter run --resume {run}{}`", db.option()),
             ),
             other => other.into(),
         })

@@ -164,12 +164,8 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     host.wait(host.runtime.add(charter))?;
     // Subscribe before the start, so that no event is missed.
     let events = host.runtime.subscribe(None);
-    let receipt = host.wait(host.runtime.start(Start {
-        charter: digest,
-        run: args.run.clone(),
-        input,
-        by: args.who.principal(),
-    }))?;
+    let start = Start { charter: digest, run: args.run.clone(), input, by: args.who.principal() };
+    let receipt = host.start(start, &args.db)?;
     if receipt.is_refused() {
         report::show_refusal(&receipt.record, &host, io)?;
         host.close();

@@ -38,8 +38,6 @@ pub(crate) struct Progress {
     seen: Option<u64>,
     /// Invocations with a result; the end of their actors is not reported.
     answered: BTreeSet<String>,
-    /// Top-level states of the charter.
-    states: Vec<String>,
     machine: Option<Arc<Machine>>,
     model_progress: ModelProgress,
     /// The option `--db` of suggested commands.
@@ -58,7 +56,6 @@ impl Progress {
             turn: 0,
             seen: None,
             answered: BTreeSet::new(),
-            states: Vec::new(),
             machine: None,
             model_progress: ModelProgress::default(),
             db: String::new(),
@@ -69,8 +66,6 @@ impl Progress {
     /// Sets the run and the last record that was shown.
     pub(crate) fn know(&mut self, view: &View, seen: Option<u64>) {
         self.seen = seen;
-        let definition = view.charter.machine().definition();
-        self.states = definition.root.state.states.keys().cloned().collect();
         self.machine = Some(view.charter.machine().clone());
     }
 
@@ -187,7 +182,9 @@ impl Progress {
                 };
                 format!("{}{text}", paint.strong(&label))
             }
-            RuntimeEvent::Emitted { data, .. } if details::is_move(data, &self.states) => return Ok(()),
+            RuntimeEvent::Emitted { data, .. } if self.machine.as_ref().is_some_and(|m| details::is_move(data, m)) => {
+                return Ok(());
+            }
             RuntimeEvent::Emitted { r#type, data, .. } => details::of_insight(data, self.failure.as_deref(), paint)
                 .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60))),
             RuntimeEvent::Trouble { message, .. } => {

@@ -102,23 +102,9 @@ impl Record {
         RecordInput::read(&self.text)?.envelope()
     }
 
-    /// Whether `other` is a record of the same event: same addressee, event, data and sender. The
-    /// time and `expected_seq` may differ. This distinguishes a repeated event from another one
-    /// with the same id.
-    #[must_use]
-    pub fn says_the_same(&self, other: &Record) -> bool {
-        let (a, b) = (&self.fields, &other.fields);
-        a.source.kind == b.source.kind
-            && a.source.invocation == b.source.invocation
-            && a.source.effect == b.source.effect
-            && a.to == b.to
-            && a.event == b.event
-            && a.by == b.by
-    }
-
     /// Whether this is a record of the event in `envelope`: same addressee, type, data and sender.
-    /// The time and `expected_seq` may differ. Unlike [`Record::says_the_same`], it can be called
-    /// before the kernel applies the event; if true, this record is the result of the event.
+    /// The time and `expected_seq` may differ. If true, the event is a repetition, and this record
+    /// is its result.
     #[must_use]
     pub fn is_of(&self, envelope: &Envelope) -> bool {
         builder::is_of(&self.fields, envelope)

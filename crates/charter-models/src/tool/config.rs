@@ -77,10 +77,7 @@ impl ToolConfig {
 fn check_members(server: &Map<String, Json>, known: [&str; 2]) -> Result<(), ConfigError> {
     match server.keys().find(|key| !known.contains(&key.as_str())) {
         None => Ok(()),
-        Some(key) => {
-            let nearest = charter_expr::nearest(key, known).map(|n| format!("server.{n}"));
-            Err(KeyError::Unknown { key: format!("server.{key}"), nearest }.into())
-        }
+        Some(key) => Err(KeyError::unknown_in("server", key, known).into()),
     }
 }
 

@@ -19,9 +19,6 @@ pub(super) struct Batch {
     pub(super) state: RunState,
     pub(super) entries: Vec<Entry>,
     pub(super) lookups: Lookups,
-    /// Whether to keep the inputs. If the store may already know the id of one of them, they may
-    /// have to be evaluated again.
-    pub(super) keep_inputs: bool,
 }
 
 /// An input of a batch.
@@ -36,21 +33,21 @@ pub(super) struct Entry {
 }
 
 impl Batch {
-    /// Number of records to commit.
-    pub(super) fn records(&self) -> usize {
-        self.entries.iter().map(|e| e.appended.len()).fold(0, usize::saturating_add)
+    /// The records to commit, with what follows the commit.
+    pub(super) fn appended(&self) -> impl Iterator<Item = &Appended> {
+        self.entries.iter().flat_map(|e| &e.appended)
     }
 
-    /// Finds the record with an event id, in the batch or in the journal.
+    /// Returns the record with an event id, from the batch or from the journal.
     fn with_id(&self, id: &str) -> Option<Record> {
-        let own = self.entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
-        own.into_iter().find(|r| r.id == id).or_else(|| self.lookups.by_id.get(id)).cloned()
+        let own = self.appended().map(|a| &a.append.record).find(|r| r.id == id);
+        own.or_else(|| self.lookups.by_id.get(id)).cloned()
     }
 
-    /// Finds record 0, in the batch or in the journal.
+    /// Returns record 0, from the batch or from the journal.
     fn first(&self) -> Option<Record> {
-        let own = self.entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
-        own.into_iter().find(|r| r.seq == 0).or(self.lookups.first.as_ref()).cloned()
+        let own = self.appended().map(|a| &a.append.record).find(|r| r.seq == 0);
+        own.or(self.lookups.first.as_ref()).cloned()
     }
 }
 
@@ -73,7 +70,8 @@ impl Inner {
             }
             _ => Known::default(),
         };
-        let kept = batch.keep_inputs.then(|| input.clone());
+        // The store may refuse the batch because of an id; the input is then evaluated again.
+        let kept = batch.lookups.unsure.then(|| input.clone());
         let machine = batch.state.charter.machine.clone();
         let bounds = Bounds { records: self.limits.records_per_run, data_bytes: self.limits.data_bytes };
         let handled = batch.state.run.handle(&machine, &bounds, self.clock.now(), input, known);

@@ -21,6 +21,8 @@ pub(super) struct Lookups {
     pub(super) first: Option<Record>,
     /// Records by event id. Ids without a record have no entry.
     pub(super) by_id: FxHashMap<String, Record>,
+    /// Whether there is an id that may belong to an older event and was not looked up.
+    pub(super) unsure: bool,
 }
 
 impl Inner {
@@ -35,18 +37,18 @@ impl Inner {
         let info = self.store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
         let charter = self.charter_now(info.charter)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
-        // The records after the snapshot show which of its timers have been refused.
-        let mut since: Vec<Record> = Vec::new();
         let mut from = loaded.snapshot.as_ref().map_or(u64::MAX, |s| s.seq().saturating_add(1));
-        while from < loaded.chain.next_seq() {
+        let mut current = charter_run::Run::loaded(loaded, info.updated);
+        // The records after the snapshot say which timers it has refused.
+        while from < current.chain().next_seq() {
             let page = self.store.records(run, from, PAGE)?;
             let Some(last) = page.last() else {
                 break;
             };
             from = last.seq.saturating_add(1);
-            since.extend(page.into_iter().filter(charter_run::is_refused_timer));
+            page.iter().for_each(|record| current.note_refused(record));
         }
-        Ok(Box::new(RunState { charter, run: charter_run::Run::loaded(loaded, info.updated, &since) }))
+        Ok(Box::new(RunState { charter, run: current }))
     }
 
     /// Reads the records that a batch needs, all in one trip to the store. With `all_ids`, also
@@ -58,14 +60,17 @@ impl Inner {
         inputs: impl Iterator<Item = &'a Input>,
         all_ids: bool,
     ) -> Result<Lookups, RuntimeError> {
-        let (mut ids, mut start) = (Vec::new(), false);
+        let (mut ids, mut start, mut unsure) = (Vec::new(), false, false);
         for input in inputs {
             match &input.input {
                 charter_run::Input::Event(event) => {
                     ids.extend(event.id.clone().filter(|id| match state.run.id_state(id) {
                         IdState::New => false,
                         IdState::Recent(_) => true,
-                        IdState::Unknown => all_ids,
+                        IdState::Unknown => {
+                            unsure |= !all_ids;
+                            all_ids
+                        }
                     }));
                 }
                 charter_run::Input::Start { .. } => start |= state.run.exists(),
@@ -73,11 +78,11 @@ impl Inner {
             }
         }
         if ids.is_empty() && !start {
-            return Ok(Lookups::default());
+            return Ok(Lookups { unsure, ..Lookups::default() });
         }
         let run = state.run.id().to_owned();
         let read = move |inner: &Inner| -> Result<Lookups, RuntimeError> {
-            let mut lookups = Lookups::default();
+            let mut lookups = Lookups { unsure, ..Lookups::default() };
             if start {
                 lookups.first = inner.store.records(&run, 0, 1)?.into_iter().next();
             }

@@ -10,8 +10,9 @@ pub(crate) mod run;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use charter_actors::ActivityGuard;
 use charter_journal::{Append, StoreError};
-use charter_run::{EventInput, IdState};
+use charter_run::EventInput;
 use tokio::sync::oneshot;
 
 use crate::charter::Charter;
@@ -80,7 +81,7 @@ impl Inner {
     /// Puts an input into a mailbox and starts a task if none is processing it. Only inputs from
     /// outside count against the bound.
     fn deliver(self: &Arc<Self>, id: &str, input: Input, bounded: bool) -> Result<(), RuntimeError> {
-        let queued = Queued::new(input, self.clock.work());
+        let queued = Queued { input, activity: self.clock.work() };
         let mut runs = lock(&self.runs);
         let (id, run) = match runs.get_key_value(id) {
             Some((id, run)) => (id.clone(), run.clone()),
@@ -157,14 +158,8 @@ impl Inner {
         state: &mut Option<Box<RunState>>,
         queued: Vec<Queued>,
     ) {
-        let mut activities = Vec::with_capacity(queued.len());
-        let mut inputs: VecDeque<Input> = queued
-            .into_iter()
-            .map(|q| {
-                activities.push(q.activity);
-                q.input
-            })
-            .collect();
+        let (activities, mut inputs): (Vec<ActivityGuard>, VecDeque<Input>) =
+            queued.into_iter().map(|q| (q.activity, q.input)).unzip();
         // Set after the store has refused a batch because of an id: then all ids are looked up.
         let mut all_ids = false;
         while !inputs.is_empty() {
@@ -190,37 +185,33 @@ impl Inner {
                     return;
                 }
             };
-            let keep_inputs = !all_ids && inputs.iter().any(|i| may_be_taken(current, i));
-            let mut batch = Batch { state: (**current).clone(), entries: Vec::new(), lookups, keep_inputs };
+            let mut batch = Batch { state: (**current).clone(), entries: Vec::new(), lookups };
             while let Some(input) = inputs.pop_front() {
                 self.evaluate(&mut batch, input);
-                if batch.records() >= MAX_BATCH {
+                if batch.appended().count() >= MAX_BATCH {
                     break;
                 }
             }
             all_ids = false;
-            if batch.records() == 0 {
+            let appends: Vec<Append> = batch.appended().map(|a| a.append.clone()).collect();
+            if appends.is_empty() {
                 let Batch { state: after, entries, .. } = batch;
                 // A timer may have been skipped.
-                *state = Some(Box::new(after));
-                self.set_timer(id, state.as_deref());
-                self.finish(id, state.as_deref(), entries);
+                let after = state.insert(Box::new(after));
+                self.set_timer(id, after);
+                entries.into_iter().for_each(|entry| self.perform(id, after, entry));
                 continue;
             }
-            let appended = batch.entries.iter().flat_map(|e| &e.appended);
-            let appends: Vec<Append> = appended.map(|a| a.append.clone()).collect();
             match self.commit(appends).await {
                 Ok(()) => {
                     let Batch { state: after, entries, .. } = batch;
                     lock(&run.mailbox).view = after.run.snapshot().cloned().map(|s| (after.charter.clone(), s));
-                    *state = Some(Box::new(after));
-                    self.set_timer(id, state.as_deref());
-                    self.finish(id, state.as_deref(), entries);
-                    if let Some(state) = state.as_ref() {
-                        self.stop_obsolete_calls(id, state);
-                    }
+                    let after = state.insert(Box::new(after));
+                    self.set_timer(id, after);
+                    entries.into_iter().for_each(|entry| self.perform(id, after, entry));
+                    self.stop_obsolete_calls(id, after);
                 }
-                Err(StoreError::IdTaken { .. }) if batch.keep_inputs => {
+                Err(StoreError::IdTaken { .. }) if batch.lookups.unsure => {
                     // Nothing was written. Evaluate the inputs again, now with the records that
                     // have their ids.
                     all_ids = true;
@@ -234,7 +225,7 @@ impl Inner {
                     self.publisher.trouble(Some(id), e.to_string());
                     let not_written = matches!(e, StoreError::NotWritten { .. });
                     let e = RuntimeError::Store(e);
-                    batch.entries.into_iter().for_each(|entry| self.not_committed(id, entry, &e));
+                    batch.entries.into_iter().for_each(|entry| Inner::not_committed(id, entry, &e));
                     if not_written {
                         // Timers that were due still are, so fire them later.
                         let later = self.clock.now().saturating_add(RETRY_WRITE);
@@ -248,12 +239,6 @@ impl Inner {
             }
         }
         drop(activities);
-    }
-
-    fn finish(self: &Arc<Self>, id: &Arc<str>, state: Option<&RunState>, entries: Vec<Entry>) {
-        if let Some(state) = state {
-            entries.into_iter().for_each(|entry| self.perform(id, state, entry));
-        }
     }
 
     /// Returns the run of the first input: from the journal, or a new one.
@@ -270,16 +255,6 @@ impl Inner {
         let (sender, receiver) = oneshot::channel();
         self.store.submit(appends, Box::new(move |result| drop(sender.send(result))));
         receiver.await.unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer is gone".into() }))
-    }
-}
-
-/// Whether the id of an input may belong to an older event.
-fn may_be_taken(state: &RunState, input: &Input) -> bool {
-    match &input.input {
-        charter_run::Input::Event(event) => {
-            event.id.as_deref().is_some_and(|id| state.run.id_state(id) == IdState::Unknown)
-        }
-        _ => false,
     }
 }
 

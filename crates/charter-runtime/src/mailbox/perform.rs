@@ -12,8 +12,8 @@ use crate::inner::Inner;
 use crate::request::Receipt;
 
 impl Inner {
-    pub(super) fn set_timer(&self, run: &Arc<str>, state: Option<&RunState>) {
-        self.timers.set(run, state.and_then(|s| s.run.next_due()), || self.clock.work());
+    pub(super) fn set_timer(&self, run: &Arc<str>, state: &RunState) {
+        self.timers.set(run, state.run.next_due(), || self.clock.work());
     }
 
     /// Publishes the committed records of an input, sends the reply, and executes the effects.
@@ -46,7 +46,7 @@ impl Inner {
         let snapshot = state.run.snapshot().cloned();
         drop(reply.send(match answer {
             Answer::Repeated(record) => Ok(Receipt { record: *record, snapshot, repeated: true }),
-            Answer::Denied(denied) => Err(self.denied(run, denied)),
+            Answer::Denied(denied) => Err(RuntimeError::denied(run, denied)),
             Answer::NotAwaited => Err(RuntimeError::NotAwaited(run.to_string())),
             _ => Err(RuntimeError::Closing),
         }));
@@ -72,16 +72,12 @@ impl Inner {
     }
 
     /// Replies to an input whose records were not committed.
-    pub(super) fn not_committed(&self, run: &str, entry: Entry, e: &RuntimeError) {
+    pub(super) fn not_committed(run: &str, entry: Entry, e: &RuntimeError) {
         if let Some(reply) = entry.reply {
             drop(reply.send(Err(match entry.answer {
-                Answer::Denied(denied) => self.denied(run, denied),
+                Answer::Denied(denied) => RuntimeError::denied(run, denied),
                 _ => e.clone(),
             })));
         }
-    }
-
-    fn denied(&self, run: &str, denied: charter_run::Denied) -> RuntimeError {
-        RuntimeError::denied(run, denied)
     }
 }

@@ -7,6 +7,7 @@ use charter_actors::ActivityGuard;
 use charter_kernel::Snapshot;
 
 use crate::charter::Charter;
+use crate::error::RuntimeError;
 use crate::request::Input;
 use crate::sync::lock;
 
@@ -14,12 +15,6 @@ use crate::sync::lock;
 pub(crate) struct Queued {
     pub(super) input: Input,
     pub(super) activity: ActivityGuard,
-}
-
-impl Queued {
-    pub(crate) fn new(input: Input, activity: ActivityGuard) -> Queued {
-        Queued { input, activity }
-    }
 }
 
 /// The mailbox of a run, and the run itself while it is in memory.
@@ -50,4 +45,11 @@ impl Run {
 pub(crate) struct RunState {
     pub(crate) charter: Arc<Charter>,
     pub(crate) run: charter_run::Run,
+}
+
+impl RunState {
+    /// The snapshot of a run that has started.
+    pub(crate) fn started(&self) -> Result<Snapshot, RuntimeError> {
+        self.run.snapshot().cloned().ok_or_else(|| RuntimeError::NeverStarted(self.run.id().into()))
+    }
 }

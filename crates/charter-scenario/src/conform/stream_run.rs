@@ -16,8 +16,6 @@ use crate::session::MAX_FIRINGS;
 pub struct StreamRun {
     /// The position of the run; its snapshot is `None` until an item is accepted.
     pub(crate) position: Position,
-    /// The time of the last accepted item.
-    pub(crate) at: Option<Timestamp>,
     /// The keys of the ids of accepted items, each with a hash of the content; see `Judge::key`.
     ids: HashMap<(u64, u64), u64, std::hash::BuildHasherDefault<FxHasher>>,
     /// The number of accepted items.
@@ -67,7 +65,7 @@ impl ItemContext<'_> {
         let at = match own_time {
             Ok(Some(at)) => at,
             // An item without a time gets the time of the previous item.
-            _ => run.at.unwrap_or(self.last),
+            _ => run.position.snapshot().map_or(self.last, |_| run.position.last()),
         };
         let mut position = match run.position.snapshot() {
             Some(_) => run.position.clone(),
@@ -75,18 +73,18 @@ impl ItemContext<'_> {
         };
         let mut logs = Vec::new();
         self.fire(&mut position, &item.run, at, &mut logs);
-        let Some(snapshot) = position.snapshot().cloned() else {
+        let Some(snapshot) = position.snapshot() else {
             return Err(Refused { from: None, code: "finished".into(), message: "the run has not started".into() });
         };
-        let from = state(&snapshot);
+        let from = state(snapshot);
         let event = Event::External { r#type: item.kind, data: item.data };
         let envelope = position.envelope(Incoming { to: item.to, event, by: item.by, expected_seq: None }, at);
         let refused =
             |code: &str, message: String| Refused { from: Some(from.clone()), code: code.to_owned(), message };
         let known = key.and_then(|(key, content)| run.ids.get(&key).map(|old| *old == content));
         let done = match fast {
-            true => self.machine.step_checked(&snapshot, &envelope),
-            false => self.machine.step(&snapshot, &envelope),
+            true => self.machine.step_checked(snapshot, &envelope),
+            false => self.machine.step(snapshot, &envelope),
         };
         // An event that fails validation is not a duplicate of an event that passed it.
         let fails_validation = |refusal: &Refusal| {
@@ -96,7 +94,7 @@ impl ItemContext<'_> {
         if let Some(same) = known.filter(|_| !done.as_ref().is_err_and(fails_validation)) {
             let stream = self.machine.definition().stream.as_ref();
             let rule = stream.and_then(|s| s.duplicate.as_deref());
-            let said = rule.and_then(|rule| self.machine.say(rule, &snapshot, &envelope));
+            let said = rule.and_then(|rule| self.machine.say(rule, snapshot, &envelope));
             let content = match same {
                 true => "same content",
                 false => "different content",
@@ -109,7 +107,7 @@ impl ItemContext<'_> {
                 // The slow path will judge the item again and explain the refusal.
                 return refused(refusal.code.word(), String::new());
             }
-            let explanation = self.machine.explain_briefly(Some(&snapshot), &envelope, &refusal);
+            let explanation = self.machine.explain_briefly(Some(snapshot), &envelope, &refusal);
             let Explanation { code, message, rule, .. } = explanation;
             refused(rule.as_deref().unwrap_or(code.word()), message)
         })?;
@@ -119,7 +117,7 @@ impl ItemContext<'_> {
         log(&step.effects, &mut logs);
         let to = state(&step.snapshot);
         position.advance(&envelope, Some(step.snapshot));
-        (run.position, run.at) = (position, Some(at));
+        run.position = position;
         if let Some((key, content)) = key {
             run.ids.insert(key, content);
         }

@@ -20,7 +20,7 @@ impl Judge<'_> {
         let Some(snapshot) = run.position.snapshot() else {
             return out;
         };
-        let at = run.at.unwrap_or_default();
+        let at = run.position.last();
         out.insert("state".into(), state(snapshot).into());
         out.insert("status".into(), snapshot.status().word().into());
         let open = |entry: &Entry| matches!(entry.status, EntryStatus::Open | EntryStatus::Overdue);
