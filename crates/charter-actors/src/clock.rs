@@ -16,10 +16,10 @@ pub trait Clock: Send + Sync + 'static {
     /// The current time.
     fn now(&self) -> Timestamp;
 
-    /// Waits until a time. The caller does nothing else in the meantime.
+    /// Waits until the time `at`. The caller does nothing else in the meantime.
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()>;
 
-    /// Waits until a time while the caller also does other work, which may finish first.
+    /// Waits until the time `at` while the caller also does other work, which may finish first.
     fn alarm_at(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         self.sleep_until(at)
     }

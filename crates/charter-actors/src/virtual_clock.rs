@@ -68,7 +68,7 @@ impl ActivityProbe for Inner {
 }
 
 impl VirtualClock {
-    /// Creates a clock that shows a time.
+    /// Creates a clock that starts at the time `now`.
     #[must_use]
     pub fn new(now: impl Into<Timestamp>) -> VirtualClock {
         VirtualClock(Arc::new(Inner {

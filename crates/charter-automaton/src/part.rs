@@ -34,7 +34,7 @@ pub enum PartError {
     },
 }
 
-/// The part of a turn that an actor does.
+/// The part of a turn that an actor performs.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
     /// One of [`PARTS`].

@@ -96,8 +96,8 @@ fn handle(input: Input) -> Result<Vec<Record>, charter_run::Denied> {
     }
 }
 
-/// Passes an answer or the passing of time to the automaton. The input has no record if the
-/// automaton does not wait for it.
+/// Passes an answer or a clock tick to the automaton. An input that the automaton does not wait for
+/// is only logged.
 fn pass(input: Input) {
     if let Err(denied) = handle(input) {
         debug_print(denied.to_string());

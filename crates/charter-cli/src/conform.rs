@@ -82,7 +82,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     Ok(exit)
 }
 
-/// Prints a judgment as text.
+/// Prints the result of an item as text.
 fn show(line: &Judgment, paint: Paint, out: &mut Vec<u8>) -> std::io::Result<()> {
     use std::io::Write as _;
     let verdict = match line.valid {

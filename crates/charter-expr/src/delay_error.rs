@@ -1,10 +1,10 @@
-//! The reasons why a text or a value is not a delay, with their messages.
+//! The reasons why a string or a value is not a delay, with their messages.
 
 use serde::{Deserialize, Serialize};
 
 use crate::types::shorten;
 
-/// Why a text or a value is not a delay.
+/// Why a string or a value is not a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

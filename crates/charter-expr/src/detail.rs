@@ -1,5 +1,5 @@
-//! What a failed evaluation is about, as data: records keep it, and [`EvalDetail::message`] makes
-//! the message when it is shown. It is the only place with these words.
+//! The details of a failed evaluation, as data. Records store them, and [`EvalDetail::message`]
+//! renders the message when it is shown.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use crate::delay_error::DelayError;
 use crate::types::a;
 pub(crate) use crate::types::shorten;
 
-/// What a failed evaluation is about. Texts of values are at most 40 characters long.
+/// The details of a failed evaluation. Values are shortened to at most 40 characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum EvalDetail {
-    /// A text does not have the expected form.
+    /// A string does not have the expected form.
     NotA {
         /// The expected form.
         expected: Expected,
@@ -201,7 +201,7 @@ pub enum EvalDetail {
     },
 }
 
-/// The expected form of a text, or the type of a result.
+/// The expected form of a string, or the type of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -227,7 +227,7 @@ pub enum Expected {
 }
 
 impl EvalDetail {
-    /// Describes a text that does not have the expected form.
+    /// Describes a string that does not have the expected form.
     pub(crate) fn not_a(expected: Expected, text: &str) -> EvalDetail {
         EvalDetail::NotA { expected, value: shorten(text) }
     }

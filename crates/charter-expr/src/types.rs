@@ -121,7 +121,7 @@ pub(crate) fn a(name: impl fmt::Display) -> String {
     }
 }
 
-/// The beginning of a text, for messages.
+/// The beginning of a string, for messages.
 pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}...", text.get(..at).unwrap_or("")),

@@ -227,7 +227,7 @@ fn vote<'a, O: Observer<'a>>(
     let Some(vote) = ctx.actor.votes.iter().find(|v| v.transition == id && v.digest == digest) else {
         return Evaluation::Vote;
     };
-    // A principal counts once towards a quorum.
+    // A principal counts once toward a quorum.
     if vote.by.iter().any(|id| id.as_ref() == ctx.by.id) {
         observer.unmet(ctx, t, Unmet::Voted);
         return Evaluation::Failed(Code::Authority);

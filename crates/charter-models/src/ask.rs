@@ -278,7 +278,7 @@ fn fault_of(error: &TransportError) -> Fault {
     }
 }
 
-/// Estimates the number of tokens of a text from its size in bytes.
+/// Estimates the number of tokens in a text from its size in bytes.
 fn estimate(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }

@@ -155,7 +155,7 @@ impl Changeset {
     /// Restores a changeset from its manifest; the contents come from the store.
     ///
     /// # Errors
-    /// The manifest is invalid, or a content is not in the store.
+    /// The manifest is invalid, or content that it names is not in the store.
     pub fn from_manifest(manifest: &Json, store: &Store) -> Result<Changeset, Error> {
         let form: Manifest = Manifest::deserialize(manifest).map_err(|e| {
             ChangesetError::new(format!("invalid manifest: {e}"), "pass the manifest as it was proposed")

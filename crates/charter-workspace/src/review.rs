@@ -18,7 +18,7 @@ use crate::workspace::MAX_FILE_BYTES;
 /// that differs from what the change expects, has a note.
 ///
 /// # Errors
-/// The manifest is invalid, or a content is not in the store.
+/// The manifest is invalid, or content that it names is not in the store.
 pub fn review(folder: &Path, manifest: &Json, store: &Store) -> Result<Vec<FileDiff>, Error> {
     let changeset = Changeset::from_manifest(manifest, store)?;
     let root = Dir::root(folder);

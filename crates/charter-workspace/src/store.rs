@@ -39,7 +39,7 @@ impl Store {
         &self.root
     }
 
-    /// Stores a content. It is on disk when this function returns.
+    /// Stores content, which is on disk when this function returns.
     ///
     /// # Errors
     /// The content cannot be written.
@@ -53,7 +53,7 @@ impl Store {
         Ok(digest)
     }
 
-    /// Reads a content.
+    /// Reads stored content.
     ///
     /// # Errors
     /// The content is missing or damaged.

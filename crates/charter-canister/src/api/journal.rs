@@ -29,7 +29,7 @@ pub(crate) fn limit(wanted: Option<u32>) -> u32 {
 /// Records.
 #[derive(Debug, Clone, PartialEq, Eq, CandidType, Deserialize)]
 pub struct Events {
-    /// In order.
+    /// The records, in order.
     pub events: Vec<Record>,
     /// Start of the next page; `null` if this is the last one.
     pub next: Option<u64>,
@@ -95,7 +95,7 @@ pub struct TurnsQuery {
     pub outcome: Option<Outcome>,
     /// Only turns after this number, or before it with `newest_first`.
     pub after: Option<u64>,
-    /// Newest first.
+    /// Whether the newest turns come first.
     pub newest_first: Option<bool>,
     /// Number of entries (default 20, at most 200).
     pub limit: Option<u32>,
@@ -104,7 +104,7 @@ pub struct TurnsQuery {
 /// Turns, from the projection.
 #[derive(Debug, Clone, PartialEq, Eq, CandidType, Deserialize)]
 pub struct Turns {
-    /// In the requested order.
+    /// The turns, in the requested order.
     pub turns: Vec<Turn>,
     /// `after` of the next page; `null` if this is the last one.
     pub next: Option<u64>,
@@ -115,11 +115,11 @@ pub struct Turns {
 pub struct Turn {
     /// The record that ended it.
     pub seq: u64,
-    /// From 1.
+    /// Counted from 1.
     pub turn: u64,
     /// `RUN/turn-NUMBER`.
     pub id: String,
-    /// Why it woke.
+    /// Why the automaton woke.
     pub reason: String,
     /// Its input.
     pub input: Option<String>,
@@ -152,7 +152,7 @@ pub struct Turn {
 /// Refused events, from the projection.
 #[derive(Debug, Clone, PartialEq, Eq, CandidType, Deserialize)]
 pub struct Refusals {
-    /// In order.
+    /// The refused events, in order.
     pub refusals: Vec<Refused>,
     /// `from` of the next page; `null` if this is the last one.
     pub next: Option<u64>,
@@ -180,7 +180,7 @@ pub struct Refused {
 pub struct Soul {
     /// Its text.
     pub text: String,
-    /// From 1.
+    /// Counted from 1.
     pub version: u64,
 }
 
@@ -231,7 +231,7 @@ pub struct Projection {
     pub end: u64,
     /// Whether it covers the whole log.
     pub current: bool,
-    /// How often it was rebuilt.
+    /// How many times it was rebuilt.
     pub replays: u64,
     /// Rows of `turn_projection`.
     pub turns: u64,

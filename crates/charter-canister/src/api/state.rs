@@ -35,7 +35,7 @@ impl Outcome {
 /// A turn that ended.
 #[derive(Debug, Clone, PartialEq, Eq, CandidType, Deserialize)]
 pub struct TurnEnd {
-    /// From 1.
+    /// Counted from 1.
     pub number: u64,
     /// `RUN/turn-NUMBER`.
     pub id: String,
@@ -58,11 +58,11 @@ pub struct TurnEnd {
 /// The turn in progress, which locks out others.
 #[derive(Debug, Clone, PartialEq, Eq, CandidType, Deserialize)]
 pub struct TurnInFlight {
-    /// From 1.
+    /// Counted from 1.
     pub number: u64,
     /// `RUN/turn-NUMBER`.
     pub id: String,
-    /// Why it woke.
+    /// Why the automaton woke.
     pub reason: String,
     /// When it began, RFC 3339.
     pub began: String,
@@ -95,9 +95,9 @@ pub struct Runtime {
     pub state: Vec<String>,
     /// The turn in progress.
     pub turn: Option<TurnInFlight>,
-    /// Whether the loop wakes it.
+    /// Whether a timer wakes the automaton.
     pub looping: bool,
-    /// Turns that began.
+    /// The number of turns that began.
     pub turns: u64,
     /// The turn that ended last.
     pub last_turn: Option<TurnEnd>,

@@ -36,7 +36,7 @@ pub struct Progress {
     pub from: u64,
     /// The first record that the projection does not cover yet.
     pub to: u64,
-    /// How often the projection was rebuilt.
+    /// How many times the projection was rebuilt.
     pub replays: u64,
     /// The error that stopped the projection, if any.
     pub error: Option<String>,

@@ -9,9 +9,9 @@ pub struct RuntimeView {
     pub state: Vec<String>,
     /// The turn in progress, with its lease.
     pub turn: Option<TurnInFlight>,
-    /// Whether the loop wakes it.
+    /// Whether a timer wakes the automaton.
     pub looping: bool,
-    /// Turns that began.
+    /// The number of turns that began.
     pub turns: u64,
     /// The turn that ended last.
     pub last_turn: Option<LastTurn>,
@@ -24,9 +24,9 @@ pub struct RuntimeView {
 pub struct TurnInFlight {
     /// `RUN/turn-NUMBER`.
     pub id: String,
-    /// From 1.
+    /// Counted from 1.
     pub number: u64,
-    /// Why it woke.
+    /// Why the automaton woke.
     pub reason: String,
     /// When it began, RFC 3339.
     pub began: String,
@@ -39,7 +39,7 @@ pub struct TurnInFlight {
 pub struct LastTurn {
     /// `RUN/turn-NUMBER`.
     pub id: String,
-    /// From 1.
+    /// Counted from 1.
     pub number: u64,
     /// `completed` or `failed`.
     pub outcome: String,

@@ -188,8 +188,8 @@ impl Exploration {
         at
     }
 
-    /// Where findings about an explored state point: the pointer of an active state of the root,
-    /// and the names of all active states.
+    /// The location of findings about an explored state: the pointer of an active state of the
+    /// root, and the names of all active states.
     pub(crate) fn where_is(&self, model: &Model<'_>, node: u32) -> (String, String) {
         let Some(snapshot) = self.snapshot(model.machine, node) else {
             return ("/root".into(), "one state".into());

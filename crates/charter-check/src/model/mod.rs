@@ -286,7 +286,7 @@ impl<'d> Transition<'d> {
         }
     }
 
-    /// Whether an event from a principal can trigger it, judging by its descriptors.
+    /// Whether an event from a principal can trigger it, according to its descriptors.
     pub(crate) fn is_external(&self) -> bool {
         matches!(self.trigger, Trigger::On(events) if events.iter().any(|e| !is_platform(e)))
     }

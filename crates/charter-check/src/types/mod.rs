@@ -1,6 +1,5 @@
 //! Type checking: checks every expression with the types at its place, and values against their
 //! declarations.
-//! declarations.
 
 mod action;
 mod context;

@@ -14,7 +14,7 @@ use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::text::count;
 use crate::load::{Loaded, compile, find, read};
 
-/// Maximum number of infos of one kind in the text output.
+/// Maximum number of `info` findings with the same code in the text output.
 const MAX_INFOS: usize = 5;
 
 /// Checks a charter.

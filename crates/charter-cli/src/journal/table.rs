@@ -20,7 +20,7 @@ impl Table {
 
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         let cut = |cell: String| {
-            // Line breaks would disturb the layout.
+            // Line breaks would break the layout.
             let cell: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
             match cell.char_indices().nth(MAX_WIDTH) {
                 Some((end, _)) => format!("{}…", cell.get(..end).unwrap_or_default()),

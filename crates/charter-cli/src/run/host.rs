@@ -28,7 +28,7 @@ pub(crate) struct Host {
     /// The workspaces, for previews of changes.
     #[cfg(unix)]
     pub(crate) workspaces: charter_actors::Workspaces,
-    /// What answers for models, for display.
+    /// The source of model answers, for display.
     pub(crate) models: String,
     /// Progress of model calls.
     pub(crate) model_progress: ModelProgress,

@@ -11,7 +11,7 @@ use crate::error::EvalError;
 /// The longest delay, in milliseconds: 1,000 years of 365 days.
 pub const MAX_DELAY_MS: i64 = 1_000 * 365 * 24 * 3_600 * 1_000;
 
-/// The texts that [`parse_delay`] accepts, as a regular expression (ECMA 262), except for numbers
+/// The strings that [`parse_delay`] accepts, as a regular expression (ECMA 262), except for numbers
 /// without a unit. The pattern cannot express that the total must be a whole number of milliseconds
 /// within the limit.
 pub const DELAY_PATTERN: &str = r"^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(w|d|h|m|s|ms))+$";
@@ -82,7 +82,7 @@ impl Duration {
 }
 
 /// Converts a computed value to a delay, in milliseconds. The value is a duration, a number of
-/// milliseconds or a text.
+/// milliseconds or a string.
 ///
 /// # Errors
 /// The value is not a delay; the error contains the value as text.
@@ -137,7 +137,7 @@ mod tests {
     }
 
     proptest! {
-        /// A text that is both a delay in a charter and a duration in CEL has the same length in
+        /// A string that is both a delay in a charter and a duration in CEL has the same length in
         /// both.
         #[test]
         fn a_delay_is_the_duration_of_cel(text in r"(([0-9]{1,4}|[0-9]{0,3}\.[0-9]{0,4})(h|m|s|ms)){1,4}") {

@@ -76,7 +76,7 @@ impl Duration {
         Duration::from_total(self.total().saturating_neg())
     }
 
-    /// Parses a text such as `1h30m`, `-1.5s` or `250ms`: numbers with the units h, m, s, ms, us,
+    /// Parses a string such as `1h30m`, `-1.5s` or `250ms`: numbers with the units h, m, s, ms, us,
     /// ns, in any order, as in Go and CEL.
     pub fn parse(text: &str) -> Result<Duration, EvalError> {
         let (negative, rest) = match text.strip_prefix('-') {

@@ -23,7 +23,7 @@ pub(crate) fn read(node: &Node) -> Result<Delay, Diagnostic> {
     }
 }
 
-/// Creates the diagnostic for a text or a number that is not a delay.
+/// Creates the diagnostic for a string or a number that is not a delay.
 pub(crate) fn invalid(span: Span, text: &str, error: DelayError) -> Diagnostic {
     Diagnostic::error(codes::BAD_DELAY, span, error.message(text)).help(HELP)
 }
@@ -61,9 +61,9 @@ mod tests {
         LazyLock::new(|| jsonschema::validator_for(&crate::schema::delay()).unwrap());
 
     proptest! {
-        /// The reader and the JSON Schema accept the same texts as delays, with one exception: only
-        /// the reader detects a fraction that is not a whole number of milliseconds, or a delay
-        /// that is too long.
+        /// The reader and the JSON Schema accept the same strings as delays, with one exception:
+        /// only the reader detects a fraction that is not a whole number of milliseconds, or a
+        /// delay that is too long.
         #[test]
         fn the_schema_agrees_with_the_reader(text in r"(= )?(([0-9]{0,3}\.?[0-9]{0,2})(w|d|h|m|s|ms|us|min|)|[-+=. a-z]{1,2}|retry){0,3}") {
             let (by_reader, by_schema) = (from_text(&text).is_ok(), SCHEMA.is_valid(&text.as_str().into()));

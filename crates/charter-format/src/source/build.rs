@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Stores a copy for aliases. The copy counts towards the limits, too, because nested anchors
+    /// Stores a copy for aliases. The copy counts toward the limits, too, because nested anchors
     /// multiply.
     fn keep(&mut self, anchor: usize, node: &Node, nodes: usize, bytes: usize) -> Result<(), Diagnostic> {
         if anchor == 0 {

@@ -37,8 +37,8 @@ pub(crate) fn depth(text: &str) -> usize {
     max
 }
 
-/// Describes why a text could not be parsed. For a syntax error, gives only the position, because
-/// the message of the parser is meant for Rust programmers.
+/// Describes why text could not be parsed. For a syntax error, gives only the position, because the
+/// message of the parser is meant for Rust programmers.
 pub(crate) fn why(e: &serde_json::Error) -> String {
     match e.classify() {
         serde_json::error::Category::Syntax => format!("invalid JSON at line {} column {}", e.line(), e.column()),

@@ -37,7 +37,7 @@ pub struct Record {
     text: Arc<str>,
 }
 
-/// Why a text is not a record, or why the envelope of a record cannot be restored.
+/// Why text is not a record, or why the envelope of a record cannot be restored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {

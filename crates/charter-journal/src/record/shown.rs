@@ -34,8 +34,8 @@ impl Fields<'_> {
 
 impl Record {
     /// Renders the record for display: its JSON, with a `message` in the refusal and in each
-    /// candidate, misfit and note. The hash still covers only [`Record::text`], without the
-    /// messages.
+    /// candidate, schema violation and note. The hash still covers only [`Record::text`], without
+    /// the messages.
     #[must_use]
     pub fn shown(&self, machine: Option<&Machine>) -> Cow<'_, str> {
         if self.refusal.is_none() && self.notes.is_empty() {

@@ -60,7 +60,7 @@ pub(super) fn out_of_place(next: u64, row: &Row<'_>) -> Wrong {
     }
 }
 
-/// Describes a text that is not a record.
+/// Describes text that is not a record.
 pub(super) fn unreadable(text: &str, e: &RecordError) -> Wrong {
     match json_of(text) {
         // The text is JSON, so its hash shows whether it was changed.

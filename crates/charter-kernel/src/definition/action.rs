@@ -77,7 +77,7 @@ pub enum Action {
         kind: String,
         /// Its key, unique in the run.
         key: Template,
-        /// How often it may be used; unlimited by default.
+        /// How many times it may be used; unlimited by default.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         uses: Option<Template>,
         /// When it expires (a timestamp, RFC 3339 text, or milliseconds since 1970).

@@ -77,7 +77,7 @@ pub struct State {
     /// Eventless transitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub always: Vec<Transition>,
-    /// Transitions taken when the state has been active for a time.
+    /// Transitions taken when the state has been active for a given time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<After>,
     /// Transitions taken when a final child (or every region) completes the state.

@@ -229,7 +229,7 @@ impl Machine {
     }
 
     /// Finds the text of the `rule` keyword next to the first failed schema keyword that has one.
-    /// Moves that misfit to the front, because the message shows it directly after the rule.
+    /// Moves that violation to the front, because the message shows it directly after the rule.
     fn rule_of_schema(&self, event: &str, misfits: &mut [MisfitDetails]) -> Option<String> {
         let schema = self.definition.events.get(event)?.data.as_ref()?;
         let (place, rule) = misfits.iter().enumerate().find_map(|(place, misfit)| {

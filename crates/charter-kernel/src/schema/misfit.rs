@@ -219,8 +219,8 @@ fn limit(kind: &Error) -> Json {
     }
 }
 
-/// Upper limit of the part of a value that a misfit keeps: a hostile value must not cause a large
-/// refusal.
+/// Upper limit of the part of a value that a schema violation keeps: a hostile value must not cause
+/// a large refusal.
 const MAX_SHOWN: usize = 100;
 
 fn short(value: Json) -> Json {

@@ -1,5 +1,5 @@
 //! JSON Schema (2020-12), compiled once. The `jsonschema` crate validates; this module sets its
-//! options and error texts, and tries the fast validator in `plain` first.
+//! options and error messages, and tries the fast validator in `plain` first.
 
 mod error;
 mod misfit;
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-/// Upper limit of the misfits reported.
+/// Upper limit of the schema violations reported.
 pub(crate) const MAX_MISFITS: usize = 10;
 
 impl Schema {
@@ -60,7 +60,7 @@ impl Schema {
         self.plain.as_ref().is_some_and(|plain| plain.fits(data))
     }
 
-    /// Returns why a value does not match: at most ten misfits, ordered by position.
+    /// Returns why a value does not match: at most ten violations, ordered by position.
     #[must_use]
     pub fn misfits(&self, value: &Json) -> Vec<Misfit> {
         self.misfit_details(value).iter().map(Misfit::from).collect()
@@ -76,8 +76,8 @@ impl Schema {
     }
 }
 
-/// Looks up the part of a schema that a misfit's `rule` points to, following `$ref` within the
-/// schema.
+/// Looks up the part of a schema that the `rule` of a violation points to, following `$ref` within
+/// the schema.
 pub(crate) fn lookup<'s>(schema: &'s Json, path: &str) -> Option<&'s Json> {
     let mut at = schema;
     for part in path.split('/').skip(1) {

@@ -24,7 +24,7 @@ pub(crate) struct StreamMapping {
     input: Option<Program>,
 }
 
-/// Why a charter cannot be used to judge a stream.
+/// Why a stream cannot be checked against a charter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {

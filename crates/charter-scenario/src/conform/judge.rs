@@ -1,4 +1,4 @@
-//! Judges a stream item by item, using only the kernel.
+//! Checks a stream item by item, using only the kernel.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -16,7 +16,7 @@ use super::tape::Tape;
 use crate::lines::{self, RawLine};
 use crate::strict_json;
 
-/// The result of judging one item: a line of the output.
+/// The result of checking one item: a line of the output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgment {
     /// Index of the item in the stream, from 0; blank lines are not counted.
@@ -49,7 +49,7 @@ pub enum StreamClock {
     Fixed(Timestamp),
 }
 
-/// Judges the items of a stream.
+/// Checks the items of a stream.
 pub struct Judge<'m> {
     machine: &'m Machine,
     mapping: StreamMapping,
@@ -74,7 +74,7 @@ struct FastPath {
 }
 
 impl<'m> Judge<'m> {
-    /// Creates a judge that uses the charter of `machine`.
+    /// Creates a checker of streams for the charter of `machine`.
     ///
     /// # Errors
     /// Returns an error if the charter does not map items to events, or if the clock is unknown.
@@ -120,7 +120,7 @@ impl<'m> Judge<'m> {
         self.unassigned
     }
 
-    /// The machine that the items are judged by.
+    /// The machine that the items are checked against.
     #[must_use]
     pub fn machine(&self) -> &'m Machine {
         self.machine
@@ -141,7 +141,7 @@ impl<'m> Judge<'m> {
         }
     }
 
-    /// Judges a line. `number` is the number of the line in its file, counted from 1.
+    /// Checks a line. `number` is the number of the line in its file, counted from 1.
     pub fn line(&mut self, number: u64, line: &RawLine<'_>) -> Judgment {
         match line {
             RawLine::Bytes(bytes) => self.bytes(number, bytes),
@@ -174,8 +174,8 @@ impl<'m> Judge<'m> {
         }
     }
 
-    /// Judges a line on the fast path. Returns `None`, and changes nothing, if the slow path has to
-    /// judge it.
+    /// Checks a line on the fast path. Returns `None`, and changes nothing, if the slow path has to
+    /// check it.
     fn judge_fast(&mut self, bytes: &[u8]) -> Option<Judgment> {
         let fast_path = self.fast_path.as_mut()?;
         let text = std::str::from_utf8(bytes).ok()?;
@@ -196,7 +196,7 @@ impl<'m> Judge<'m> {
         self.item(item, input, bytes, true)
     }
 
-    /// Judges an item. On the fast path, returns `None` and changes nothing if the item is not
+    /// Checks an item. On the fast path, returns `None` and changes nothing if the item is not
     /// accepted.
     fn item(&mut self, item: Item, input: Result<Json, EvalError>, bytes: &[u8], fast: bool) -> Option<Judgment> {
         let key = item.id.as_deref().map(|id| (self.key(id), content(bytes)));

@@ -1,4 +1,4 @@
-//! Judges a recorded stream against a charter, item by item.
+//! Checks a recorded stream against a charter, item by item.
 
 mod field_set;
 mod item;

@@ -1,4 +1,5 @@
-//! One run of a stream. Judges an item by the run's snapshot, which a refused item does not change.
+//! One run of a stream. Checks an item against the run's snapshot, which a refused item does not
+//! change.
 
 use std::collections::HashMap;
 
@@ -40,7 +41,7 @@ pub(super) struct Refused {
     pub(super) message: String,
 }
 
-/// The properties of the stream that are needed to judge an item.
+/// The properties of the stream that are needed to check an item.
 pub(super) struct ItemContext<'m> {
     pub(super) machine: &'m Machine,
     pub(super) fixed: Option<Timestamp>,
@@ -48,8 +49,8 @@ pub(super) struct ItemContext<'m> {
 }
 
 impl ItemContext<'_> {
-    /// Judges an item by the snapshot of its run. `key` contains the id of the item and a hash of
-    /// its content.
+    /// Checks an item against the snapshot of its run. `key` contains the id of the item and a hash
+    /// of its content.
     pub(super) fn judge(
         &self,
         run: &mut StreamRun,
@@ -104,7 +105,7 @@ impl ItemContext<'_> {
         }
         let step = done.map_err(|refusal| {
             if fast {
-                // The slow path will judge the item again and explain the refusal.
+                // The slow path will check the item again and explain the refusal.
                 return refused(refusal.code.word(), String::new());
             }
             let explanation = self.machine.explain_briefly(Some(snapshot), &envelope, &refusal);

@@ -87,7 +87,7 @@ impl LocalHost {
         }
     }
 
-    /// The limits of instructions, which can be changed.
+    /// The instruction limits, which can be changed.
     pub fn limits_mut(&mut self) -> &mut Limits {
         &mut self.limits
     }

@@ -11,7 +11,7 @@ const NAMESPACE: &str = "http://www.w3.org/2005/07/scxml";
 pub(crate) const CHARTER: &str = "urn:charter:1";
 /// Upper limit of a document, in bytes.
 const MAX_BYTES: usize = 16 << 20;
-/// Upper limit of elements, texts and comments in a document.
+/// Upper limit of elements, text nodes and comments in a document.
 const MAX_NODES: u32 = 1_000_000;
 /// Upper limit of the nesting depth, which bounds the recursion of the reader.
 const MAX_DEPTH: usize = 128;

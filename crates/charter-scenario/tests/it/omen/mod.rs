@@ -1,7 +1,7 @@
 //! Random streams of legal and mutated packets never reach what OMEN forbids. The monitor
-//! implements the protocol independently of the charter and sees only the items and their
-//! judgments. The same streams compare the fast path with the slow path, and the fast schema
-//! validator with `jsonschema`.
+//! implements the protocol independently of the charter and sees only the items and their results.
+//! The same streams compare the fast path with the slow path, and the fast schema validator with
+//! `jsonschema`.
 
 mod monitor;
 mod stream;

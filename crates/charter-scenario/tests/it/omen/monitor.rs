@@ -1,4 +1,4 @@
-//! What must never happen in an OMEN stream, decided only from the items and their judgments.
+//! What must never happen in an OMEN stream, decided only from the items and their results.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use charter_expr::ExprTimestamp;
 use charter_scenario::conform::Judgment;
 use serde_json::Value as Json;
 
-/// How often the monitor has seen each situation that it checks.
+/// How many times the monitor has seen each situation that it checks.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) accepted: u64,
@@ -94,7 +94,7 @@ macro_rules! must {
 }
 
 impl Monitor {
-    /// Checks one item and its judgment. Returns an error that describes the violation, if there is
+    /// Checks one item and its result. Returns an error that describes the violation, if there is
     /// one.
     pub(super) fn look(&mut self, item: &Json, line: &Judgment) -> Result<(), String> {
         let Some(name) = &line.episode else {
