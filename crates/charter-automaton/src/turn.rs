@@ -81,6 +81,6 @@ fn execute(action: &Json, signer: &dyn Signer) -> Json {
             Some(Err(error)) => failed(&error.message),
             None => failed("signing needs `input.message`"),
         },
-        _ => failed("there is no such action; there are `note` and `sign`"),
+        _ => failed("unknown action: expected `note` or `sign`"),
     }
 }

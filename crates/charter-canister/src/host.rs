@@ -200,19 +200,19 @@ async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Json>> {
     let read = |text: String| serde_json::from_str::<Json>(&text);
     let answer = match call.await {
         Ok(response) => response.candid::<Work>(),
-        Err(e) => return Some(broke("broke down", e.to_string())),
+        Err(e) => return Some(broke("failed", e.to_string())),
     };
     match answer {
         Ok(Work::Gone) => None,
         Ok(Work::Done(text)) => Some(match read(text) {
             Ok(output) => Ok(output),
-            Err(e) => broke("gave no JSON", e.to_string()),
+            Err(e) => broke("did not return JSON", e.to_string()),
         }),
         Ok(Work::Error(text)) => Some(match read(text) {
             Ok(error) => Err(error),
-            Err(e) => broke("gave no JSON", e.to_string()),
+            Err(e) => broke("did not return JSON", e.to_string()),
         }),
-        Err(e) => Some(broke("gave no answer", e.to_string())),
+        Err(e) => Some(broke("did not answer", e.to_string())),
     }
 }
 

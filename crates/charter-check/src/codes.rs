@@ -29,7 +29,7 @@ codes! {
     UNUSED_ACTION = "unused-action": "A named action is never used.";
     UNUSED_ACTOR = "unused-actor": "An actor is never invoked or spawned.";
     UNUSED_MACHINE = "unused-machine": "A machine is never invoked or spawned.";
-    UNUSED_ROLE = "unused-role": "No event and no transition requires a role.";
+    UNUSED_ROLE = "unused-role": "A role is never required by an event or a transition.";
     UNUSED_DELAY = "unused-delay": "A named delay is never used.";
     UNUSED_TYPE = "unused-type": "A type is never used by a schema.";
     UNUSED_LEDGER_KIND = "unused-ledger-kind": "A ledger kind is never written or read.";

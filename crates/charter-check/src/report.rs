@@ -101,8 +101,11 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let complete = e.explored.complete;
     let severity = if complete { Severity::Warning } else { Severity::Info };
     let states = e.explored.states;
-    let tail =
-        if complete { String::new() } else { format!(" (the exploration was cut: {})", e.explored.cut.join("; ")) };
+    let tail = if complete {
+        String::new()
+    } else {
+        format!(" (the exploration was cut short: {})", e.explored.cut.join("; "))
+    };
     for (number, chart) in model.charts.iter().enumerate() {
         if !e.saw(number, 0) {
             let message = format!("no actor of machine `{}` was started in {states} explored states{tail}", chart.name);
@@ -162,7 +165,7 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             ),
             PropertyOutcome::Holds { complete: false, states } => {
                 let message = format!(
-                    "property `{id}` ({word}) holds in the {states} states that were explored; the exploration was cut: {}",
+                    "property `{id}` ({word}) holds in the {states} states that were explored; the exploration was cut short: {}",
                     e.explored.cut.join("; ")
                 );
                 Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message)

@@ -85,7 +85,7 @@ fn unknown(what: &str) -> Failure {
     if what.contains(['/', '\\', '.']) {
         return Failure::new(format!("file `{what}` not found"));
     }
-    let message = format!("no file and no bundled charter is named `{what}`");
+    let message = format!("no file or bundled charter is named `{what}`");
     if let Some(near) = nearest(what, names()) {
         return Failure::with_help(message, format!("did you mean `{near}`?"));
     }

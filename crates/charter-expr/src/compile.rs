@@ -163,10 +163,10 @@ impl Compiler<'_> {
 
     fn has(&mut self, operand: &Node) -> Result<Code, Fail> {
         let Kind::Postfix { base, links } = &operand.kind else {
-            return Err(invalid(operand.span, "`has` asks for a field"));
+            return Err(invalid(operand.span, "`has` requires a field"));
         };
         let Some((Link { kind: LinkKind::Field(field), .. }, before)) = links.split_last() else {
-            return Err(invalid(operand.span, "`has` asks for a field"));
+            return Err(invalid(operand.span, "`has` requires a field"));
         };
         let reads = self.reads.len();
         let of = self.links(base, before)?;
@@ -280,7 +280,7 @@ impl Compiler<'_> {
         let known: Vec<&str> = self.locals.iter().map(|l| &**l).chain(self.env.root_names()).collect();
         CompileError {
             span,
-            message: format!("`{name}` is not known here"),
+            message: format!("unknown name `{name}`"),
             help: suggest::did_you_mean(name, known.iter().copied()).or_else(|| names::listed(&known)),
         }
     }

@@ -262,7 +262,7 @@ impl EvalDetail {
                 types => format!("no such overload: {}", types.join(&format!(" `{operator}` "))),
             },
             EvalDetail::Needs { by, expected, found } => {
-                format!("no such overload: {by} needs {expected}, and this is {}", a(found))
+                format!("no such overload: {by} needs {expected}, but this is {}", a(found))
             }
             EvalDetail::FieldOf { field, found } => format!("no such overload: the field `{field}` of {}", a(found)),
             EvalDetail::IndexOf { found } => format!("no such overload: an index of {}", a(found)),

@@ -49,9 +49,7 @@ pub enum Error {
     #[error("the workspace is dirty: {0}; inspect it, repair it, then clear the mark")]
     Dirty(String),
     /// An apply was interrupted, and can only be undone with the store with which it was started.
-    #[error(
-        "an apply on `{path}` was interrupted; open the workspace with the database in `{store}`, which can undo it"
-    )]
+    #[error("an apply on `{path}` was interrupted; open the workspace with the store in `{store}`, which can undo it")]
     Interrupted {
         /// The workspace.
         path: String,

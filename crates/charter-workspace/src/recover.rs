@@ -89,9 +89,7 @@ impl Workspace {
         if origin.is_empty() || origin == ours {
             return Err(Error::Escape {
                 path,
-                why: format!(
-                    "contains a folder `{STAGE}` that was not created by this database; inspect and remove it"
-                ),
+                why: format!("contains a folder `{STAGE}` that was not created from this store; inspect and remove it"),
             });
         }
         Err(Error::Interrupted { path, store: String::from_utf8_lossy(&origin).into_owned() })
@@ -192,7 +190,7 @@ impl Workspace {
         // new one is not yet in place.
         let between = now == PathState::Absent && is(stage, &format!("old-{i}"), old);
         if !now.same(new) && !between {
-            return Err(changed(shown, "it has been changed since"));
+            return Err(changed(shown, "it has changed since the apply"));
         }
         if *old == PathState::Absent {
             step.announce("rename", shown)?;
@@ -200,7 +198,7 @@ impl Workspace {
             parent.move_over(name, stage, &aside, shown)?;
             if !is(stage, &aside, new) {
                 stage.move_new(&aside, &parent, name, shown)?;
-                return Err(changed(shown, "it has been changed since"));
+                return Err(changed(shown, "it has changed since the apply"));
             }
             step.announce("sync", shown)?;
             return parent.sync();
@@ -240,17 +238,17 @@ impl Workspace {
         step: &mut Step<'_>,
     ) -> Result<(), Error> {
         if *now != PathState::Absent && !now.same(new) {
-            return Err(changed(shown, "it has been changed since"));
+            return Err(changed(shown, "it has changed since the apply"));
         }
         step.announce("rename", shown)?;
         if *now == PathState::Absent {
             if !stage.move_new(aside, parent, name, shown)? {
-                return Err(changed(shown, "it has been written since"));
+                return Err(changed(shown, "it has been created since the apply"));
             }
         } else if stage.exchange(aside, parent, name, shown)? {
             if !is(stage, aside, new) {
                 stage.exchange(aside, parent, name, shown)?;
-                return Err(changed(shown, "it has been changed since"));
+                return Err(changed(shown, "it has changed since the apply"));
             }
         } else {
             stage.move_over(aside, parent, name, shown)?;

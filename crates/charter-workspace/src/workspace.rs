@@ -73,7 +73,7 @@ impl Workspace {
         let root = Dir::root(&path)?;
         if store.folder().starts_with(&path) {
             return Err(Error::Usage(format!(
-                "the database folder `{}` lies inside the workspace `{shown}`; keep the journal elsewhere, for example `--db ../charter.db`",
+                "the store `{}` is inside the workspace `{shown}`; keep the journal elsewhere, for example `--db ../charter.db`",
                 store.folder().display()
             )));
         }

@@ -99,7 +99,7 @@ impl Http {
             Some("https") if cfg!(feature = "tls") => Ok(text.to_owned()),
             Some("https") => refused("this program was built without `https`"),
             Some("http") if local || self.plain_anywhere => Ok(text.to_owned()),
-            Some("http") => refused("`http` is not encrypted and allowed to this machine only; use `https`"),
+            Some("http") => refused("`http` is not encrypted and is allowed only to this machine; use `https`"),
             Some(_) => refused("the scheme must be `https`, or `http` to this machine"),
             None => Err(invalid()),
         }

@@ -310,7 +310,7 @@ fn failure(error: &Json) -> Result<Ending, ConfigError> {
     let text = |key: &str| map.get(key).and_then(Json::as_str).map(str::to_owned);
     Ok(Ending::Error {
         code: text("code").unwrap_or_else(|| "failed".into()),
-        message: text("message").unwrap_or_else(|| "the script says so".into()),
+        message: text("message").unwrap_or_else(|| "scripted failure".into()),
         retryable: map.get("retryable").and_then(Json::as_bool).unwrap_or(true),
     })
 }

@@ -149,6 +149,6 @@ fn a_cut_exploration_does_not_claim_more_than_it_explored() {
     let held = report.findings.iter().find(|f| f.code == "property-holds").unwrap();
     assert_eq!(
         held.message,
-        "property `p` (never) holds in the 50 states that were explored; the exploration was cut: more than 50 states"
+        "property `p` (never) holds in the 50 states that were explored; the exploration was cut short: more than 50 states"
     );
 }

@@ -167,7 +167,7 @@ states:
         "{unknown:#?}"
     );
     assert_eq!(only(charter, "unknown-state"), ["in('nowhere') | error | there is no state `nowhere`"]);
-    assert!(only(charter, "type").iter().any(|f| f.contains("`event` is not known here")));
+    assert!(only(charter, "type").iter().any(|f| f.contains("unknown name `event`")));
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::load::plain;
 pub const DEFAULT: &str = "charter.db";
 
 /// How another journal file is selected.
-const SELECT: &str = "another file is selected with `--db FILE`";
+const SELECT: &str = "select another file with `--db FILE`";
 
 /// The option `--db`.
 #[derive(Debug, Clone, clap::Args)]

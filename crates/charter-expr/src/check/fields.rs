@@ -101,7 +101,7 @@ impl Checker<'_> {
             self.unknown_field(Severity::Warning, link, message, Some(help));
         }
         if missing && !present {
-            let help = format!("ask first: `has({holder}.{name}) && ...`");
+            let help = format!("check first: `has({holder}.{name}) && ...`");
             self.warning(link, format!("the field `{name}` of `{holder}` may be missing"), Some(help));
         }
         join(good)

@@ -41,7 +41,7 @@ impl Checker<'_> {
         }
         let shown = name.name(vars.len());
         if bad {
-            let message = format!("`{shown}` needs a list or a map, and this is {}", a(over));
+            let message = format!("`{shown}` needs a list or a map, but this is {}", a(over));
             if firsts.is_empty() {
                 self.error(span, message, None);
             } else {
@@ -77,7 +77,7 @@ impl Checker<'_> {
                 if !alternatives(&result).iter().any(maps) {
                     self.error(
                         body.span,
-                        format!("`{shown}` needs a map with the new entry, and this is {}", a(&result)),
+                        format!("`{shown}` needs a map with the new entry, but this is {}", a(&result)),
                         None,
                     );
                 }

@@ -76,7 +76,7 @@ fn what_is_right_has_no_findings_and_a_type() {
 
 #[test]
 fn misspelt_names() {
-    finds("contxt.count > 1", "E `contxt`: `contxt` is not known here (did you mean `context`?)");
+    finds("contxt.count > 1", "E `contxt`: unknown name `contxt` (did you mean `context`?)");
     finds(
         "context.decision.confidnce > 1",
         "E `.confidnce`: there is no field `confidnce` in `context.decision` (did you mean `confidence`?)",
@@ -110,11 +110,11 @@ fn wrong_types() {
         "context.spent * 1.5",
         "W `context.spent * 1.5`: for some values: no such overload: `*` with (int, double) (convert with `double(x)`)",
     );
-    finds("context.name ? 1 : 2", "E `context.name`: a condition needs a bool, and this is a string");
-    finds("context.count && true", "E `context.count`: `&&` needs a bool, and this is an int");
+    finds("context.name ? 1 : 2", "E `context.name`: a condition needs a bool, but this is a string");
+    finds("context.count && true", "E `context.count`: `&&` needs a bool, but this is an int");
     finds(
         "context.name.all(x, true)",
-        "E `context.name.all(x, true)`: `all` needs a list or a map, and this is a string",
+        "E `context.name.all(x, true)`: `all` needs a list or a map, but this is a string",
     );
     finds("size(1)", "E `size(1)`: no such overload: `size` with (int)");
     finds("in(1)", "E `in(1)`: `in` takes a string here, not an int");
@@ -131,7 +131,7 @@ fn wrong_types() {
 
 #[test]
 fn fields_that_may_be_missing() {
-    let warning = "W `.note`: the field `note` of `context.decision` may be missing (ask first: `has(context.decision.note) && ...`)";
+    let warning = "W `.note`: the field `note` of `context.decision` may be missing (check first: `has(context.decision.note) && ...`)";
     finds("context.decision.note == 'x'", warning);
     finds("has(context.decision.note) && context.decision.note == 'x'", "");
     finds("context.decision.note == 'x' && has(context.decision.note)", "");

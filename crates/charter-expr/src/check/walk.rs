@@ -69,7 +69,7 @@ impl Checker<'_> {
     pub(super) fn condition(&mut self, ty: &Type, span: Span, of: &str) {
         let good = |t: &Type| matches!(t, Type::Dyn | Type::Bool);
         let types = alternatives(ty);
-        let message = format!("{of} needs a bool, and this is {}", a(ty));
+        let message = format!("{of} needs a bool, but this is {}", a(ty));
         if !types.iter().any(good) {
             self.error(span, message, None);
         } else if !types.iter().all(good) {
@@ -194,7 +194,7 @@ impl Checker<'_> {
                     Meaning::Unknown => {
                         let known: Vec<&str> = self.locals.iter().map(|(n, _)| &**n).chain(env.root_names()).collect();
                         let help = suggest::did_you_mean(name, known.iter().copied()).or_else(|| names::listed(&known));
-                        self.error(base.span, format!("`{name}` is not known here"), help);
+                        self.error(base.span, format!("unknown name `{name}`"), help);
                         Cow::Owned(Type::Dyn)
                     }
                 }

@@ -113,7 +113,7 @@ fn errors_are_absorbed_by_what_decides() {
     gives("[0].all(x, 1 / x == 1)", "divide-by-zero at `1 / x`: division by zero");
     gives(
         "[1].all(x, 'a')",
-        "no-such-overload at `'a'`: no such overload: the condition of `all` needs a bool, and this is a string",
+        "no-such-overload at `'a'`: no such overload: the condition of `all` needs a bool, but this is a string",
     );
 }
 

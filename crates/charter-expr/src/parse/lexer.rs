@@ -149,7 +149,7 @@ fn backticks(rest: &str, at: usize) -> Result<(Token, usize), ParseError> {
     if text.is_empty() || !text.chars().all(allowed) {
         return Err(ParseError::new(
             whole,
-            "only letters, digits and `_`, `.`, `-`, `/` and space may stand between backticks",
+            "only letters, digits and `_`, `.`, `-`, `/` and space may appear between backticks",
         )
         .help("use an index instead: `x[\"...\"]`"));
     }
@@ -192,7 +192,9 @@ fn number(rest: &str, at: usize) -> Result<(Token, usize), ParseError> {
     let len = end.saturating_add(usize::from(unsigned));
     let span = Span::new(at, at.saturating_add(len));
     if bytes.get(len).copied().is_some_and(is_word) {
-        return Err(ParseError::new(span, "a number runs into a name").help("put a space or an operator between them"));
+        return Err(
+            ParseError::new(span, "a name directly after a number").help("put a space or an operator between them")
+        );
     }
     if double {
         let value: f64 = text.parse().map_err(|_| ParseError::new(span, "this is not a number"))?;

@@ -23,7 +23,7 @@ pub(super) fn global(name: &str, mut args: Vec<Node>, span: Span) -> Result<Kind
     if is_field {
         Ok(Kind::Has(Box::new(operand)))
     } else {
-        Err(ParseError::new(span.to(operand.span), "`has` asks for a field")
+        Err(ParseError::new(span.to(operand.span), "`has` requires a field")
             .help("write `has(x.field)`; for a key that is computed, `key in x`"))
     }
 }

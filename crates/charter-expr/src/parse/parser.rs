@@ -228,7 +228,7 @@ impl<'s> Parser<'s> {
 
     fn optional(&self) -> ParseError {
         ParseError::new(self.span(), "optional values are not part of the language")
-            .help("ask with `has(x.field)` first")
+            .help("check with `has(x.field)` first")
     }
 
     /// The position of the last consumed token.
@@ -317,7 +317,8 @@ impl<'s> Parser<'s> {
                 self.next();
                 if !self.is("(") {
                     return fail(
-                        self.unexpected("`(`").help("`in` stands between two operands, or is called: `in(\"state\")`"),
+                        self.unexpected("`(`")
+                            .help("`in` is written between two operands, or called as a function: `in(\"state\")`"),
                     );
                 }
                 Kind::Call { function: "in".into(), args: self.arguments()? }

@@ -47,7 +47,7 @@ fn minus_and_numbers() {
         "0..19: `9223372036854775808` does not fit in a signed 64-bit integer (help: write a `u` after it to make it a uint)",
     );
     refused("1e999", "0..5: `1e999` is too large for a double");
-    refused("12ab", "0..2: a number runs into a name (help: put a space or an operator between them)");
+    refused("12ab", "0..2: a name directly after a number (help: put a space or an operator between them)");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn names_fields_and_calls() {
     refused("a.in", "2..4: expected a field name, found `in` (help: write such a field as an index: `x[\"in\"]`)");
     refused(
         "has(a)",
-        "0..5: `has` asks for a field (help: write `has(x.field)`; for a key that is computed, `key in x`)",
+        "0..5: `has` requires a field (help: write `has(x.field)`; for a key that is computed, `key in x`)",
     );
     refused("a.all(1, true)", "6..7: the variable of `all` must be a plain name");
     refused("a.all(x, x, true)", "9..10: the variable `x` of `all` is named twice");
@@ -75,7 +75,7 @@ fn names_fields_and_calls() {
         "Foo{a: 1}",
         "3..4: message literals are not part of the language (help: write a map: `{\"field\": value}`)",
     );
-    refused("a.?b", "2..3: optional values are not part of the language (help: ask with `has(x.field)` first)");
+    refused("a.?b", "2..3: optional values are not part of the language (help: check with `has(x.field)` first)");
 }
 
 #[test]

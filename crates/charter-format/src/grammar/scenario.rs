@@ -57,7 +57,7 @@ static SEQ: Form = Form::Int { min: 0, max: i64::MAX };
 pub(crate) static FILE: Object = Object {
     name: "scenarioFile",
     what: "a scenario file",
-    doc: "One or several executable tests of a charter.",
+    doc: "One or more executable tests of a charter.",
     fields: &[
         SCENARIO_FIELDS,
         &[
@@ -70,7 +70,7 @@ pub(crate) static FILE: Object = Object {
             may!(
                 "scenarios",
                 Form::List(&SCENARIO_FORM),
-                "Several scenarios; keys that one does not have are taken from the top level."
+                "Several scenarios; each inherits the top-level keys that it does not set."
             ),
         ],
     ],

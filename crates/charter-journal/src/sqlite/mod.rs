@@ -106,8 +106,8 @@ impl SqliteStore {
         )
         .map_err(|e| failed("opening the journal", &e))?;
         if check(&connection, path)? == Found::Empty {
-            connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| failed("making the journal", &e))?;
-            schema::create(&connection).map_err(|e| failed("making the journal", &e))?;
+            connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| failed("creating the journal", &e))?;
+            schema::create(&connection).map_err(|e| failed("creating the journal", &e))?;
         }
         let set = |name: &str, value: i64| {
             connection.pragma_update(None, name, value).map_err(|e| failed("opening the journal", &e))

@@ -137,8 +137,8 @@ impl<'d> Compiler<'d> {
                 self.problem(
                     "missing-event",
                     &on_at,
-                    "no event is named here",
-                    Some("an event type, `prefix.*`, or `*`".into()),
+                    "missing event type",
+                    Some("write an event type, `prefix.*`, or `*`".into()),
                 );
             }
             for (k, t) in on.transitions.iter().enumerate() {

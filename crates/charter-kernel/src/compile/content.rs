@@ -34,7 +34,7 @@ impl<'d> Compiler<'d> {
             let help = self
                 .did_you_mean(name, self.def.actions.keys().map(String::as_str))
                 .unwrap_or_else(|| "declare it under `actions`".to_string());
-            self.problem("unknown-action", at, format!("no action is called `{name}`"), Some(help));
+            self.problem("unknown-action", at, format!("no action named `{name}`"), Some(help));
             return None;
         };
         if scheme.pending.contains(&name) {
@@ -125,7 +125,7 @@ impl<'d> Compiler<'d> {
                                 "dead-branch",
                                 &at,
                                 "the branches after this one are never tried",
-                                Some("only the last branch goes without `when`".into()),
+                                Some("only the last branch may omit `when`".into()),
                             );
                             None
                         }

@@ -38,7 +38,8 @@ impl<'d> Compiler<'d> {
                     true => "the journal has a table of that name",
                     false => "not a plain name",
                 };
-                let help = "small letters, digits and underscores, beginning with a letter, at most 63: `turns_by_day`";
+                let help =
+                    "use at most 63 lowercase letters, digits and underscores, starting with a letter: `turns_by_day`";
                 let message = format!("`{name}` cannot be the name of a view: {why}");
                 self.problem("projection", &at, message, Some(help.into()));
             }
@@ -46,7 +47,7 @@ impl<'d> Compiler<'d> {
                 let at = format!("{at}/columns/{}", escape(column));
                 if ["run", "seq", "at"].contains(&column.as_str()) || !Projection::is_name(column) {
                     let message = format!("`{column}` cannot be the name of a column");
-                    let help = "every view has `run`, `seq` and `at`; others are small letters, digits and underscores";
+                    let help = "every view has `run`, `seq` and `at`; name others with lowercase letters, digits and underscores";
                     self.problem("projection", &at, message, Some(help.into()));
                 }
                 if !Projection::is_path(path) {
@@ -72,11 +73,11 @@ impl<'d> Compiler<'d> {
     pub(super) fn declarations(&mut self) {
         let def = self.def;
         if def.charter != 1 {
-            let help = Some("this program knows version 1: `charter: 1`".to_string());
+            let help = Some("this program supports version 1: `charter: 1`".to_string());
             self.problem(
                 "unknown-version",
                 "/charter",
-                format!("version {} of the charter language is not known", def.charter),
+                format!("unsupported version {} of the charter language", def.charter),
                 help,
             );
         }
@@ -96,7 +97,7 @@ impl<'d> Compiler<'d> {
         for (name, decl) in &def.events {
             let at = format!("/events/{}", escape(name));
             if is_platform(name) {
-                let help = Some("types that begin with `done.`, `error.`, `after.` or `charter.` are the platform's; choose another name".into());
+                let help = Some("types that begin with `done.`, `error.`, `after.` or `charter.` are reserved for the platform; choose another name".into());
                 self.problem("reserved-event", &at, format!("`{name}` cannot be declared"), help);
             }
             if name.is_empty() || name.contains('*') || name.chars().any(char::is_whitespace) {
@@ -104,7 +105,7 @@ impl<'d> Compiler<'d> {
                     "bad-event-name",
                     &at,
                     format!("`{name}` is not an event type"),
-                    Some("use a word without spaces and `*`".into()),
+                    Some("use a word that contains neither spaces nor `*`".into()),
                 );
             }
             let by = self.role_set(&decl.by, &format!("{at}/by"));
@@ -136,7 +137,7 @@ impl<'d> Compiler<'d> {
                     "bad-delay",
                     &at,
                     format!("delay `{name}` refers to the name `{other}`"),
-                    Some("give a length, e.g. `24h`".into()),
+                    Some("write a duration, e.g. `24h`".into()),
                 );
             }
         }

@@ -33,7 +33,7 @@ impl<'d> Compiler<'d> {
                         self.did_you_mean(name, self.def.guards.keys().map(String::as_str)).unwrap_or_else(|| {
                             "declare it under `guards`, or write the condition in place as `when`".to_string()
                         });
-                    self.problem("unknown-guard", at, format!("no guard is called `{name}`"), Some(help));
+                    self.problem("unknown-guard", at, format!("no guard named `{name}`"), Some(help));
                     None
                 }
             },
@@ -106,8 +106,8 @@ impl<'d> Compiler<'d> {
                     self.problem(
                         "unknown-key",
                         &at,
-                        format!("nothing can be `{failure}` with a permit"),
-                        Some(format!("there are: {}", definition::PERMIT_FAILURES.join(", "))),
+                        format!("unknown permit failure `{failure}`"),
+                        Some(format!("known failures: {}", definition::PERMIT_FAILURES.join(", "))),
                     );
                     continue;
                 }

@@ -14,7 +14,7 @@ impl<'d> Compiler<'d> {
                 self.problem(
                     "duplicate-name",
                     &format!("{at}/id"),
-                    format!("two interlocks are called `{}`", lock.id),
+                    format!("two interlocks have the name `{}`", lock.id),
                     None,
                 );
             }
@@ -50,20 +50,14 @@ impl<'d> Compiler<'d> {
         let given_chart = if given == "root" { Some(0) } else { self.chart_ids.get(given.as_str()).copied() };
         let Some(given_chart) = given_chart.and_then(|c| charts.get(c as usize)) else {
             let help = Some("`given` is `root`, or a machine of which one actor of the same name runs".to_string());
-            self.problem("unknown-machine", &format!("{at}/given"), format!("no actor is called `{given}`"), help);
+            self.problem("unknown-machine", &format!("{at}/given"), format!("no actor named `{given}`"), help);
             return None;
         };
         let Some((chart_id, chart)) =
             self.chart_ids.get(machine.as_str()).and_then(|c| Some((*c, charts.get(*c as usize)?)))
         else {
-            let help =
-                Some(format!("declared are: {}", self.def.machines.keys().cloned().collect::<Vec<_>>().join(", ")));
-            self.problem(
-                "unknown-machine",
-                &format!("{at}/machine"),
-                format!("no machine is called `{machine}`"),
-                help,
-            );
+            let help = Some(format!("declared: {}", self.def.machines.keys().cloned().collect::<Vec<_>>().join(", ")));
+            self.problem("unknown-machine", &format!("{at}/machine"), format!("no machine named `{machine}`"), help);
             return None;
         };
         let find = |chart: &crate::machine::Chart, path: &str| {

@@ -49,7 +49,7 @@ impl<'d> Compiler<'d> {
         let help = self
             .did_you_mean(name, known.iter().copied())
             .unwrap_or_else(|| "declare it under `actors` or `machines`".to_string());
-        self.problem("unknown-actor", at, format!("no actor or machine is called `{name}`"), Some(help));
+        self.problem("unknown-actor", at, format!("no actor or machine named `{name}`"), Some(help));
         None
     }
 

@@ -193,13 +193,8 @@ impl<'d> Compiler<'d> {
                 Some(bit) => set.0 |= 1u128 << bit,
                 None => {
                     let known: Vec<&str> = self.roles.iter().map(AsRef::as_ref).collect();
-                    let help = format!("declare it under `roles`; declared are: {}", known.join(", "));
-                    self.problem(
-                        "unknown-role",
-                        &format!("{at}/{i}"),
-                        format!("no role is called `{name}`"),
-                        Some(help),
-                    );
+                    let help = format!("declare it under `roles`; declared: {}", known.join(", "));
+                    self.problem("unknown-role", &format!("{at}/{i}"), format!("no role named `{name}`"), Some(help));
                 }
             }
         }

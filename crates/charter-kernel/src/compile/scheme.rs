@@ -195,7 +195,7 @@ impl<'d> Compiler<'d> {
         let elsewhere = scheme.flat.iter().skip(1).find(|f| f.key == key || f.def.id.as_deref() == Some(key));
         let help = match elsewhere {
             Some(f) => format!(
-                "there is `#{}`; a plain name means a sibling, `.name` a child, `#id` or `#path` any state",
+                "did you mean `#{}`? A plain name means a sibling, `.name` a child, `#id` or `#path` any state",
                 f.def.id.as_deref().unwrap_or(&f.path)
             ),
             None => {

@@ -26,8 +26,7 @@ impl<'d> Compiler<'d> {
         }
         let Some(initial) = &def.initial else {
             if history {
-                let help =
-                    Some("say with `target` what the state stands for before its parent was ever left".to_string());
+                let help = Some("set `target` to the state to enter if the parent has never been exited".to_string());
                 self.problem(
                     "history-target",
                     at.trim_end_matches("/initial"),
@@ -50,14 +49,19 @@ impl<'d> Compiler<'d> {
                     } else {
                         "a descendant of the state"
                     };
-                    self.problem("bad-target", &at, format!("`{target}` is not inside"), Some(format!("name {whose}")));
+                    self.problem(
+                        "bad-target",
+                        &at,
+                        format!("`{target}` is not inside the state"),
+                        Some(format!("name {whose}")),
+                    );
                 }
                 None => self.missing(scheme, scope, target, &at, true),
             }
         }
         if targets.is_empty() {
             if initial.target.is_empty() {
-                self.problem("missing-target", &at, "no target is named", None);
+                self.problem("missing-target", &at, "missing target", None);
             }
             return None;
         }

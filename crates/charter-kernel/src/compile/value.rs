@@ -149,9 +149,10 @@ impl<'d> Compiler<'d> {
                         }
                         let help =
                             self.did_you_mean(name, self.def.delays.keys().map(String::as_str)).unwrap_or_else(|| {
-                                "a length such as `24h` or `500ms`, or a name declared under `delays`".to_string()
+                                "write a duration such as `24h` or `500ms`, or a name declared under `delays`"
+                                    .to_string()
                             });
-                        self.problem("unknown-delay", at, format!("no delay is called `{name}`"), Some(help));
+                        self.problem("unknown-delay", at, format!("no delay named `{name}`"), Some(help));
                         None
                     }
                 }

@@ -133,7 +133,7 @@ impl<'a> Scope<'a> for &'a KeptValues<'a> {
         args: &[Value<'a>],
         _: &mut Fuel,
     ) -> Result<Value<'a>, charter_expr::EvalError> {
-        let unknown = || charter_expr::EvalError::new(charter_expr::ErrorKind::Unbound, "not known any more");
+        let unknown = || charter_expr::EvalError::new(charter_expr::ErrorKind::Unbound, "unknown without the charter");
         let functions = &self.machine.ok_or_else(unknown)?.functions;
         let path = args.first().and_then(Value::as_str).ok_or_else(unknown)?;
         if function != functions.is_in && function != functions.is_in_scxml {

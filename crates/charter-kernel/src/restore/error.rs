@@ -75,28 +75,30 @@ impl fmt::Display for RestoreError {
         f.write_str("this is not a snapshot of the charter: ")?;
         match self {
             RestoreError::Form(why) => f.write_str(why),
-            RestoreError::Version(version) => write!(f, "version {version} is not known"),
+            RestoreError::Version(version) => write!(f, "unsupported version {version}"),
             RestoreError::OtherCharter { snapshot, charter } => {
-                write!(f, "it belongs to the charter {snapshot}, this one is {charter}")
+                write!(f, "it belongs to the charter {snapshot}, but this is the charter {charter}")
             }
-            RestoreError::DuplicateActor(id) => write!(f, "two actors are called `{id}`"),
+            RestoreError::DuplicateActor(id) => write!(f, "two actors have the id `{id}`"),
             RestoreError::NoRoot => f.write_str("the first actor is not the root"),
-            RestoreError::Parent(id) => write!(f, "`{id}`: every actor has a `parent`, but for the root"),
+            RestoreError::Parent(id) => write!(f, "`{id}`: every actor except the root has a `parent`"),
             RestoreError::TimerOrder => f.write_str("the timers are not in order"),
-            RestoreError::UnknownMachine(name) => write!(f, "no machine is called `{name}`"),
+            RestoreError::UnknownMachine(name) => write!(f, "no machine named `{name}`"),
             RestoreError::UnknownState { machine, state } => write!(f, "machine `{machine}` has no state `{state}`"),
             RestoreError::Configuration { actor, states } => {
                 write!(f, "the states {} of `{actor}` cannot be active together", states.join(", "))
             }
-            RestoreError::History(state) => write!(f, "`{state}` is not a history of these states"),
+            RestoreError::History(state) => {
+                write!(f, "the states stored for the history state `{state}` cannot be its history")
+            }
             RestoreError::UnknownVariable { actor, name } => write!(f, "the context of `{actor}` has no `{name}`"),
-            RestoreError::UnknownActor(name) => write!(f, "no actor is called `{name}`"),
-            RestoreError::UnknownTransition(name) => write!(f, "no transition is called `{name}`"),
+            RestoreError::UnknownActor(name) => write!(f, "no actor named `{name}`"),
+            RestoreError::UnknownTransition(name) => write!(f, "no transition named `{name}`"),
             RestoreError::TimerWithoutActor(id) => write!(f, "timer `{id}` belongs to no actor"),
             RestoreError::UnknownAfter(state) => write!(f, "no `after` in state `{state}`"),
             RestoreError::UnknownLedgerKind(kind) => write!(f, "the ledger has no kind `{kind}`"),
             RestoreError::EntryStatus(status) => write!(f, "`{status}` is not the status of an entry"),
-            RestoreError::Held => f.write_str("an answer that waits is either done or failed"),
+            RestoreError::Held => f.write_str("a held answer is either done or failed"),
             RestoreError::Effect(text) => write!(f, "`{text}` is not the id of an effect"),
         }
     }

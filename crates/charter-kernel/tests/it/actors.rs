@@ -250,7 +250,7 @@ states:
         let mut bad = good.clone();
         bad["actors"][actor]["parent"] = parent;
         let why = run.machine.restore(&bad).unwrap_err().to_string();
-        let expected = format!("`{id}`: every actor has a `parent`, but for the root");
+        let expected = format!("`{id}`: every actor except the root has a `parent`");
         assert!(why.contains(&expected), "{why}");
     }
 }

@@ -24,7 +24,7 @@ const FAILING: [(&str, &str); 18] = [
     ("event[event.d] == 1", "no such key: `10d`"),
     ("event.x.substring(9) == ''", "index out of range: 9"),
     ("event.l == '' || int(event.l) == 1", "`llllllllllllllllllllllllllllllllllllllll...` is not an int"),
-    ("dyn(event.n) && true", "no such overload: `&&` needs a bool, and this is an int"),
+    ("dyn(event.n) && true", "no such overload: `&&` needs a bool, but this is an int"),
 ];
 
 fn data() -> serde_json::Value {

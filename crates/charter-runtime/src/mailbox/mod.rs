@@ -97,7 +97,7 @@ impl Inner {
             return Err(RuntimeError::Limit {
                 limit: "mailbox",
                 value: limit.into(),
-                what: format!("too many events wait for run `{id}`"),
+                what: format!("too many events are waiting for run `{id}`"),
             });
         }
         mailbox.queue.push_back(queued);
@@ -254,7 +254,7 @@ impl Inner {
     async fn commit(&self, appends: Vec<Append>) -> Result<(), StoreError> {
         let (sender, receiver) = oneshot::channel();
         self.store.submit(appends, Box::new(move |result| drop(sender.send(result))));
-        receiver.await.unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer is gone".into() }))
+        receiver.await.unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer thread has ended".into() }))
     }
 }
 

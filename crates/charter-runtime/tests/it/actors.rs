@@ -242,7 +242,7 @@ fn invalid_configurations_are_rejected_before_a_run_starts() {
         ),
         (
             "{kind: http, url: 'http://example.org/'}",
-            "actor `work`: `url`: `http://example.org/`: `http` is not encrypted and allowed to this machine only; use `https`",
+            "actor `work`: `url`: `http://example.org/`: `http` is not encrypted and is allowed only to this machine; use `https`",
         ),
         (
             "{kind: http, url: 'http://localhost/', headers: {authorization: {secret: TOKEN}}}",

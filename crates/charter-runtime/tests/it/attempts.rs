@@ -30,7 +30,7 @@ fn failures_are_retried_and_every_attempt_is_recorded() {
         let second = h.store.records("r", 2, 1).unwrap().remove(0);
         assert_eq!(
             *second.event.data,
-            json!({"attempt": 2, "error": {"code": "busy", "message": "the script says so", "retryable": true}, "retryAt": BEGIN + 40_000})
+            json!({"attempt": 2, "error": {"code": "busy", "message": "scripted failure", "retryable": true}, "retryAt": BEGIN + 40_000})
         );
         assert_eq!(
             (second.source.effect.as_deref(), second.snapshot),

@@ -165,7 +165,7 @@ impl<'m> Judge<'m> {
             Ok(item) => match self.item(item, input, bytes, false) {
                 Some(judgment) => judgment,
                 // Only the fast path can return `None`.
-                None => self.invalid("execution", format!("line {number} was not judged")),
+                None => self.invalid("execution", format!("line {number} was not checked")),
             },
             Err(ItemError { kind, run, problem }) => {
                 let message = format!("line {number}: {problem}");

@@ -189,7 +189,7 @@ impl<'a> Runner<'a> {
             }
         };
         if until < now {
-            let message = format!("this time is in the past: it is {} already", crate::timestamp::text(now));
+            let message = format!("this time is in the past: it is already {}", crate::timestamp::text(now));
             return Err(failure(codes::SCENARIO, message, None));
         }
         let outcome = self.session.tick(until);

@@ -53,7 +53,7 @@ pub(crate) enum InputError {
     /// The error message of the visitor below: an unknown key, or a value of the wrong type.
     #[error("{0}")]
     Value(String),
-    #[error("the keys `{0}` and `{1}` exclude each other")]
+    #[error("the keys `{0}` and `{1}` are mutually exclusive")]
     Conflict(&'static str, &'static str),
     #[error("missing key: a line has one of `type`, `done`, `error`, `tick`, `restore`")]
     NoKind,
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(failed(r#"{"typ":"GO"}"#), "unknown key `typ`; did you mean `type`?");
         assert_eq!(failed(r#"{"type":"GO","output":1}"#), "unexpected key `output` in a line with `type`");
         assert_eq!(failed(r#"{"tick":1,"to":"x"}"#), "unexpected key `to` in a line with `tick`");
-        assert_eq!(failed(r#"{"type":"A","done":"b"}"#), "the keys `type` and `done` exclude each other");
+        assert_eq!(failed(r#"{"type":"A","done":"b"}"#), "the keys `type` and `done` are mutually exclusive");
         assert_eq!(failed(r#"{"type":7}"#), "`type` must be a string");
         assert_eq!(failed(r#"{"type":"A","by":{"role":"x"}}"#), "unknown key `role` in `by`: expected `id` or `roles`");
         assert_eq!(failed(r#"{"type":"A","data":{"x":1,"x":2}}"#), "duplicate key `x`");

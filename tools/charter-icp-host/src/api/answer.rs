@@ -79,8 +79,8 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     linker.func_wrap("ic0", "msg_reject", |mut c: Canister<'_>, from: i32, length: i32| -> Done {
         enter(&mut c, "msg_reject", Entries::ANSWER, LARGE)?;
         unanswered(&c)?;
-        let message = String::from_utf8(take(&mut c, from, length)?)
-            .map_err(|_| contract("the message of a rejection is no UTF-8"))?;
+        let message =
+            String::from_utf8(take(&mut c, from, length)?).map_err(|_| contract("the reject message is not UTF-8"))?;
         let env = c.data_mut();
         env.reply.clear();
         env.effects.answer = Some(Said::Reject(message));
@@ -143,7 +143,7 @@ fn inspection(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
 fn reject_message(input: &Input) -> Done<&[u8]> {
     match (&input.call.reject, input.call.entry) {
         (Some((_, message)), Entry::Reject) => Ok(message.as_bytes()),
-        _ => Err(contract("there is no message of a rejection")),
+        _ => Err(contract("there is no reject message")),
     }
 }
 
@@ -152,5 +152,5 @@ fn unanswered(canister: &Canister<'_>) -> Done {
     if input(canister)?.call.answerable && canister.data().effects.answer.is_none() {
         return Ok(());
     }
-    Err(contract("the call has been answered already, or nobody waits for an answer"))
+    Err(contract("the call has been answered already, or nobody is waiting for an answer"))
 }

@@ -61,7 +61,7 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     Ok(())
 }
 
-#[expect(clippy::too_many_arguments, reason = "as the specification has it")]
+#[expect(clippy::too_many_arguments, reason = "the specification fixes the parameters")]
 fn call_new(
     mut c: Canister<'_>,
     callee: i32,
@@ -76,12 +76,12 @@ fn call_new(
     enter(&mut c, "call_new", Entries::CALL, LARGE)?;
     input(&c)?;
     let callee = take(&mut c, callee, callee_size)?;
-    let callee = Principal::try_from_slice(&callee).map_err(|_| contract("the callee of a call is no principal"))?;
+    let callee = Principal::try_from_slice(&callee).map_err(|_| contract("the callee of a call is not a principal"))?;
     let name = take(&mut c, name, name_size)?;
     if name.len() > LONGEST_NAME {
         return Err(contract(format!("the name of a method is longer than {LONGEST_NAME} bytes")));
     }
-    let method = String::from_utf8(name).map_err(|_| contract("the name of a method is no UTF-8"))?;
+    let method = String::from_utf8(name).map_err(|_| contract("the name of a method is not UTF-8"))?;
     c.data_mut().call = Some(NewCall {
         callee,
         method,

@@ -83,7 +83,7 @@ fn heap<'c>(canister: &'c mut Canister<'_>) -> Done<(&'c mut [u8], &'c mut Env)>
 }
 
 fn outside() -> wasmi::Error {
-    contract("an address and a size lie outside of the heap")
+    contract("the address or size is outside the heap")
 }
 
 /// Returns a part of the heap or of a value.
@@ -111,9 +111,8 @@ fn copy(
     charge_bytes(canister, number(to), number(length))?;
     let (heap, env) = heap(canister)?;
     let value = value(env.input.as_deref().ok_or_else(outside)?)?;
-    let from = part(value, number(offset), number(length)).ok_or_else(|| {
-        contract(format!("a part is asked for that lies outside of the value's {} bytes", value.len()))
-    })?;
+    let from = part(value, number(offset), number(length))
+        .ok_or_else(|| contract(format!("the requested part is outside the value's {} bytes", value.len())))?;
     part_mut(heap, number(to), number(length)).ok_or_else(outside)?.copy_from_slice(from);
     Ok(())
 }

@@ -39,8 +39,8 @@ pub(super) fn define(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     linker.func_wrap("ic0", "is_controller", |mut c: Canister<'_>, from: i32, length: i32| -> Done<i32> {
         enter(&mut c, "is_controller", Entries::ALL, LARGE)?;
         let bytes = take(&mut c, from, length)?;
-        let who =
-            Principal::try_from_slice(&bytes).map_err(|_| contract("`is_controller` is asked about no principal"))?;
+        let who = Principal::try_from_slice(&bytes)
+            .map_err(|_| contract("the argument of `is_controller` is not a principal"))?;
         Ok(i32::from(input(&c)?.facts.controllers.contains(&who)))
     })?;
     linker.func_wrap("ic0", "in_replicated_execution", |mut c: Canister<'_>| -> Done<i32> {
@@ -179,7 +179,7 @@ fn variables(linker: &mut Linker<Env>) -> Result<(), wasmi::Error> {
     }
     fn asked(c: &mut Canister<'_>, from: i32, length: i32) -> Done<String> {
         String::from_utf8(take(c, from, length)?)
-            .map_err(|_| contract("the name of an environment variable is no UTF-8"))
+            .map_err(|_| contract("the name of an environment variable is not UTF-8"))
     }
     linker.func_wrap("ic0", "env_var_count", |mut c: Canister<'_>| -> Done<i32> {
         enter(&mut c, "env_var_count", Entries::ANY, SMALL)?;

@@ -149,7 +149,7 @@ impl Workspaces {
         let record = record.ok_or_else(|| unapproved(&format!("record {seq} is not in the journal")))?;
         let same = |a: &charter_journal::Approval<'_>| Digest::parse(&a.digest) == Some(changeset);
         if !record.approvals.iter().any(same) {
-            return Err(unapproved(&format!("record {seq} requests it and is not an approval of {changeset}")));
+            return Err(unapproved(&format!("record {seq}, which requests it, is not an approval of {changeset}")));
         }
         if record.by.id != by {
             return Err(unapproved(&format!("record {seq} is by `{}`, but the input says `{by}`", record.by.id)));

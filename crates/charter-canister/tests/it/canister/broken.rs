@@ -27,7 +27,7 @@ fn a_trap_in_an_invocation_rolls_it_back_and_fails_the_turn() {
         let end = c.wake("Sign this").unwrap();
         assert_eq!(end.outcome, Outcome::Failed, "{actor}");
         let failure = end.failure.unwrap();
-        let expected = format!("panic: the adapter of `{actor}` broke down: ");
+        let expected = format!("panic: the adapter of `{actor}` failed: ");
         assert!(failure.starts_with(&expected), "{failure}");
         let runtime = c.runtime();
         assert_eq!(runtime.state, ["Faulted"]);

@@ -102,7 +102,7 @@ static GRANT: Object = Object {
     fields: &[&[
         must!("kind", Form::Name("an entry of `ledger`"), "An entry of `ledger`."),
         must!("key", Form::Template, "Its key, unique in a run."),
-        may!("uses", Form::Template, "How often it can be used (default: no limit)."),
+        may!("uses", Form::Template, "How many times it can be used (default: no limit)."),
         may!("expires", Form::Template, "When it expires."),
         may!("data", Form::Template, "Its scope and other data."),
     ]],

@@ -36,7 +36,7 @@ pub(super) static STATE_BODY: &[Field] = &[
 static STATE_HEAD: &[Field] = &[
     may!("id", Form::Text, "A name for `#id` targets anywhere in the statechart."),
     may!("description", Form::Text, "Its purpose."),
-    may!("meta", Form::Any, "Free data for tools."),
+    may!("meta", Form::Any, "Arbitrary data for tools."),
 ];
 
 /// A state.
@@ -50,7 +50,7 @@ pub(super) static STATE: Object = Object {
         &[
             may!("output", Form::Template, "The output of a final state."),
             may!("history", Form::Word(&["shallow", "deep"]), "With `type: history`: its depth (default shallow)."),
-            may!("target", TARGETS, "With `type: history`: the default if its parent was never left."),
+            may!("target", TARGETS, "With `type: history`: the default if its parent has never been exited."),
             may!("actions", BLOCK, "With `type: history`: run when the default is taken."),
         ],
     ],
@@ -100,12 +100,16 @@ pub(super) static TRANSITION: Object = Object {
         may!(
             "target",
             TARGETS,
-            "`sibling`, `sibling.child`, `.child`, `#id` or `#id.child`; a list for regions; without a target no state is left."
+            "`sibling`, `sibling.child`, `.child`, `#id` or `#id.child`; a list for regions; without a target, no state is exited."
         ),
         may!("guard", GUARD, "A name from `guards`, or `{and: []}`, `{or: []}`, `{not: }`."),
         may!("when", Form::Cel, "A condition in CEL; with `guard`, both must hold."),
         may!("by", ROLES, "Roles that may take it."),
-        may!("approves", Form::Cel, "CEL of the value to approve: the sender gives its digest in `event.digest`."),
+        may!(
+            "approves",
+            Form::Cel,
+            "CEL expression for the value to approve; the sender sends its digest as `event.digest`."
+        ),
         may!("requires", REQUIRES, "The permits and obligations that it requires."),
         may!("quorum", QUORUM, "How many different principals must send the event."),
         may!(
@@ -116,7 +120,7 @@ pub(super) static TRANSITION: Object = Object {
         may!("actions", BLOCK, "Run between exits and entries."),
         may!("reenter", Form::Bool, "Exit and re-enter the source even if the target is inside it (default false)."),
         may!("description", Form::Text, "What it means."),
-        may!("meta", Form::Any, "Free data for tools."),
+        may!("meta", Form::Any, "Arbitrary data for tools."),
     ]],
     ..PLAIN
 };

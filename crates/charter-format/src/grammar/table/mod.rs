@@ -90,7 +90,7 @@ pub(crate) static CHARTER: Object = Object {
                 Form::Map { key: "view", of: &Form::Object(&PROJECTION) },
                 "SQL views over the events that runs emit."
             ),
-            may!("meta", Form::Any, "Free data for tools."),
+            may!("meta", Form::Any, "Arbitrary data for tools."),
         ],
         CHART,
         STATE_BODY,

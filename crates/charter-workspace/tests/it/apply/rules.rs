@@ -123,7 +123,7 @@ fn a_failed_restore_marks_the_workspace_dirty_until_it_is_cleared() {
     let workspace = folder.open(&mut Unwatched).unwrap();
     let error = workspace.roll_back("run/1", &mut Unwatched).unwrap_err();
     assert_eq!(error.code(), "dirty");
-    assert!(error.to_string().contains("cannot restore `a.txt`: it has been changed since"), "{error}");
+    assert!(error.to_string().contains("cannot restore `a.txt`: it has changed since the apply"), "{error}");
     assert_eq!(fs::read_to_string(folder.workspace.join("a.txt")).unwrap(), "theirs\n");
     assert!(folder.workspace.join("gone.txt").exists(), "the other files are restored");
     drop(workspace);
