@@ -130,7 +130,8 @@ impl Call {
     #[must_use]
     pub fn principal(&self) -> Principal {
         let policy = &self.actor.policy;
-        Principal { id: policy.id.clone().unwrap_or_else(|| self.name().to_owned()), roles: policy.roles.clone() }
+        let id = policy.id.as_deref().unwrap_or_else(|| self.name());
+        Principal { roles: policy.roles.clone(), ..Principal::new(id, &[]) }
     }
 
     /// Sends an event to the run as [`Call::principal`], subject to the same rules as an event from

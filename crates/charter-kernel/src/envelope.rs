@@ -1,10 +1,9 @@
 //! Envelopes: an event with everything that the kernel may know about its arrival. Time, sender and
 //! answers are data.
 
-use charter_expr::{Object, Str, Value};
-use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::principal::Principal;
 use crate::time::Timestamp;
 
 /// An event for a run. Nothing else influences a step: the same envelopes give the same steps on
@@ -141,47 +140,5 @@ impl EffectId {
         let mut parts = text.rsplitn(3, '/');
         let index = parts.next()?.parse().ok()?;
         Some(EffectId { seq: parts.next()?.parse().ok()?, index })
-    }
-}
-
-/// A sender, as the host has authenticated it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-#[serde(expecting = "an object with `id`, `roles`")]
-pub struct Principal {
-    /// Its id.
-    #[serde(default)]
-    pub id: String,
-    /// Its roles.
-    #[serde(default)]
-    pub roles: Vec<String>,
-}
-
-impl Principal {
-    /// Creates a principal with roles.
-    #[must_use]
-    pub fn new(id: &str, roles: &[&str]) -> Principal {
-        Principal { id: id.into(), roles: roles.iter().map(|r| (*r).to_string()).collect() }
-    }
-
-    /// Returns the principal of the host itself.
-    #[must_use]
-    pub fn system() -> Principal {
-        Principal::new("system", &["system"])
-    }
-}
-
-impl Object for Principal {
-    fn get(&self, key: &str) -> Option<Value<'_>> {
-        match key {
-            "id" => Some(Value::from(self.id.as_str())),
-            "roles" => Some(Value::list(self.roles.iter().map(|r| Value::from(r.as_str())).collect())),
-            _ => None,
-        }
-    }
-    fn keys(&self) -> Vec<Str<'_>> {
-        vec!["id".into(), "roles".into()]
-    }
-    fn len(&self) -> usize {
-        2
     }
 }

@@ -2,9 +2,10 @@
 
 use serde_json::Value as Json;
 
-use crate::envelope::{Envelope, Event, Principal};
+use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, RoleSet, Transition};
+use crate::principal::Principal;
 use crate::refusal::Code;
 use crate::scope::EvalContext;
 use crate::selection::{Evaluation, Observer, Unmet, active_candidates, evaluate};

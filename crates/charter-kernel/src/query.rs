@@ -3,8 +3,8 @@
 use charter_expr::{CompileError, EvalError, Fuel, Program};
 use serde_json::Value as Json;
 
-use crate::envelope::Principal;
 use crate::machine::Machine;
+use crate::principal::Principal;
 use crate::scope::EvalContext;
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;

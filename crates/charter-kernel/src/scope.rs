@@ -9,10 +9,10 @@ use charter_expr::{
 use serde_json::Value as Json;
 
 use crate::digest::Digest;
-use crate::envelope::Principal;
 use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Entry;
 use crate::machine::{Functions, Guard, Machine, Template};
+use crate::principal::Principal;
 use crate::selection::Observer;
 use crate::snapshot::{Actor, Snapshot};
 use crate::time::{Millis, Timestamp};

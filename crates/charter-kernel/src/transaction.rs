@@ -8,10 +8,11 @@ use charter_expr::EvalError;
 use serde_json::{Map, Value as Json, json};
 use smallvec::SmallVec;
 
-use crate::envelope::{EffectId, Principal};
+use crate::envelope::EffectId;
 use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Ledger;
 use crate::machine::{Chart, EventId, Machine, RoleSet, StateId, TransitionId};
+use crate::principal::Principal;
 use crate::refusal::{Cause, Code, ExpressionError, Refusal};
 use crate::scope::EvalContext;
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};

@@ -94,7 +94,7 @@ impl Who {
         }
     }
     pub(crate) fn principal(&self) -> Principal {
-        Principal { id: self.sender.clone(), roles: self.role.clone() }
+        Principal { roles: self.role.clone(), ..Principal::new(&self.sender, &[]) }
     }
     pub(crate) fn has_roles(&self) -> bool {
         !self.role.is_empty()

@@ -33,8 +33,14 @@ pub(crate) struct RecordInput<'a> {
 
 /// Scans a principal in the form that records contain.
 fn principal(s: &mut Scanner<'_>) -> Option<Principal> {
-    s.word("{\"id\":\"")?;
+    s.word("{")?;
+    let auth = if s.has("\"auth\":\"") { Some(s.string()?.parse().ok()?) } else { None };
+    if auth.is_some() {
+        s.word(",")?;
+    }
+    s.word("\"id\":\"")?;
     let id = s.string()?.to_owned();
+    let kind = if s.has(",\"kind\":\"") { Some(s.string()?.parse().ok()?) } else { None };
     s.word(",\"roles\":[")?;
     let mut roles = Vec::new();
     while s.has("\"") {
@@ -44,7 +50,7 @@ fn principal(s: &mut Scanner<'_>) -> Option<Principal> {
         }
     }
     s.word("]}")?;
-    Some(Principal { id, roles })
+    Some(Principal { id, roles, kind, auth })
 }
 
 impl<'a> RecordInput<'a> {
@@ -191,7 +197,7 @@ impl<'a> RecordInput<'a> {
 
 #[cfg(test)]
 mod tests {
-    use charter_kernel::Status;
+    use charter_kernel::{Auth, PrincipalKind, Status};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -260,9 +266,11 @@ mod tests {
             n in any::<u64>(),
             id in "[a-z]{0,3}",
             roles in prop::collection::vec("[a-z]{1,3}", 0..3),
+            kind in prop::option::of(prop::sample::select(PrincipalKind::ALL.to_vec())),
+            auth in prop::option::of(prop::sample::select(Auth::ALL.to_vec())),
             bits in any::<u32>(),
         ) {
-            let by = Principal { id, roles };
+            let by = Principal { id, roles, kind, auth };
             let mut text = String::new();
             record(&word, n, &by, bits).write_hashed(&mut text);
             let parsed: RecordInput<'_> = serde_json::from_str(&text).unwrap();

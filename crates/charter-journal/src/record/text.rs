@@ -140,8 +140,19 @@ fn list<T>(out: &mut String, items: &[T], mut item: impl FnMut(&mut String, &T))
 }
 
 fn principal(out: &mut String, by: &Principal) {
-    out.push_str("{\"id\":");
+    out.push('{');
+    if let Some(auth) = by.auth {
+        out.push_str("\"auth\":\"");
+        out.push_str(auth.word());
+        out.push_str("\",");
+    }
+    out.push_str("\"id\":");
     write_str(out, &by.id);
+    if let Some(kind) = by.kind {
+        out.push_str(",\"kind\":\"");
+        out.push_str(kind.word());
+        out.push('"');
+    }
     out.push_str(",\"roles\":");
     list(out, &by.roles, |out, r| write_str(out, r));
     out.push('}');

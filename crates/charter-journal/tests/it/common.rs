@@ -2,7 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // parts are unused without the feature `sqlite`
 
 use charter_journal::{Append, Chain, Record, Store, StoredCharter};
-use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step};
+use charter_kernel::{Auth, Envelope, Event, Machine, Principal, PrincipalKind, Refusal, Snapshot, Step};
 pub use charter_test_support::{Folder, definition, machine};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -182,6 +182,8 @@ fn any_by() -> impl Strategy<Value = Principal> {
     prop_oneof![
         5 => Just(Principal::new("ana", &["clerk", "boss"])),
         2 => Just(Principal::new("bob", &["boss", "operator"])),
+        1 => Just(Principal::new("bob", &["boss"]).of_kind(PrincipalKind::Agent).authenticated(Auth::Key)),
+        1 => Just(Principal::new("bob", &["boss"]).authenticated(Auth::None)),
         1 => Just(Principal::new("", &[])),
         1 => Just(Principal::new("eve", &["system"])),
     ]

@@ -60,7 +60,7 @@ pub struct Stream {
     /// The addressed actor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Principal: `{id, roles}`.
+    /// Principal: `{id, roles, kind, auth}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Input of the run that an item starts.

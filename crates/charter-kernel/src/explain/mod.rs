@@ -12,9 +12,10 @@ use std::borrow::Cow;
 
 pub(crate) use candidates::{reads, short};
 
-use crate::envelope::{Envelope, Event, Principal};
+use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, RoleSet};
+use crate::principal::Principal;
 use crate::refusal::{Cause, Code, Explanation, Refusal, RefusalDetails};
 use crate::schema::MisfitDetails;
 use crate::scope::EvalContext;

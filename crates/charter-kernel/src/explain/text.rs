@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::RefusalContext;
 use super::rules::rule_sentence;
-use crate::envelope::Principal;
+use crate::principal::Principal;
 use crate::refusal::{
     Candidate, CandidateDetails, Cause, Code, Explanation, ExpressionError, LedgerDetails, RefusalDetails,
 };

@@ -13,4 +13,5 @@ mod language;
 mod laws;
 mod ledger;
 mod misfits;
+mod principals;
 mod sentinel;

@@ -2,7 +2,7 @@
 
 use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
 use charter_kernel::definition::{Definition, Stream};
-use charter_kernel::{Machine, Principal, Timestamp};
+use charter_kernel::{Machine, Principal, Timestamp, UnknownWord};
 use serde_json::Value as Json;
 
 use super::field_set::FieldSet;
@@ -119,6 +119,9 @@ pub(crate) enum PartError {
     /// The value is not a principal.
     #[error("expected an object with `id` and `roles`")]
     NotPrincipal,
+    /// The `kind` or the `auth` of the sender is not one that exists.
+    #[error(transparent)]
+    Word(#[from] UnknownWord),
     /// The value is required, but null.
     #[error("{0} is null")]
     Null(&'static str),
@@ -341,7 +344,12 @@ fn evaluate<'a>(program: &'a Program, item: &'a Json) -> Result<Value<'a>, EvalE
 }
 
 fn text(program: &Program, item: &Json) -> Result<Option<String>, PartError> {
-    match evaluate(program, item)? {
+    string_of(&evaluate(program, item)?)
+}
+
+/// Returns a string; `None` for null.
+fn string_of(value: &Value<'_>) -> Result<Option<String>, PartError> {
+    match value {
         Value::Null => Ok(None),
         value => match value.as_str() {
             Some(text) => Ok(Some(text.to_owned())),
@@ -367,5 +375,8 @@ fn principal(program: &Program, item: &Json) -> Result<Principal, PartError> {
             roles.extend(role.as_str().map(str::to_owned));
         }
     }
-    Ok(Principal { id: id.to_owned(), roles })
+    let word = |key: &str| map.get_str(key).map_or(Ok(None), |value| string_of(&value));
+    let kind = word("kind")?.map(|word| word.parse()).transpose()?;
+    let auth = word("auth")?.map(|word| word.parse()).transpose()?;
+    Ok(Principal { id: id.to_owned(), roles, kind, auth })
 }

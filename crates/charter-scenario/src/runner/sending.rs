@@ -113,7 +113,7 @@ impl<'a> Runner<'a> {
                 });
             }
         };
-        Ok(Principal { id: sender.id.clone(), roles })
+        Ok(Principal { roles, ..Principal::new(&sender.id, &[]) })
     }
 }
 

@@ -8,6 +8,7 @@ use charter_kernel::{EffectId, Event, Principal, Timestamp};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 
+use super::principal::principal;
 use crate::session::SessionEvent;
 use crate::strict_json::{StrictJson, duplicate_key, message};
 use crate::timestamp::{self, abbreviate};
@@ -259,7 +260,7 @@ fn once<T, E: de::Error>(place: &mut Option<T>, key: &str, value: Option<T>) -> 
     Ok(())
 }
 
-fn wrong_type<E: de::Error>(key: &str, what: &str) -> E {
+pub(super) fn wrong_type<E: de::Error>(key: &str, what: &str) -> E {
     de::Error::custom(format!("`{key}` must be {what}"))
 }
 
@@ -276,37 +277,6 @@ fn time<E: de::Error>(value: Json) -> Result<Option<Timestamp>, E> {
         Json::Null => Ok(None),
         value => timestamp::from_json(&value).map(Some).map_err(E::custom),
     }
-}
-
-fn principal<E: de::Error>(value: Json) -> Result<Option<Principal>, E> {
-    let mut by = Principal::default();
-    let fields = match value {
-        Json::Null => return Ok(None),
-        Json::Object(fields) => fields,
-        _ => return Err(wrong_type("by", "an object with `id` and `roles`")),
-    };
-    for (key, value) in fields {
-        match (key.as_str(), value) {
-            ("id", Json::String(id)) => by.id = id,
-            ("roles", Json::Array(roles)) => {
-                for role in roles {
-                    match role {
-                        Json::String(role) => by.roles.push(role),
-                        _ => return Err(wrong_type("by.roles", "a list of strings")),
-                    }
-                }
-            }
-            ("id", _) => return Err(wrong_type("by.id", "a string")),
-            ("roles", _) => return Err(wrong_type("by.roles", "a list of strings")),
-            (other, _) => {
-                return Err(E::custom(format!(
-                    "unknown key `{}` in `by`: expected `id` or `roles`",
-                    abbreviate(other)
-                )));
-            }
-        }
-    }
-    Ok(Some(by))
 }
 
 #[cfg(test)]
@@ -363,7 +333,6 @@ mod tests {
         assert_eq!(failed(r#"{"tick":1,"to":"x"}"#), "unexpected key `to` in a line with `tick`");
         assert_eq!(failed(r#"{"type":"A","done":"b"}"#), "the keys `type` and `done` are mutually exclusive");
         assert_eq!(failed(r#"{"type":7}"#), "`type` must be a string");
-        assert_eq!(failed(r#"{"type":"A","by":{"role":"x"}}"#), "unknown key `role` in `by`: expected `id` or `roles`");
         assert_eq!(failed(r#"{"type":"A","data":{"x":1,"x":2}}"#), "duplicate key `x`");
         assert!(failed(r#"[1]"#).contains("expected a JSON object"));
         assert!(failed(r#"{"type":"A""#).contains("invalid JSON"));

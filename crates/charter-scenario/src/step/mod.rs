@@ -3,6 +3,7 @@
 mod input;
 mod keys;
 mod output;
+mod principal;
 
 use charter_kernel::{Explanation, Machine, Timestamp};
 use serde_json::Value as Json;

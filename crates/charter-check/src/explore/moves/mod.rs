@@ -294,6 +294,6 @@ fn principals(
     people
         .iter()
         .take(count)
-        .flat_map(|id| sets.iter().map(|roles| Principal { id: (*id).to_string(), roles: roles.clone() }))
+        .flat_map(|id| sets.iter().map(|roles| Principal { roles: roles.clone(), ..Principal::new(id, &[]) }))
         .collect()
 }

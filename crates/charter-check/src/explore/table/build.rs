@@ -191,7 +191,7 @@ fn senders(model: &Model<'_>, chart: &Chart<'_>, event: &str) -> Vec<Principal> 
     if of_event.is_empty() {
         add(Vec::new());
     }
-    sets.into_iter().map(|roles| Principal { id: "ana".into(), roles }).collect()
+    sets.into_iter().map(|roles| Principal { roles, ..Principal::new("ana", &[]) }).collect()
 }
 
 impl Table {

@@ -263,7 +263,7 @@ static STREAM: Object = Object {
         may!("at", Form::Computed, "Time of the event."),
         may!("data", Form::Computed, "Event data."),
         may!("to", Form::Computed, "The actor that it is for."),
-        may!("by", Form::Computed, "Principal: `{id, roles}`."),
+        may!("by", Form::Computed, "Principal: `{id, roles, kind, auth}`."),
         may!("input", Form::Computed, "The input of a run that the item starts."),
         may!(
             "clocks",
