@@ -109,7 +109,7 @@ impl<M: Memory + Clone> Automaton<M> {
                 Resume::Unknown(fault) => made.extend(self.handle(now, Input::answer(effect, Err(fault.json())))?),
             }
         }
-        // The version before the upgrade may have written the maps in another form.
+        // The version before the upgrade may have written the maps in a different form.
         if let Some(snapshot) = self.run.snapshot()
             && !self.stable.differences(snapshot).is_empty()
         {

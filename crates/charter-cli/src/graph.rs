@@ -89,7 +89,7 @@ fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay)
         let named = load(file)?.machine.digest();
         if named != run.charter {
             return Err(Failure::with_help(
-                format!("run `{}` belongs to another charter than `{file}`, or to another version of it", run.run),
+                format!("run `{}` belongs to a different charter than `{file}`, or to another version of it", run.run),
                 "omit the file: the journal contains the charter of the run",
             ));
         }

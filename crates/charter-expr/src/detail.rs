@@ -64,7 +64,7 @@ pub enum EvalDetail {
     },
     /// A value has the wrong type for the operator or function.
     Needs {
-        /// The operator or function that requires another type, e.g. `&&`.
+        /// The operator or function that requires a different type, e.g. `&&`.
         by: String,
         /// The required type.
         expected: String,
@@ -232,7 +232,7 @@ impl EvalDetail {
         EvalDetail::NotA { expected, value: shorten(text) }
     }
 
-    /// Describes a value of the type `found` where another type is required.
+    /// Describes a value of the type `found` where a different type is required.
     pub fn needs(by: impl Into<String>, expected: impl Into<String>, found: &str) -> EvalDetail {
         EvalDetail::Needs { by: by.into(), expected: expected.into(), found: found.to_owned() }
     }
@@ -280,7 +280,7 @@ impl EvalDetail {
             EvalDetail::LargePattern { pattern } => format!("the regular expression `{pattern}` is too large"),
             EvalDetail::FormatEnds => "the format ends in the middle of a clause".to_owned(),
             EvalDetail::FormatValues { index, length } => {
-                format!("the format needs a value at index {index}, but there are {length}")
+                format!("the format needs a value at index {index}; the number of values is {length}")
             }
             EvalDetail::FormatPrecision { limit } => {
                 format!("the precision in a format must be a number up to {limit}")

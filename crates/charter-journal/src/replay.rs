@@ -75,8 +75,8 @@ pub fn machine(store: &dyn Store, digest: Digest) -> Result<Machine, ReplayError
 /// refused.
 ///
 /// # Errors
-/// The run or record does not exist, the run uses another charter than the machine, or replaying
-/// the records does not produce the recorded results.
+/// The run or record does not exist, the run uses a different charter than the machine, or
+/// replaying the records does not produce the recorded results.
 pub fn replay(
     store: &dyn Store,
     machine: &Machine,
@@ -223,8 +223,8 @@ fn apply(
 /// host decides what to do with them.
 ///
 /// # Errors
-/// See [`replay`]. In addition, the new run already exists, or the same events have other results
-/// under the new id (because the charter reads `run.id`).
+/// See [`replay`]. In addition, the new run already exists, or the same events have different
+/// results under the new id (because the charter reads `run.id`).
 pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str) -> Result<Loaded, ReplayError> {
     let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     if info.charter != machine.digest() {
@@ -257,7 +257,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
                     != (original.verdict, &original.transitions, &original.state, original.status)
                 {
                     return Err(differs(
-                        "this event has another result in a fork: the charter depends on the id of the run".into(),
+                        "this event has a different result in a fork: the charter depends on the id of the run".into(),
                     ));
                 }
                 if let Ok(step) = outcome {

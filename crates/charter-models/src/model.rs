@@ -86,7 +86,7 @@ impl Model {
     /// Parses `PROVIDER:NAME`, e.g. `openai:gpt-5-mini` or `anthropic:claude-sonnet-4-5`.
     ///
     /// # Errors
-    /// The text has another form or names an unknown provider.
+    /// The text has a different form or names an unknown provider.
     pub fn parse(text: &str) -> Result<Model, ModelError> {
         let Some((provider, name)) = text.split_once(':') else {
             return Err(ModelError::Form(text.to_owned()));

@@ -203,7 +203,7 @@ impl Changeset {
     /// approved bundle.
     ///
     /// # Errors
-    /// A change is to a file that was not shown, or that had another content.
+    /// A change is to a file that was not shown, or that had different content.
     pub fn bind(mut self, shown: &BTreeMap<RelPath, Digest>) -> Result<Changeset, ChangesetError> {
         for (i, change) in self.changes.iter_mut().enumerate() {
             if change.operation == Operation::Create {

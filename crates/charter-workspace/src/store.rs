@@ -66,7 +66,7 @@ impl Store {
             read => read.context(|| format!("read the content {digest}"))?,
         };
         if Digest::of_bytes(&bytes) != digest {
-            return Err(Error::Damaged(format!("the content {digest} has another digest")));
+            return Err(Error::Damaged(format!("the content {digest} does not match its digest")));
         }
         Ok(bytes)
     }

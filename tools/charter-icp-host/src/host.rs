@@ -135,7 +135,7 @@ pub enum CallError {
     /// The canister or the system rejected it.
     #[error(transparent)]
     Rejected(#[from] Reject),
-    /// The arguments cannot be encoded, or the reply has another type.
+    /// The arguments cannot be encoded, or the reply has a different type.
     #[error("Candid: {0}")]
     Candid(String),
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use charter_expr::{Value, typed};
 use serde_json::Value as Json;
 
-/// Cases for which Charter returns another result: file/section/name and expression, with the
+/// Cases for which Charter returns a different result: file/section/name and expression, with the
 /// reason.
 const DEVIATIONS: &[(&str, &str)] = &[];
 

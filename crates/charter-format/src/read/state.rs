@@ -60,7 +60,7 @@ pub(crate) fn chart(cx: &mut Context, node: &Node, schemas: &types::Types) -> Ch
     read
 }
 
-/// Reads `id`, `description` and `meta`, which have another meaning at the top of a charter.
+/// Reads `id`, `description` and `meta`, which have a different meaning at the top of a charter.
 fn head(cx: &mut Context, node: &Node, state: &mut State) {
     for entry in node.entries() {
         match entry.key.text.as_str() {

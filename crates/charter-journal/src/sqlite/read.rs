@@ -17,7 +17,7 @@ use crate::store::{
     Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter, StoredSnapshot,
 };
 
-/// A column value that has another type in Rust than in SQLite.
+/// A column value that has a different type in Rust than in SQLite.
 struct Text<T>(T);
 
 impl FromSql for Text<Digest> {

@@ -252,7 +252,7 @@ fn is_primary(name: &str, kind: &str) -> bool {
     kind == "table" && !TABLES.iter().any(|(table, _)| *table == name)
 }
 
-/// Returns messages for tables, indexes and views that are missing or have another definition.
+/// Returns messages for tables, indexes and views that are missing or have a different definition.
 /// `declared` contains the name and SQL of the views that charters declare.
 pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<String>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);

@@ -173,7 +173,7 @@ impl<'d> Compiler<'d> {
         for (k, t) in def.on_done.iter().enumerate() {
             let t = self.transition(scheme, chart, id, t, &format!("{path}/onDone/{k}"), &format!("{at}/on_done/{k}"));
             if node.done_event == NONE {
-                let help = Some("`onDone` belongs to a compound or parallel state, or under `invoke`".to_string());
+                let help = Some("use `onDone` on a compound or parallel state, or under `invoke`".to_string());
                 self.problem(
                     "never-done",
                     &format!("{at}/on_done"),

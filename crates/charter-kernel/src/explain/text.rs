@@ -63,7 +63,7 @@ impl RefusalDetails {
             }
             Code::Unhandled => {
                 let legal = match self.legal.is_empty() {
-                    true => "the sender may send no event now".to_string(),
+                    true => "the sender may not send any event now".to_string(),
                     false => format!("legal now: {}", self.legal.join(", ")),
                 };
                 format!("no transition for `{name}` while `{}` is in {}; {legal}", ctx.to, quoted(&ctx.state))

@@ -61,7 +61,10 @@ states:
     let story = run.try_send("RAISE", json!({})).map(|_| ()).unwrap_err();
     assert_eq!(story.message, "`RAISE` may be sent only by `boss`; `ana` has the role `clerk`");
     let story = run.try_send("NEVER", json!({})).map(|_| ()).unwrap_err();
-    assert_eq!(story.message, "no transition for `NEVER` while `root` is in `s`; the sender may send no event now");
+    assert_eq!(
+        story.message,
+        "no transition for `NEVER` while `root` is in `s`; the sender may not send any event now"
+    );
     run.by("bea", &["boss"]);
     assert_eq!(run.try_send("NEVER", json!({})).map(|_| ()).unwrap_err().legal, ["RAISE"]);
     run.send("RAISE");

@@ -23,7 +23,7 @@ pub(crate) enum KeyUse<'k> {
     New(Digest),
     /// The id was used before with the same content. Contains the output line of the first use.
     Repeated(&'k [u8]),
-    /// The id was used before with other content, in the record with this sequence number.
+    /// The id was used before with different content, in the record with this sequence number.
     Conflict(u64),
 }
 
