@@ -206,7 +206,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
                     value.push_str(line);
                 }
                 (None, None) => {
-                    actions.push(failing(&format!("`{line}` is no statement; a script has lines `name = expression`")));
+                    actions.push(failing(&format!("invalid statement `{line}`: write `name = expression`")));
                 }
             }
         }

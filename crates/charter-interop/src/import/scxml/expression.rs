@@ -26,9 +26,9 @@ pub(super) enum DataModel {
 pub(super) enum LocationError {
     #[error("the null data model has no variables")]
     NullDataModel,
-    #[error("`{0}` is not a place that can be assigned to")]
+    #[error("`{0}` cannot be assigned to")]
     Invalid(String),
-    #[error("`{location}` is not a place that can be assigned to: {error}")]
+    #[error("`{location}` cannot be assigned to: {error}")]
     Syntax { location: String, error: String },
     #[error("`{0}` is a system variable, which cannot be assigned to")]
     SystemVariable(String),

@@ -84,12 +84,12 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     fn wrong_type(&mut self, node: Node<'d, 'i>) -> Option<String> {
         if let Some(kind) = xml::attribute(node, "type") {
             let kind = kind.value.trim();
-            return (!SCXML.contains(&kind)).then(|| fail(&format!("`{kind}` cannot be invoked; there is `scxml`")));
+            return (!SCXML.contains(&kind)).then(|| fail(&format!("`{kind}` cannot be invoked: expected `scxml`")));
         }
         let expr = xml::attribute(node, "typeexpr")?;
         let known = SCXML.map(quoted).join(", ");
         let kind = self.variables.expression(expr.value);
-        Some(format!("({kind}) in [{known}] ? null : {}", fail("this type cannot be invoked; there is `scxml`")))
+        Some(format!("({kind}) in [{known}] ? null : {}", fail("this type cannot be invoked: expected `scxml`")))
     }
 
     /// Determines the machine to start.

@@ -158,13 +158,13 @@ impl<'r> Shared<'r> {
 enum InvokeError {
     #[error("{0}")]
     Unreadable(String),
-    #[error("a document may take in {MAX_FILES} files")]
+    #[error("a document may include at most {MAX_FILES} files")]
     TooManyFiles,
     #[error("line {line}, column {column}: {message}")]
     Invalid { line: usize, column: usize, message: String },
-    #[error("none of the {0} that this can mean is known")]
+    #[error("none of the {0} that this can refer to is known")]
     UnknownChoice(&'static str),
-    #[error("the content is no SCXML document")]
+    #[error("the content is not an SCXML document")]
     NotScxml,
     #[error("`<invoke>` has neither `src` nor `<content>`")]
     NoSource,

@@ -45,9 +45,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         let r#type = match (xml::attribute(node, "event"), xml::attribute(node, "eventexpr")) {
             (Some(event), _) => event_type(event.value.trim()),
             (None, Some(expr)) => self.variables.value(expr.value),
-            (None, None) => Template::Cel(fail(
-                "`<send>` has no event; one without a name is nothing for the SCXML event processor",
-            )),
+            (None, None) => Template::Cel(fail("`<send>` has no event, which the SCXML event processor requires")),
         };
         let mut send = Send { r#type: computed(r#type), data, ..Send::default() };
         send.to = self.text_or(node, "target", "targetexpr");
@@ -71,7 +69,7 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         send.delay = match (xml::attribute(node, "delay"), xml::attribute(node, "delayexpr")) {
             (Some(delay), _) => Some(match milliseconds(delay.value.trim()) {
                 Some(ms) => Delay::Ms(ms),
-                None => Delay::Cel(fail(&format!("`{}` is no length of time", delay.value))),
+                None => Delay::Cel(fail(&format!("invalid duration `{}`", delay.value))),
             }),
             (None, Some(expr)) => Some(Delay::Cel(self.variables.expression(expr.value))),
             (None, None) => None,
