@@ -2,6 +2,8 @@
 
 use charter_kernel::Digest;
 
+use crate::holder::Holder;
+
 /// Why a store operation failed. Cheap to clone: a failed commit is reported to every waiting
 /// caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,13 +66,14 @@ pub enum StoreError {
     },
     /// Another process has the file open for writing.
     #[error(
-        "`{path}` is in use by another process{holder}; only one process can write to a journal file at a time (others can read it)"
+        "`{path}` is in use by another process{}; only one process can write to a journal file at a time (others can read it)",
+        holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default()
     )]
     InUse {
         /// The file.
         path: String,
         /// The other process, if known.
-        holder: String,
+        holder: Option<Box<Holder>>,
     },
     /// The file was written by a newer version of this program.
     #[error(

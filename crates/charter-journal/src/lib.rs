@@ -3,6 +3,7 @@
 
 mod chain;
 mod error;
+mod holder;
 mod memory;
 mod project;
 mod record;
@@ -15,6 +16,7 @@ mod verify;
 
 pub use chain::{Chain, SNAPSHOT_EVERY};
 pub use error::StoreError;
+pub use holder::Holder;
 pub use memory::MemoryStore;
 pub use record::{
     Approval, EventField, FORMAT, Fields, GENESIS, Origin, Record, RecordBuilder, RecordError, Redacted, Source,
@@ -22,7 +24,7 @@ pub use record::{
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteOptions, SqliteStore};
+pub use sqlite::{SqliteOptions, SqliteStore, holder};
 pub use store::{
     Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
     StoredSnapshot,

@@ -250,7 +250,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         match error {
             StoreError::InUse { path, holder } => Failure::with_help(
-                format!("`{path}` is in use by another process{holder}"),
+                format!("`{path}` is in use by {}", holder.map_or("another process".to_owned(), |h| h.to_string())),
                 "only one process can write to a journal file at a time: stop it, or wait for it. Meanwhile `charter runs`, `show`, `log`, `verify` and `sql` can read it",
             ),
             other => Failure::new(other.to_string()),

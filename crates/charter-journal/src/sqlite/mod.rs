@@ -5,6 +5,7 @@ mod changes;
 mod checkpoint;
 mod jobs;
 mod lock;
+mod open_files;
 mod prepared;
 mod read;
 mod schema;
@@ -24,6 +25,8 @@ use crate::store::Reply;
 use checkpoint::Checkpoints;
 use jobs::{Job, Request};
 use lock::Lock;
+pub use lock::holder;
+use open_files::{FileId, OpenFile};
 use write::Writing;
 use writer::{Committing, said};
 
@@ -39,6 +42,8 @@ pub struct SqliteStore {
     path: PathBuf,
     writer: Option<Writer>,
     readers: Mutex<Vec<Connection>>,
+    // Dropped last.
+    _open: OpenFile,
 }
 
 impl Drop for SqliteStore {
@@ -55,7 +60,7 @@ struct Writer {
     sender: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
     stopped: Arc<OnceLock<String>>,
-    _lock: Lock,
+    lock: Mutex<Lock>,
 }
 
 impl Drop for Writer {
@@ -129,15 +134,17 @@ impl SqliteStore {
         let stopped = Arc::new(OnceLock::new());
         let seen = stopped.clone();
         let checkpoints = Checkpoints::new(path.to_owned());
+        let place = lock.place().clone();
+        let open = OpenFile::new(place.id().clone());
         let thread = std::thread::Builder::new()
             .name("journal".into())
             .spawn(move || {
                 let writing = Writing::new(&connection);
-                writer::run(writing, &requests, &seen, commit, checkpoints);
+                writer::run(writing, &requests, &place, &seen, commit, checkpoints);
             })
             .map_err(|e| StoreError::Failed { doing: "starting the writer", reason: e.to_string() })?;
-        let writer = Writer { sender: Some(sender), thread: Some(thread), stopped, _lock: lock };
-        Ok(SqliteStore { path: path.to_owned(), writer: Some(writer), readers: Mutex::default() })
+        let writer = Writer { sender: Some(sender), thread: Some(thread), stopped, lock: Mutex::new(lock) };
+        Ok(SqliteStore { path: path.to_owned(), writer: Some(writer), readers: Mutex::default(), _open: open })
     }
 
     /// Opens a journal for reading only, even while another process writes to it.
@@ -145,7 +152,9 @@ impl SqliteStore {
     /// # Errors
     /// The file has a newer schema version, is not a journal, or cannot be opened.
     pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
-        let store = SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default() };
+        let id = FileId::at(path).map_err(|e| cannot_open(&e))?;
+        let store =
+            SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default(), _open: OpenFile::new(id) };
         // Checked before any setting, so that a file that is not a journal is reported as such.
         let connection =
             Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
@@ -161,6 +170,16 @@ impl SqliteStore {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Writes down beside the file, for [`holder`], on which socket this process accepts requests
+    /// of other processes; `starting`: it will do so soon.
+    ///
+    /// # Errors
+    /// The file `FILE-lock` cannot be written, or the journal was opened for reading only.
+    pub fn announce(&self, address: Option<&Path>, starting: bool) -> Result<(), StoreError> {
+        let writer = self.writer.as_ref().ok_or_else(read_only)?;
+        writer.lock.lock().unwrap_or_else(PoisonError::into_inner).announce(address, starting)
     }
 
     /// Rebuilds the projections from the records.
@@ -187,10 +206,7 @@ impl SqliteStore {
 
     fn send(&self, job: Job, reply: Reply) {
         let Some(sender) = self.writer.as_ref().and_then(|w| w.sender.as_ref()) else {
-            return reply(Err(StoreError::Failed {
-                doing: "writing the journal",
-                reason: "the journal was opened for reading only".into(),
-            }));
+            return reply(Err(read_only()));
         };
         if let Err(unsent) = sender.send(Request { job, reply }) {
             (unsent.0.reply)(Err(StoreError::Stopped { reason: "the writer thread has ended".into() }));
@@ -263,6 +279,14 @@ fn check(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
             Err(StoreError::NotAJournal { path: shown(), why: "it is a SQLite file of another application".into() })
         }
     }
+}
+
+fn read_only() -> StoreError {
+    StoreError::Failed { doing: "writing the journal", reason: "the journal was opened for reading only".into() }
+}
+
+fn cannot_open(e: &std::io::Error) -> StoreError {
+    StoreError::Failed { doing: "opening the journal", reason: e.to_string() }
 }
 
 fn failed(doing: &'static str, e: &rusqlite::Error) -> StoreError {

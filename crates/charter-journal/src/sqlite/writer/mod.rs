@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::checkpoint::Checkpoints;
 use super::jobs::{CommitStats, Job, Jobs, Request};
+use super::lock::Place;
 use super::write::{Unwritten, Writing};
 use crate::error::StoreError;
 
@@ -26,6 +27,7 @@ const SPIN: Duration = Duration::from_micros(50);
 pub(crate) fn run(
     mut writing: Writing<'_>,
     requests: &Receiver<Request>,
+    place: &Place,
     stopped: &Arc<OnceLock<String>>,
     mut commit: impl Committing,
     mut checkpoints: Checkpoints,
@@ -34,7 +36,7 @@ pub(crate) fn run(
     while let Some(first) = next(requests) {
         let begin = Instant::now();
         let mut jobs = Jobs::new(first, requests, &stats);
-        let results = write(&mut writing, &mut jobs, stopped, &mut commit);
+        let results = write_in_place(&mut writing, &mut jobs, place, stopped, &mut commit);
         let took = begin.elapsed().saturating_sub(jobs.waited());
         let size = results.len();
         let replies = jobs.into_replies();
@@ -61,6 +63,35 @@ fn next(requests: &Receiver<Request>) -> Option<Request> {
         }
     }
     requests.recv().ok()
+}
+
+/// Writes jobs into the file if its path still leads to it. Records in a file that nobody finds
+/// again are not acknowledged.
+fn write_in_place(
+    writing: &mut Writing<'_>,
+    jobs: &mut Jobs<'_>,
+    place: &Place,
+    stopped: &OnceLock<String>,
+    commit: &mut impl Committing,
+) -> Results {
+    if stopped.get().is_none()
+        && let Err(reason) = place.check()
+    {
+        let _ = stopped.set(reason.clone());
+        return jobs.close().map(|_| Err(cannot_write(&reason))).collect();
+    }
+    let results = write(writing, jobs, stopped, commit);
+    match place.check() {
+        Err(reason) if stopped.get().is_none() => {
+            let _ = stopped.set(reason.clone());
+            results.into_iter().map(|result| result.and(Err(cannot_write(&reason)))).collect()
+        }
+        _ => results,
+    }
+}
+
+fn cannot_write(reason: &str) -> StoreError {
+    StoreError::Failed { doing: "writing the journal", reason: reason.into() }
 }
 
 /// Writes jobs together; if that fails, each one separately, so that a job that cannot be written
@@ -95,8 +126,7 @@ fn write(
         // The transaction may or may not be durable; no sender has received a confirmation.
         None => {
             let _ = stopped.set(reason.clone());
-            let failed = || Err(StoreError::Failed { doing: "writing the journal", reason: reason.clone() });
-            places.map(|_| failed()).collect()
+            places.map(|_| Err(cannot_write(&reason))).collect()
         }
     }
 }

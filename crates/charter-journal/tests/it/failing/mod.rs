@@ -2,6 +2,7 @@
 //! partial writes, while another program locks the file, and if a process dies between any two
 //! writes.
 
+mod locking;
 mod power_cut;
 mod processes;
 

@@ -41,7 +41,7 @@ fn child() {
 }
 
 /// Starts [`child`]. `limit`: writes beyond this file size in KiB fail, possibly halfway.
-fn start_child(file: &Path, limit: Option<usize>) -> Child {
+pub(super) fn start_child(file: &Path, limit: Option<usize>) -> Child {
     let own = std::env::current_exe().unwrap();
     let arguments = ["--exact", "failing::processes::child", "--ignored", "--nocapture", "--test-threads=1"];
     let mut command = match limit {
@@ -57,7 +57,7 @@ fn start_child(file: &Path, limit: Option<usize>) -> Child {
 }
 
 /// Waits for a child. Returns the number of acknowledged events and the other output.
-fn listen(child: &mut Child) -> (usize, Vec<String>) {
+pub(super) fn listen(child: &mut Child) -> (usize, Vec<String>) {
     let (mut acknowledged, mut words) = (0, Vec::new());
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let Ok(line) = line else { break };
