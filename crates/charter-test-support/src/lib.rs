@@ -3,10 +3,8 @@
 
 mod cases;
 mod charter;
-mod cpu_time;
 mod folder;
 
 pub use cases::{cases, full};
 pub use charter::{definition, document, machine, try_definition};
-pub use cpu_time::cpu_time;
 pub use folder::Folder;

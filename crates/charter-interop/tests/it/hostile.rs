@@ -10,7 +10,8 @@ use charter_format::import::no_files;
 use charter_format::{Diagnostics, Document, ReadOptions, read};
 use charter_interop::{export, import};
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal};
-use charter_test_support::{cases, cpu_time};
+use charter_test_support::cases;
+use cpu_time::ThreadTime;
 use serde_json::Value as Json;
 
 use crate::{scxml_clock, xstate_cases};
@@ -219,21 +220,21 @@ fn mutated_configs_are_imported_or_refused() {
 
 /// Measures the time to import and compile a document.
 fn timed(what: &str, source: &str, read: impl FnOnce(&str) -> Result<Document, Diagnostics>) -> Duration {
-    let begin = cpu_time();
+    let begin = ThreadTime::now();
     let document = match read(source) {
         Ok(document) => document,
         Err(problems) => {
-            let took = cpu_time() - begin;
+            let took = begin.elapsed();
             eprintln!("{what}: {} bytes refused in {took:?}: {}", source.len(), problems.list[0].message);
             return took;
         }
     };
-    let read = cpu_time() - begin;
+    let read = begin.elapsed();
     let compiled = match Machine::compile(document.definition.clone()) {
         Ok(machine) => format!("{} states", machine.outlines().iter().map(|o| o.states.len()).sum::<usize>()),
         Err(problems) => format!("{} problems, {}", problems.len(), document.diagnose(&problems[0]).message),
     };
-    let took = cpu_time() - begin;
+    let took = begin.elapsed();
     eprintln!("{what}: {} bytes, read in {read:?}, compiled in {:?}: {compiled}", source.len(), took - read);
     took
 }
