@@ -3,6 +3,7 @@
 
 use crate::support::machine;
 use charter_check::{Options, explore};
+use charter_test_support::cases;
 use proptest::prelude::*;
 
 #[derive(Debug, Clone)]
@@ -58,7 +59,7 @@ fn write(node: &Node, number: &mut usize, total: usize, out: &mut String) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(40, 150), ..ProptestConfig::default() })]
     #[test]
     fn table_and_kernel_agree(children in prop::collection::vec(node(), 1..4)) {
         let total = children.iter().map(count).sum();

@@ -4,11 +4,12 @@
 use crate::common::*;
 use charter_journal::{Chain, GENESIS, MemoryStore, Record, RecordError, Store, Verdict, fork, load, replay};
 use charter_kernel::{Digest, Envelope, Event, Principal, Timestamp, digest::canonical};
+use charter_test_support::cases;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 150)))]
 
     #[test]
     fn a_record_is_reproduced_from_its_input(acts in prop::collection::vec(any_act(), 0..25)) {

@@ -8,6 +8,7 @@ use charter_journal::{
     Append, MemoryStore, OpenEffect, RunFilter, SqliteStore, Store, StoreError, StoredSnapshot, load, replay,
 };
 use charter_kernel::{Digest, Envelope, Event, Principal, Status, Timestamp};
+use charter_test_support::cases;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -240,7 +241,7 @@ fn charters_and_blobs_are_stored_by_digest() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(25))]
+    #![proptest_config(ProptestConfig::with_cases(cases(8, 25)))]
 
     #[test]
     fn all_stores_end_in_the_same_head_and_a_rebuild_gives_identical_projections(acts in prop::collection::vec(any_act(), 0..25)) {

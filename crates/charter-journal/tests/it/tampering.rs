@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use charter_journal::{SqliteStore, Store, verify};
 use charter_kernel::Principal;
+use charter_test_support::cases;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -222,7 +223,7 @@ fn check_column(column: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(cases(40, 150)))]
 
     /// Changes any byte of the file. Either the change is detected or no record has changed.
     #[test]

@@ -7,6 +7,7 @@ use charter_journal::{
     Anchor, Difference, MemoryStore, SqliteStore, Store, StoreError, TransferError, export, export_header, import,
     load, replay, verify, verify_export,
 };
+use charter_test_support::cases;
 use proptest::prelude::*;
 
 fn exported(store: &dyn Store, run: &str) -> String {
@@ -16,7 +17,7 @@ fn exported(store: &dyn Store, run: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(ProptestConfig::with_cases(cases(8, 20)))]
 
     #[test]
     fn an_exported_run_imports_unchanged(acts in prop::collection::vec(any_act(), 0..25)) {
@@ -53,7 +54,7 @@ fn exported_after(store: &dyn Store, run: &str, at: u64) -> Option<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(ProptestConfig::with_cases(cases(8, 20)))]
 
     /// An exported file can be verified, whether it is complete or starts at any record, and a
     /// changed byte is detected.

@@ -10,6 +10,7 @@ use charter_journal::{
     RunRow, SqliteStore, Store, StoreError, StoredCharter, StoredSnapshot, VerifyOptions, fork, verify, verify_with,
 };
 use charter_kernel::{Digest, Principal, Timestamp, digest::canonical};
+use charter_test_support::{cases, full};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -24,7 +25,7 @@ states:
 ";
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(cases(15, 60)))]
 
     #[test]
     fn written_records_verify(acts in prop::collection::vec(any_act(), 0..25)) {
@@ -209,7 +210,9 @@ fn every_flipped_bit_of_every_record_is_reported() {
     for at in 0..intact.rows.len() {
         let mut shown = FakeRows::of(&store);
         for byte in 0..intact.rows[at].2.len() {
-            for bit in 0..8 {
+            // One bit of each byte, another one in each, unless CI asks for all.
+            let bits = if full() { 0..8 } else { byte % 8..byte % 8 + 1 };
+            for bit in bits {
                 shown.rows[at].2[byte] ^= 1 << bit;
                 let report = verify(&shown, None).unwrap();
                 let (seq, what) = first(&report);

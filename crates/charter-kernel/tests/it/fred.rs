@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::common::Run;
 use charter_kernel::{Digest, EffectKind, Envelope, Event, Machine, Principal};
+use charter_test_support::cases;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -228,7 +229,7 @@ fn sent(kind: &str, data: Json) -> Event {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60, 400), ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_executed_that_was_neither_automatic_nor_approved(ops in prop::collection::vec(op(), 1..80), message in any::<bool>()) {

@@ -6,6 +6,7 @@ use charter_kernel::definition::{
     Template, Transition,
 };
 use charter_kernel::{Definition, Digest, Envelope, Event, Machine, Principal, Snapshot};
+use charter_test_support::cases;
 use indexmap::IndexMap;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -339,7 +340,7 @@ fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60, 300), ..ProptestConfig::default() })]
 
     #[test]
     fn a_snapshot_is_its_json_and_the_same_stream_gives_the_same_bytes(bytes in proptest::collection::vec(any::<u8>(), 40..400), ops in proptest::collection::vec(op(), 1..25)) {

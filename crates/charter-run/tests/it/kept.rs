@@ -2,6 +2,7 @@
 
 use charter_kernel::{Digest, EffectId, Principal, Timestamp};
 use charter_run::{EventInput, Input, Kept, KeptError, Run};
+use charter_test_support::cases;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -49,7 +50,7 @@ fn input(act: &Act, now: Timestamp) -> Input {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60, 300), ..ProptestConfig::default() })]
 
     #[test]
     fn a_host_without_memory_writes_the_same_records(acts in prop::collection::vec(act(), 1..40)) {

@@ -2,6 +2,7 @@
 
 use crate::common::Run;
 use charter_kernel::{Digest, EffectKind, Principal};
+use charter_test_support::cases;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -39,7 +40,8 @@ fn tries() -> impl Strategy<Value = Try> {
 #[test]
 fn nothing_is_applied_without_its_approval() {
     let applied = std::cell::Cell::new(0);
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig { cases: 300, ..ProptestConfig::default() });
+    let mut runner =
+        proptest::test_runner::TestRunner::new(ProptestConfig { cases: cases(60, 300), ..ProptestConfig::default() });
     let result = runner.run(&prop::collection::vec(tries(), 1..60), |stream| {
         let mut run = start();
         let mut shown: Option<(Json, String)> = None;
