@@ -11,8 +11,7 @@ use indexmap::IndexMap;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-/// The bytes that a charter is generated from, consumed from the front so that shrinking stays
-/// simple.
+/// The bytes that a charter is generated from, consumed from the front: shrinking stays simple.
 struct Dice<'d>(&'d [u8], usize);
 
 impl Dice<'_> {

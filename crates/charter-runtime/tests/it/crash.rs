@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use charter_journal::{SqliteStore, Store, StoreError, Verdict, replay, verify};
 use charter_kernel::{Principal, Snapshot, Status};
 use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
+use charter_test_support::cases;
 use serde_json::{Value as Json, json};
 
 const RUNS: usize = 5;
@@ -275,7 +276,7 @@ fn laws(folder: &Path) {
 #[test]
 fn kills_at_random_points_lose_nothing_and_repeat_nothing() {
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let wanted = number("CHARTER_KILLS").unwrap_or(10) as usize;
+    let wanted = number("CHARTER_KILLS").unwrap_or_else(|| cases(3, 10).into()) as usize;
     let clock = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let seed = number("CHARTER_SEED").unwrap_or_else(clock) | 1;
     println!("CHARTER_SEED={seed}");
