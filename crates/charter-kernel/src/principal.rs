@@ -49,15 +49,15 @@ pub enum Auth {
     Ssh,
     /// By a passkey.
     Passkey,
-    /// Not at all, but it can access the journal itself: the name is what it says.
+    /// Not authenticated, but it has direct access to the journal; its id is what it claims to be.
     #[default]
     Local,
-    /// Not at all.
+    /// Not authenticated.
     None,
 }
 
 impl Auth {
-    /// All ways.
+    /// All methods.
     pub const ALL: [Auth; 8] =
         [Auth::Key, Auth::Session, Auth::Socket, Auth::Oidc, Auth::Ssh, Auth::Passkey, Auth::Local, Auth::None];
 

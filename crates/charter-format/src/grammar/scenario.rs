@@ -89,7 +89,7 @@ static SCENARIO: Object = Object {
 };
 
 static SCENARIO_FIELDS: &[Field] = &[
-    may!("name", Form::Text, "What it shows, in one sentence."),
+    may!("name", Form::Text, "What it tests, in one sentence."),
     may!("description", Form::Text, "A longer description."),
     may!("principals", Form::Map { key: "principal", of: &ROLES }, "Roles by principal, so that `as: ana` is enough."),
     may!("input", Form::Template, "The input of the run (default `{}`)."),

@@ -89,7 +89,7 @@ pub enum Verdict {
     Accepted,
     /// The event was refused; nothing has changed.
     Refused,
-    /// No transition handles the event, which is a platform event or the charter is not strict.
+    /// No transition handles the event, and it is a platform event or the charter is not strict.
     Ignored,
     /// A vote toward a quorum.
     Vote,

@@ -145,7 +145,7 @@ impl<'d> Compiler<'d> {
                         || locals.contains(name)
                         || !is_name(name)
                     {
-                        let help = Some("a word of letters, digits and `_` that is not in use yet".to_string());
+                        let help = Some("use letters, digits and `_`, and a name that is not taken yet".to_string());
                         self.problem("bad-name", &format!("{at}/as"), format!("`{name}` cannot name an item"), help);
                         return None;
                     }

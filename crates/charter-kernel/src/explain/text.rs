@@ -290,9 +290,14 @@ fn fault_message(error: &Json) -> String {
         }
         "assign" => match error.get("length") {
             Some(length) => {
-                format!("cannot assign inside `{name}`: index {} of a list of {length}", text("key"))
+                format!(
+                    "cannot assign inside `{name}`: index {} is out of range for a list of length {length}",
+                    text("key")
+                )
             }
-            None => format!("cannot assign inside `{name}`: key {} of a value of type {}", text("key"), text("type")),
+            None => {
+                format!("cannot assign inside `{name}`: no key {} in a value of type {}", text("key"), text("type"))
+            }
         },
         "event-processor" => format!("there is no event processor `{name}`; use `scxml`"),
         "delayed-internal" => "an event for the internal queue cannot be delayed".to_string(),

@@ -323,8 +323,8 @@ fn a_problem_of_a_definition_has_a_code() {
 #[test]
 fn a_refusal_says_which_action_failed() {
     for (action, expected) in [
-        ("{assign: {'o.list[7]': 9}}", "cannot assign inside `o`: index 7 of a list of 1"),
-        ("{assign: {'o.text.deep': 9}}", "cannot assign inside `o`: key deep of a value of type string"),
+        ("{assign: {'o.list[7]': 9}}", "cannot assign inside `o`: index 7 is out of range for a list of length 1"),
+        ("{assign: {'o.text.deep': 9}}", "cannot assign inside `o`: no key deep in a value of type string"),
         ("{assign: {n: '= context.o.nope + 1'}}", "`context.o.nope + 1`: no such field `nope` (at `.nope`)"),
         ("{assign: {n: '= 1 / context.n'}}", "`1 / context.n`: division by zero"),
         ("{stop: nobody}", "there is no spawned actor `nobody` to stop"),

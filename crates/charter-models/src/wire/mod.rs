@@ -129,7 +129,7 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
         .retryable(),
         300..=399 => Fault::new(
             codes::REQUEST,
-            format!("the server of `{title}` redirects (status {status}), which is not followed, to protect the key; set the right base URL"),
+            format!("the server of `{title}` redirects (status {status}); redirects are not followed, to protect the key: set the right base URL"),
         ),
         _ => Fault::new(
             codes::REQUEST,
