@@ -94,7 +94,8 @@ where
                 let tip = ContextValue::StyledStrs(vec![tip.into()]);
                 error.insert(ContextKind::Suggested, tip);
             }
-            return usage(&error, io);
+            let json = args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json");
+            return usage(&error, json, io);
         }
     };
     let done = match &cli.command {
@@ -129,7 +130,10 @@ where
         Err(failure) => {
             let color = io.color_err;
             // If standard error fails too, there is nowhere to report it.
-            let _ = failure.show(io.err, color);
+            let _ = match cli.json {
+                true => writeln!(io.err, "{}", failure.json()),
+                false => failure.show(io.err, color),
+            };
             Exit::CouldNot
         }
     }
@@ -170,10 +174,15 @@ fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
 }
 
 /// Prints what clap reports: help and version are results; anything else is a usage error.
-fn usage(error: &clap::Error, io: &mut Io<'_>) -> Exit {
+fn usage(error: &clap::Error, json: bool, io: &mut Io<'_>) -> Exit {
     let text = error.render();
     if error.use_stderr() {
         let _ = match io.color_err {
+            _ if json => {
+                let text = text.to_string();
+                let message = text.trim().trim_start_matches("error: ");
+                writeln!(io.err, "{}", Failure::new(message).json())
+            }
             true => write!(io.err, "{}", text.ansi()),
             false => write!(io.err, "{text}"),
         };

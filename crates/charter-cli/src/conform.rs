@@ -35,6 +35,8 @@ pub struct Args {
     summary: bool,
 }
 
+/// Streams of at least this many items are reported with their rate.
+const MEASURED: u64 = 10_000;
 /// Number of items between two updates of the progress.
 const STRIDE: u64 = 4096;
 
@@ -136,10 +138,14 @@ impl ItemCounter {
     }
 
     fn end(&mut self, io: &mut Io<'_>) -> std::io::Result<()> {
-        match self.shown {
-            Some(_) => writeln!(io.err, "\r{} items in {:.1} s", self.items, self.begin.elapsed().as_secs_f64()),
-            None => Ok(()),
+        if self.shown.is_none() && self.items < MEASURED {
+            return Ok(());
         }
+        let seconds = self.begin.elapsed().as_secs_f64().max(0.001);
+        let again = if self.shown.is_some() { "\r" } else { "" };
+        #[allow(clippy::cast_precision_loss)] // a rate, rounded to whole items
+        let rate = self.items as f64 / seconds;
+        writeln!(io.err, "{again}{} items in {seconds:.1} s, {rate:.0} items per second", self.items)
     }
 }
 

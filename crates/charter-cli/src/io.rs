@@ -4,6 +4,8 @@
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
+use serde_json::{Map, Value as Json, json};
+
 /// The streams of a command.
 pub struct Io<'a> {
     /// Receives results.
@@ -92,6 +94,41 @@ impl Failure {
     #[must_use]
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Failure::Io(e) if e.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// The failure as JSON, for `--json`: `{"error": {"message", "help", "code", "diagnostics"}}`.
+    /// Absent members are left out. Errors in a source text are listed under `diagnostics`, each
+    /// with its place; the first one gives `message` and `code`.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        let mut error = Map::new();
+        match self {
+            Failure::Source(diagnostics) => {
+                let list = diagnostics.list.iter().map(|d| {
+                    json!({
+                        "severity": d.severity.as_str(), "code": d.code, "message": d.message, "help": d.help,
+                        "file": diagnostics.name, "path": d.path, "line": d.line, "column": d.column,
+                    })
+                });
+                let list: Vec<Json> = list.collect();
+                if let Some(first) = diagnostics.list.first() {
+                    error.insert("message".into(), first.message.as_str().into());
+                    error.insert("code".into(), first.code.into());
+                }
+                error.insert("diagnostics".into(), list.into());
+                error.insert("omitted".into(), diagnostics.omitted.into());
+            }
+            Failure::Message { message, help } => {
+                error.insert("message".into(), message.as_str().into());
+                if let Some(help) = help {
+                    error.insert("help".into(), help.as_str().into());
+                }
+            }
+            Failure::Io(e) => {
+                error.insert("message".into(), e.to_string().into());
+            }
+        }
+        json!({"error": error})
     }
 
     /// Writes the message.

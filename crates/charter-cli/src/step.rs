@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::input::{json_or_file, open};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::text::{clean, further};
+use crate::journal::text::{clean, code, further};
 use crate::load::load;
 
 /// Steps a charter through events, without a host.
@@ -69,7 +69,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             true => &mut sink,
             false => io.out,
         };
-        exit = apply_lines(&mut session, input, out)?;
+        exit = apply_lines(&mut session, input, out, events == "-")?;
     }
     if args.scxml_clock {
         return run_out(&mut session, machine_output, io);
@@ -77,11 +77,13 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     Ok(exit)
 }
 
-/// Applies every line of the input.
+/// Applies every line of the input. `flush` writes each result before the next line is read, for a
+/// program that waits for it.
 fn apply_lines(
     session: &mut StepSession<'_>,
     input: Box<dyn BufRead + '_>,
     out: &mut dyn Write,
+    flush: bool,
 ) -> Result<Exit, Failure> {
     let mut lines = Lines::new(input);
     let mut exit = Exit::Yes;
@@ -94,6 +96,9 @@ fn apply_lines(
             LineResult::Invalid => Exit::CouldNot,
         };
         out.write_all(&buffer)?;
+        if flush {
+            out.flush()?;
+        }
     }
     Ok(exit)
 }
@@ -117,7 +122,7 @@ fn run_out(session: &mut StepSession<'_>, machine_output: bool, io: &mut Io<'_>)
 /// Prints a refusal on standard error.
 fn show_refusal(explanation: &Explanation, io: &mut Io<'_>) -> Result<(), Failure> {
     let paint = Paint(io.color_err);
-    writeln!(io.err, "{} {}", paint.error(&format!("refused ({}):", explanation.code)), clean(&explanation.message))?;
+    writeln!(io.err, "{} {}", paint.error(&format!("refused ({}):", code(explanation))), clean(&explanation.message))?;
     for line in further(&explanation.misfits) {
         writeln!(io.err, "{line}")?;
     }

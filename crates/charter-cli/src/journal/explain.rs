@@ -4,7 +4,7 @@ use charter_journal::{Record, Store, Verdict};
 use charter_kernel::Machine;
 use serde_json::{Value as Json, json};
 
-use super::text::{clean, further, short, when};
+use super::text::{clean, code, further, short, when};
 use super::{Db, find};
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -97,8 +97,7 @@ fn verdict(record: &Record, paint: Paint) -> String {
 }
 
 fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &mut Vec<String>) {
-    let code = refusal.code.word();
-    out.push(format!("  {}: {}", paint.error(code), clean(&refusal.message)));
+    out.push(format!("  {}: {}", paint.error(&code(refusal)), clean(&refusal.message)));
     out.extend(further(&refusal.misfits));
     for candidate in &refusal.candidates {
         let name = paint.strong(&clean(&candidate.transition));
@@ -115,7 +114,7 @@ fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &
         true => format!("no event was legal for {by} then"),
         false => format!("legal for {by} then: {}", refusal.legal.join(", ")),
     });
-    out.push(format!("`charter explain {code}` explains the code"));
+    out.push(format!("`charter explain {}` explains the code", refusal.code));
 }
 
 fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {

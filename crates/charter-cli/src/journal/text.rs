@@ -1,11 +1,14 @@
 //! Renders records and values as text, with control characters in untrusted text replaced.
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Machine, Misfit, Timestamp};
+use charter_kernel::{Code, Explanation, Machine, Misfit, Timestamp};
 use serde_json::Value as Json;
 
 use crate::io::Paint;
 use charter_scenario::timestamp;
+
+/// Maximum length of the message of an `error.*` event, in characters.
+const MAX_MESSAGE: usize = 400;
 
 /// Formats records, one line each, and shows the date where it changes.
 pub(crate) struct RecordLines {
@@ -46,10 +49,26 @@ impl RecordLines {
             rest.trim_end()
         ));
         if let Some(refusal) = record.explanation(machine) {
-            let why = format!("{}: {}", refusal.code, clean(&refusal.message));
+            let why = format!("{}: {}", code(&refusal), clean(&refusal.message));
             out.push_str(&format!("{:31}{}\n", "", why));
+        } else if let Some(error) = error(record) {
+            out.push_str(&format!("{:31}{error}\n", ""));
         }
         out
+    }
+}
+
+/// Renders the code and the message of the error that an `error.*` event reports.
+fn error(record: &Record) -> Option<String> {
+    if !record.event.r#type.starts_with("error.") {
+        return None;
+    }
+    let error = record.event.data.get("error")?;
+    let text = |key: &str| error.get(key).and_then(Json::as_str).map(|text| clean(&short_text(text, MAX_MESSAGE)));
+    match (text("code"), text("message")) {
+        (Some(code), Some(message)) => Some(format!("{code}: {message}")),
+        (None, None) => Some(clean(&short(error, MAX_MESSAGE))),
+        (code, message) => code.or(message),
     }
 }
 
@@ -133,6 +152,16 @@ pub(crate) fn clean(text: &str) -> String {
         .collect()
 }
 
+/// Renders the code of a refusal, with the rule of the charter that requires it: `guard`, `rule
+/// R7`, `schema, rule R2`.
+pub(crate) fn code(refusal: &Explanation) -> String {
+    match (refusal.code, refusal.rule.as_deref().map(clean)) {
+        (code, None) => code.to_string(),
+        (Code::Rule, Some(rule)) => format!("rule {rule}"),
+        (code, Some(rule)) => format!("{code}, rule {rule}"),
+    }
+}
+
 /// Renders the other schema violations, one line each; the message of the refusal has the first.
 pub(crate) fn further(misfits: &[Misfit]) -> impl Iterator<Item = String> {
     misfits.iter().skip(1).map(|misfit| match misfit.at.as_str() {
@@ -143,10 +172,14 @@ pub(crate) fn further(misfits: &[Misfit]) -> impl Iterator<Item = String> {
 
 /// Renders a value on one line, shortened to `max` characters.
 pub(crate) fn short(value: &Json, max: usize) -> String {
-    let text = value.to_string();
+    short_text(&value.to_string(), max)
+}
+
+/// Shortens a text to `max` characters.
+pub(crate) fn short_text(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text,
+        None => text.to_owned(),
     }
 }
 

@@ -3,14 +3,14 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use charter_journal::{Anchor, Difference, Report, VerifyOptions, verify_export, verify_with};
 use charter_kernel::Digest;
 use serde_json::json;
 
 use super::text::{clean, count};
-use super::{DEFAULT, find, open};
+use super::{Db, find, is_journal, open};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Maximum number of runs listed in the text output.
@@ -19,11 +19,14 @@ const MAX_RUNS: usize = 20;
 /// Verifies a journal file.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Journal file, or a file written by `charter export` (or by a canister)
-    #[arg(value_name = "DB", default_value = DEFAULT)]
-    db: PathBuf,
+    /// Journal file, or a file written by `charter export` (or by a canister); a run, if no file
+    /// has this name [default: the file of `--db`]
+    #[arg(value_name = "DB")]
+    file: Option<String>,
     /// Verify only this run
     run: Option<String>,
+    #[command(flatten)]
+    db: Db,
     /// An anchor: the hash of a record, kept outside the file, to compare with:
     /// `RUN/SEQ=sha256:...` (repeatable)
     #[arg(long, value_name = "RUN/SEQ=HASH", value_parser = anchor)]
@@ -48,9 +51,10 @@ fn anchor(text: &str) -> Result<Anchor, String> {
 /// # Errors
 /// The file cannot be read. Findings are a result, not an error.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let report = match export(&args.db) {
-        Some(file) => exported(args, file)?,
-        None => journal(args)?,
+    let (path, run) = args.subject();
+    let report = match export(path) {
+        Some(file) => exported(args, run, file)?,
+        None => journal(args, path, run)?,
     };
     let exit = match report.is_verified() {
         true => Exit::Yes,
@@ -118,9 +122,20 @@ fn kind(what: Difference) -> &'static str {
     }
 }
 
-fn journal(args: &Args) -> Result<Report, Failure> {
-    let store = open(&args.db, "the file is the first argument: `charter verify DB [RUN]`")?;
-    let run = match &args.run {
+impl Args {
+    /// Returns the file and the run. A single argument that is not the name of a file is a run.
+    fn subject(&self) -> (&Path, Option<&str>) {
+        match (self.file.as_deref(), self.run.as_deref()) {
+            (Some(run), None) if !is_journal(run) && !run.contains('/') => (&self.db.db, Some(run)),
+            (Some(file), run) => (Path::new(file), run),
+            (None, run) => (&self.db.db, run),
+        }
+    }
+}
+
+fn journal(args: &Args, path: &Path, run: Option<&str>) -> Result<Report, Failure> {
+    let store = open(path, "the file is the first argument: `charter verify DB [RUN]`")?;
+    let run = match run {
         Some(name) => Some(find(&store, name)?.run),
         None => None,
     };
@@ -136,10 +151,10 @@ fn export(path: &Path) -> Option<BufReader<File>> {
     is_export.then_some(file)
 }
 
-fn exported(args: &Args, mut file: BufReader<File>) -> Result<Report, Failure> {
+fn exported(args: &Args, run: Option<&str>, mut file: BufReader<File>) -> Result<Report, Failure> {
     let report = verify_export(&mut file, &args.anchor)?;
-    if let Some(name) = &args.run
-        && report.runs.iter().all(|r| !r.run.starts_with(name.as_str()))
+    if let Some(name) = run
+        && report.runs.iter().all(|r| !r.run.starts_with(name))
     {
         let inside = report.runs.first().map(|r| r.run.as_str());
         return Err(Failure::with_help(

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::host::Host;
 use super::{Who, choice};
 use crate::io::{Failure, Io, Paint};
-use crate::journal::text::{clean, count, further, short, when};
+use crate::journal::text::{clean, code, count, further, short, when};
 use crate::journal::{Db, show};
 use crate::{page, program};
 
@@ -193,7 +193,7 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
         return Ok(());
     };
     let paint = Paint(io.color_err);
-    let code = paint.error(&format!("refused ({}):", refusal.code));
+    let code = paint.error(&format!("refused ({}):", code(&refusal)));
     writeln!(io.err, "{code} {}", clean(&refusal.message))?;
     for line in further(&refusal.misfits) {
         writeln!(io.err, "{line}")?;

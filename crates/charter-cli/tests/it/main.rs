@@ -18,6 +18,7 @@ mod otel;
 mod sentinel;
 #[cfg(unix)]
 mod sentinel_killed;
+mod shown;
 mod step;
 mod support;
 mod wrong;

@@ -5,7 +5,7 @@ use charter_expr::{nearest, nearest_within};
 
 use super::{Form, Object};
 use crate::diagnostic::{Diagnostic, Note, Sink, codes, listed};
-use crate::read::delay;
+use crate::read::{delay, template::quoted_expression};
 use crate::source::{Entry, Node, Span, Value};
 
 /// Checks a value against its form in the grammar.
@@ -48,7 +48,7 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
             sink.push(Diagnostic::error(codes::VALUE, node.span, message));
         }
         (Form::Computed, Value::Text(text)) if !text.text.starts_with("= ") => {
-            let help = format!("write `\"= {}\"`", text.text);
+            let help = format!("write `{}`", quoted_expression(&text.text));
             sink.push(
                 Diagnostic::error(codes::VALUE, node.span, "expected an expression that starts with `= `").help(help),
             );

@@ -8,6 +8,11 @@ use super::delay;
 use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Node, Value};
 
+/// Renders an expression as a string value, which both YAML and JSON read: `"= context.x"`.
+pub(crate) fn quoted_expression(text: &str) -> String {
+    serde_json::Value::from(format!("= {text}")).to_string()
+}
+
 /// Reads a template. A value without expressions becomes a single literal.
 pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
     if !computes(node) {
@@ -18,7 +23,9 @@ pub(crate) fn template(cx: &mut Context, node: &Node) -> Template {
                 "this string starts with `=` but is not an expression: the space after `=` is missing",
             );
             let rest = text.trim_start_matches('=');
-            cx.report(problem.help(format!("write `\"= {rest}\"`, or `{{literal: ...}}` to keep it as text")));
+            cx.report(
+                problem.help(format!("write `{}`, or `{{literal: ...}}` to keep it as text", quoted_expression(rest))),
+            );
         }
         return Template::Literal(literal(node));
     }

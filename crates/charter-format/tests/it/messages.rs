@@ -91,6 +91,7 @@ tells! {
     an_ambiguous_name: "actors: {x: {kind: m}}\nmachines: {x: {}}" =>
         "4:12 machines.x [ambiguous-name] `x` is declared under both `actors` and `machines`; `invoke` could mean either (rename one of them)";
     a_literal_in_a_stream: "stream: {run: item.run}" => "3:15 stream.run [bad-value] expected an expression that starts with `= ` (write `\"= item.run\"`)";
+    a_quoted_literal_in_a_stream: "stream: {run: '\"r\"'}" => "3:15 stream.run [bad-value] expected an expression that starts with `= ` (write `\"= \\\"r\\\"\"`)";
     half_an_interlock: "interlocks: [{id: a}, {id: b, allow: {}}, {id: c, assert: x, final: always}]" =>
         "3:14 interlocks[0] [conflicting-keys] an interlock needs one of `allow`, `assert`",
         "3:23 interlocks[1] [missing-key] an interlock with `allow` needs the key `given`",
