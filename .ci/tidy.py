@@ -33,6 +33,10 @@ IDENTIFIERS = [
     r"\bConduct\b|\bconduct\b", r"\bObjection\b", r"\bTally\b", r"\bWheel\b", r"\bBoxed\b", r"\bAsked\b", r"\bWanted\b", r"\bUnsayable\b",
     r"\bMOST_[A-Z]", r"\bai\b",
 ]
+# Hosts leave number, time and sender of an envelope to charter-run; others use the constructors of `Envelope`. The kernel defines
+# it, and the journal reads it back from a record.
+ENVELOPE = re.compile(r"(?<!-> )(?<!struct )(?<!impl )\bEnvelope \{")
+MAKE_ENVELOPES = ("crates/charter-kernel/", "crates/charter-run/", "crates/charter-journal/src/record/input.rs")
 # Documents that are not in this repository, as design pages used to be cited.
 ABSENT = [r"\(0\d(?:[,;)]|-\w)", r"(?<![\w.:/-])0\d-(?:product|architecture|language|interfaces|systems|quality|dependencies|canister)\b", r"\bissue #?\d+\b"]
 
@@ -66,11 +70,15 @@ def rust(name, lines):
     if len(lines) > MAX_LINES:
         report(name, 1, f"{len(lines)} lines, at most {MAX_LINES}: split it by subject")
     fenced = False
+    test = "/tests/" in name or name.endswith("/tests.rs")
     for number, line in enumerate(lines, 1):
         comment = comment_of(line)
         if comment is None:
             code = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
             forbidden(name, number, code, IDENTIFIERS, "private word (see STYLE.md)")
+            test = test or code.startswith("#[cfg(test)]")
+            if not test and not name.startswith(MAKE_ENVELOPES) and ENVELOPE.search(code):
+                report(name, number, "an envelope built by hand: use `charter_run` or a constructor of `Envelope`")
             fenced = False
             continue
         if re.match(r"//[/!]\s*```", comment):

@@ -223,10 +223,7 @@ meta:
 ";
         let document = charter_format::read(source, "seen.yaml", &Default::default()).unwrap();
         let machine = Machine::compile(document.definition).unwrap();
-        let begin = Envelope {
-            event: charter_kernel::Event::Start { input: json!({}) },
-            ..Envelope::event(0, "", json!({}), Principal::default(), 0)
-        };
+        let begin = Envelope::start(json!({}), Principal::default(), 0);
         let snapshot = machine.start("r", &begin).unwrap().snapshot;
         let page = lines(&machine, &snapshot, Timestamp(0), None, Paint(false));
         assert_eq!(page[0], "  Said   hello");

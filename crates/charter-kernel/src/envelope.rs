@@ -40,10 +40,23 @@ impl Envelope {
         }
     }
 
+    /// Creates the envelope of the start of a run.
+    #[must_use]
+    pub fn start(input: Json, by: Principal, at: impl Into<Timestamp>) -> Envelope {
+        Envelope { by, ..Envelope::host(0, Event::Start { input }, at) }
+    }
+
     /// Creates the envelope of an event of the host itself (start, answer, timer), for the root.
     #[must_use]
     pub fn host(seq: u64, event: Event, at: impl Into<Timestamp>) -> Envelope {
         Envelope { seq, to: None, event, by: Principal::system(), at: at.into(), expected_seq: None }
+    }
+
+    /// Addresses the event to an actor.
+    #[must_use]
+    pub fn to(mut self, actor: &str) -> Envelope {
+        self.to = Some(actor.into());
+        self
     }
 }
 

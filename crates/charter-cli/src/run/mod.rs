@@ -15,7 +15,7 @@ mod progress;
 mod report;
 pub mod send;
 
-use charter_kernel::{Code, Envelope, Event, Machine, Principal};
+use charter_kernel::{Code, Envelope, Machine, Principal};
 use charter_runtime::{Start, Subscription};
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value as Json, json};
@@ -182,10 +182,7 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
 
 /// Validates the input before the journal file is created.
 fn check_input(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
-    let start = Envelope {
-        event: Event::Start { input: input.clone() },
-        ..Envelope::event(0, "", json!({}), by, follow::now())
-    };
+    let start = Envelope::start(input.clone(), by, follow::now());
     let Err(refusal) = machine.start("run", &start) else {
         return Ok(());
     };

@@ -95,14 +95,11 @@ impl Move {
             Ok(step) => Ok(Successor::of(step)),
             Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope) }),
         };
-        let host =
-            |to: &Arc<str>, event: Event| Envelope { to: Some(to.to_string()), ..Envelope::host(seq, event, self.at) };
+        let host = |to: &str, event: Event| Envelope::host(seq, event, self.at).to(to);
         match &self.kind {
             MoveKind::Start { input } => start(machine, input, self.at),
             MoveKind::Send { to, kind, data, by } => {
-                let mut envelope = Envelope::event(seq, kind, data.clone(), by.clone(), self.at);
-                envelope.to = Some(to.to_string());
-                step(snapshot, envelope)
+                step(snapshot, Envelope::event(seq, kind, data.clone(), by.clone(), self.at).to(to))
             }
             MoveKind::Done { to, invocation, output } => step(
                 snapshot,
