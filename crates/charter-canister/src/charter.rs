@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use charter_automaton::{PortError, Skill, SkillSource, read_skills};
 use charter_journal::StoredCharter;
 use charter_kernel::definition::ActorDecl;
-use charter_kernel::{Digest, Machine, Schema};
+use charter_kernel::{Digest, Machine};
 use serde_json::Value as Json;
 
 use crate::error::CanisterError;
@@ -46,7 +46,6 @@ pub(crate) struct Actor {
     pub(crate) decl: ActorDecl,
     /// Whether an interrupted invocation may be requested again.
     pub(crate) idempotent: bool,
-    pub(crate) output: Option<Schema>,
 }
 
 impl Charter {
@@ -65,12 +64,10 @@ impl Charter {
                     return Err(wrong(format!("actor `{name}`: `{key}` is not supported by canisters")));
                 }
             }
-            let output = decl.output.as_ref().map(Schema::compile).transpose();
             let actor = Actor {
                 decl: decl.clone(),
                 // Actors of kind `skills` only read, so they are idempotent by default.
                 idempotent: decl.config.get("idempotent").and_then(Json::as_bool).unwrap_or(decl.kind == "skills"),
-                output: output.map_err(|why| wrong(format!("actor `{name}`: {why}")))?,
             };
             actors.insert(name.clone(), actor);
         }

@@ -2,7 +2,6 @@
 //! embedded host.
 
 use charter_automaton::{Inference, MockSigner, Part, PartError, Ports, Signer, StubInference, answer};
-use charter_kernel::check_answer;
 use charter_run::Fault;
 use serde_json::Value as Json;
 
@@ -34,7 +33,6 @@ pub fn perform(charter: &Charter, name: &str, input: &Json) -> Result<Json, Json
     };
     let ports = Ports { inference, signer, skills: &BuiltInSkills };
     let output = answer(part, input, &ports).map_err(|e| Fault::new(e.code, e.message).json())?;
-    let most = charter.machine.definition().limits.data;
-    check_answer(name, &output, most, actor.output.as_ref()).map_err(|why| Fault::from(why).json())?;
+    charter.machine.check_answer(name, &output).map_err(|why| Fault::from(why).json())?;
     Ok(output)
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use crate::machine::Machine;
 use crate::schema::{Misfit, Schema};
 
 /// Why an answer cannot be sent to a run. Calling the actor again may help.
@@ -58,6 +59,18 @@ pub fn check_answer(name: &str, output: &Json, max: u64, schema: Option<&Schema>
         message: format!("the answer of `{name}` does not match its schema{first}"),
         misfits,
     })
+}
+
+impl Machine {
+    /// Checks the answer of an actor as [`check_answer`] does, with the limit and the schema of the
+    /// charter.
+    ///
+    /// # Errors
+    /// Returns what is wrong with the answer.
+    pub fn check_answer(&self, actor: &str, output: &Json) -> Result<(), BadAnswer> {
+        let schema = self.services.iter().find(|s| s.name.as_ref() == actor).and_then(|s| s.output.as_ref());
+        check_answer(actor, output, self.definition.limits.data, schema)
+    }
 }
 
 /// Whether the JSON text of a value has more than `max` bytes, determined without building the

@@ -1,6 +1,6 @@
 //! A failed call of an actor, as data.
 
-use charter_kernel::BadAnswer;
+use charter_kernel::{BadAnswer, Principal};
 use serde_json::{Map, Value as Json};
 
 /// A failed call of an actor.
@@ -35,6 +35,12 @@ impl Fault {
     #[must_use]
     pub fn no_executor(src: &str, kind: &str) -> Fault {
         Fault::new("no-executor", format!("this host has no executor for `{src}` (kind `{kind}`)"))
+    }
+
+    /// Creates the failure of a task that a person declines.
+    #[must_use]
+    pub fn declined(reason: &str, by: &Principal) -> Fault {
+        Fault::new("declined", reason).with("by", by.id.as_str())
     }
 
     /// Marks the failure as one that another attempt may fix.

@@ -116,7 +116,7 @@ pub enum Denied {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Starts an attempt of an invocation.
+    /// Starts an attempt of an invocation: the first one, or the next one after a failure.
     Invoke(InvocationRequest),
     /// Stops the work on an invocation.
     Stop(EffectId),

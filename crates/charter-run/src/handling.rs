@@ -133,9 +133,12 @@ impl Handling<'_> {
         match (outcome, again_at) {
             (Err(error), Some(retry_at)) => {
                 let made = self.answer(Event::Attempt { invocation, effect, attempt, error, retry_at })?;
-                if matches!(made, Reply::Made(_)) {
+                if let Reply::Made(index) = made
+                    && let Some(appended) = self.appended.get_mut(index)
+                {
                     let next = (attempt.saturating_add(1), retry_at);
                     Arc::make_mut(&mut self.run.attempts).insert(effect, next);
+                    appended.actions.extend(self.run.request(effect).map(Action::Invoke));
                 }
                 Ok(made)
             }

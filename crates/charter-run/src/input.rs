@@ -1,8 +1,13 @@
 //! The inputs of a run.
 
 use charter_journal::Record;
-use charter_kernel::{EffectId, Principal, Timestamp};
+use charter_kernel::{EffectId, Machine, Principal, Timestamp};
 use serde_json::Value as Json;
+
+use crate::fault::Fault;
+use crate::handled::InvocationRequest;
+use crate::policy::ActorPolicy;
+use crate::retry::after_failure;
 
 /// An input of a run.
 #[derive(Debug, Clone)]
@@ -71,6 +76,35 @@ impl EventInput {
 }
 
 impl Input {
+    /// Creates the input for an attempt that is over: checks the output, and decides by the actor's
+    /// `retry` whether another attempt follows.
+    #[must_use]
+    pub fn attempted(
+        machine: &Machine,
+        run: &str,
+        request: &InvocationRequest,
+        result: Result<Json, Fault>,
+        now: Timestamp,
+    ) -> Input {
+        let InvocationRequest { effect, attempt, .. } = *request;
+        let checked = result.and_then(|output| {
+            machine.check_answer(&request.src, &output)?;
+            Ok(output)
+        });
+        let (outcome, again_at) = match checked {
+            Ok(output) => (Ok(output), None),
+            Err(fault) => {
+                let decl = machine.definition().actors.get(request.src.as_ref());
+                // Hosts check the configuration of actors before a run starts.
+                let policy = decl.and_then(|decl| ActorPolicy::read(decl).ok());
+                let retry = policy.map(|p| p.retry).unwrap_or_default();
+                let (error, again_at) = after_failure(&retry, &effect.text(run), attempt, fault, now);
+                (Err(error), again_at)
+            }
+        };
+        Input::Outcome { effect, attempt, outcome, again_at }
+    }
+
     /// Creates the answer to the first attempt of an invocation; there is no other attempt.
     #[must_use]
     pub fn answer(effect: EffectId, outcome: Result<Json, Json>) -> Input {
@@ -85,4 +119,16 @@ pub struct Known {
     pub first: Option<Record>,
     /// The record that has the event's id.
     pub same: Option<Record>,
+}
+
+impl Known {
+    /// Looks up what is known about an input in all records of the run.
+    #[must_use]
+    pub fn among(records: &[Record], input: &Input) -> Known {
+        let same = match input {
+            Input::Event(EventInput { id: Some(id), .. }) => records.iter().find(|r| r.id == *id).cloned(),
+            _ => None,
+        };
+        Known { first: records.first().cloned(), same }
+    }
 }

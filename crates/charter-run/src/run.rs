@@ -180,8 +180,18 @@ impl Run {
     /// Returns the open invocations of services, each with its next attempt.
     #[must_use]
     pub fn open(&self) -> Vec<InvocationRequest> {
+        self.requests().collect()
+    }
+
+    /// Returns the next attempt of an open invocation of a service.
+    #[must_use]
+    pub fn request(&self, effect: EffectId) -> Option<InvocationRequest> {
+        self.requests().find(|r| r.effect == effect)
+    }
+
+    fn requests(&self) -> impl Iterator<Item = InvocationRequest> {
         let services = self.snapshot().into_iter().flat_map(Snapshot::invocations).filter(|(_, i)| !i.is_machine());
-        let requests = services.map(|(_, i)| {
+        services.map(|(_, i)| {
             let (attempt, not_before) = self.attempts.get(&i.effect).copied().unwrap_or((1, Timestamp::MIN));
             InvocationRequest {
                 effect: i.effect,
@@ -191,8 +201,7 @@ impl Run {
                 attempt,
                 not_before,
             }
-        });
-        requests.collect()
+        })
     }
 
     /// Whether the run waits for the answer to an effect.

@@ -24,7 +24,7 @@ impl Runtime {
     /// # Errors
     /// See [`Runtime::complete`].
     pub async fn decline(&self, task: &str, reason: &str, by: Principal) -> Result<Receipt, RuntimeError> {
-        let error = charter_actors::Fault::new("declined", reason).with("by", by.id.as_str()).json();
+        let error = charter_actors::Fault::declined(reason, &by).json();
         self.answer_task(task, Err(error), by).await
     }
 

@@ -69,11 +69,7 @@ impl<'m> Host<'m> {
             let kept = self.run.kept(self.machine, self.records.last().cloned());
             self.run = Run::restore(self.machine, "r", 1, kept).unwrap();
         }
-        let same = match &input {
-            Input::Event(EventInput { id: Some(id), .. }) => self.records.iter().find(|r| r.id == *id).cloned(),
-            _ => None,
-        };
-        let known = Known { first: self.records.first().cloned(), same };
+        let known = Known::among(&self.records, &input);
         let handled = self.run.handle(self.machine, &BOUNDS, self.now, input, known);
         self.records.extend(handled.appended.iter().map(|a| a.append.record.clone()));
         handled

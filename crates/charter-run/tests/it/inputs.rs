@@ -95,9 +95,11 @@ fn failed_attempts_are_recorded_and_counted() {
     let (error, again_at) = after_failure(&retry, "r/0/0", 1, fault(), host.now);
     assert_eq!(again_at, Some(Timestamp(1_000)));
     let input = Input::Outcome { effect: WORK, attempt: 1, outcome: Err(error), again_at };
-    assert!(matches!(host.give(input).reply, Reply::Made(0)));
+    let handled = host.give(input);
+    assert_eq!(handled.reply, Reply::Made(0));
     let open = host.run.open();
     assert_eq!((open[0].attempt, open[0].not_before), (2, Timestamp(1_000)));
+    assert_eq!(handled.appended[0].actions, [Action::Invoke(open[0].clone())]);
     assert_eq!(charter_run::next_attempt("r", WORK, &host.records), Some((2, Timestamp(1_000))));
 
     let (error, again_at) = after_failure(&retry, "r/0/0", 2, fault(), host.now);

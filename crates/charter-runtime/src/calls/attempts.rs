@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use charter_actors::{ActivityGuard, ActorConfig, Call, Executor, Fault, Outcome};
-use charter_kernel::{Timestamp, check_answer};
+use charter_kernel::{Machine, Timestamp};
 use charter_run::after_failure;
 use serde_json::Value as Json;
 use tracing::Instrument as _;
@@ -20,8 +20,8 @@ pub(crate) struct Work {
     pub(crate) call: Call,
     pub(crate) actor: Arc<ActorConfig>,
     pub(crate) executor: Arc<dyn Executor>,
-    /// Upper limit of the answer, in bytes of JSON.
-    pub(crate) max_data: u64,
+    /// The machine of the run's charter.
+    pub(crate) machine: Arc<Machine>,
 }
 
 impl Work {
@@ -132,7 +132,7 @@ impl Work {
         };
         let outcome = result?;
         if let Outcome::Done(output) = &outcome {
-            check_answer(call.name(), output, self.max_data, self.actor.output.as_ref())?;
+            self.machine.check_answer(call.name(), output)?;
         }
         Ok(outcome)
     }

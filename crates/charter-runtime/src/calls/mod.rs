@@ -52,8 +52,7 @@ impl Inner {
             attempt,
             since: self.clock.now(),
         };
-        let max_data = charter.machine.definition().limits.data;
-        let work = Work { inner: self.clone(), call, actor, executor, max_data };
+        let work = Work { inner: self.clone(), call, actor, executor, machine: charter.machine.clone() };
         self.calls.register(effect, working, |registration| {
             // These are dropped in this order, even if the task never runs: once the last
             // registration has been dropped, all calls have been cleaned up.

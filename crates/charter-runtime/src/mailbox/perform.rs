@@ -54,6 +54,8 @@ impl Inner {
 
     fn carry_out(self: &Arc<Self>, run: &Arc<str>, state: &RunState, seq: u64, action: Action) {
         match action {
+            // A call continues with its next attempt by itself.
+            Action::Invoke(request) if request.attempt > 1 => {}
             Action::Invoke(request) => self.invoke(&state.charter, run, request),
             Action::Stop(effect) => self.calls.cancel(run, effect, &self.publisher),
             Action::Emit { r#type, data } => {

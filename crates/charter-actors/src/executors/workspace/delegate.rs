@@ -37,8 +37,7 @@ pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Jso
     }
     decl.input = None;
     let actor = &call.actor;
-    let other =
-        ActorConfig { name: actor.name.clone(), kind: kind.into(), decl, policy: actor.policy.clone(), output: None };
+    let other = ActorConfig { name: actor.name.clone(), kind: kind.into(), decl, policy: actor.policy.clone() };
     match executor.call(call.delegate(other, input)).await? {
         Outcome::Done(answer) => Ok(answer),
         Outcome::Waits => Err(Fault::new(
