@@ -49,7 +49,7 @@ impl Machine {
         }
         let mut actors: SmallVec<[Arc<Actor>; 1]> = SmallVec::new();
         for actor in form.actors {
-            let actor = self.actor_of(actor)?;
+            let actor = self.actor_of(actor, form.status.is_finished())?;
             if actors.iter().any(|a| a.identity().id == actor.identity().id) {
                 return Err(RestoreError::DuplicateActor(actor.identity().id.as_ref().into()));
             }
@@ -89,7 +89,8 @@ impl Machine {
         })
     }
 
-    fn actor_of(&self, form: ActorForm) -> Result<Actor, RestoreError> {
+    /// `finished` is whether the run has ended.
+    fn actor_of(&self, form: ActorForm, finished: bool) -> Result<Actor, RestoreError> {
         let Some(chart) = self.charts.iter().find(|c| c.shape.machine.as_ref() == form.machine) else {
             return Err(RestoreError::UnknownMachine(form.machine));
         };
@@ -105,11 +106,15 @@ impl Machine {
             shape: chart.shape.clone(),
         });
         actor.status = form.status;
-        actor.configuration.push(0);
+        // An actor that was spawned when the run ended never started, so it has no states.
+        let started = !(finished && form.active.is_empty());
+        if started {
+            actor.configuration.push(0);
+        }
         for path in &form.active {
             actor.configuration.push(state(path)?);
         }
-        if !actor.configuration.is_sorted_by(|a, b| a < b) || !is_legal(chart, &actor) {
+        if started && (!actor.configuration.is_sorted_by(|a, b| a < b) || !is_legal(chart, &actor)) {
             return Err(RestoreError::Configuration { actor: form.id, states: form.active });
         }
         for (history, states) in &form.history {

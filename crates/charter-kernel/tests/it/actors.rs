@@ -254,3 +254,28 @@ states:
         assert!(why.contains(&expected), "{why}");
     }
 }
+
+#[test]
+fn a_run_that_ends_before_a_spawned_actor_has_started_is_restored() {
+    let chart = "
+events: {GO: {}}
+machines:
+  kid: {states: {k: {exit: {spawn: {machine: kid, id: second}}}}}
+states:
+  s: {exit: {spawn: {machine: kid, id: first}}, on: {GO: t}}
+  t: {type: final}
+";
+    let mut done = Run::start(chart);
+    done.send("GO");
+    let mut cancelled = Run::start(chart);
+    cancelled.by("op", &["operator"]).send("charter.cancel");
+    for run in [done, cancelled] {
+        assert!(run.status().is_finished());
+        let json = run.machine.snapshot_json(&run.snapshot);
+        assert_eq!(run.machine.restore(&json).unwrap(), run.snapshot);
+        // In a run that goes on, each actor has states.
+        let mut running = json;
+        running["status"] = json!("active");
+        assert!(run.machine.restore(&running).is_err());
+    }
+}
