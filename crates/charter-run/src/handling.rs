@@ -222,7 +222,7 @@ impl Handling<'_> {
     }
 
     /// Whether the run has `times` as many records as the limit.
-    fn is_full(&self, times: u64) -> bool {
+    pub(crate) fn is_full(&self, times: u64) -> bool {
         let limit = self.bounds.records;
         limit > 0 && self.run.chain.next_seq() >= limit.saturating_mul(times)
     }

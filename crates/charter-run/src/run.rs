@@ -70,6 +70,8 @@ pub struct Run {
     pub(crate) chain: Chain,
     pub(crate) attempts: Arc<BTreeMap<EffectId, (u32, Timestamp)>>,
     pub(crate) recent: RecentIds,
+    /// Whether the run had so many records that its timers no longer fire, at the last input.
+    full: bool,
 }
 
 impl Run {
@@ -82,6 +84,7 @@ impl Run {
             chain: Chain::new(run).snapshot_every(keep_every),
             attempts: Arc::default(),
             recent: RecentIds::default(),
+            full: false,
         }
     }
 
@@ -91,7 +94,7 @@ impl Run {
     pub fn loaded(loaded: Loaded, at: Timestamp) -> Run {
         let Loaded { snapshot, chain } = loaded;
         let position = Position::resume(snapshot, chain.next_seq(), at, RefusedTimers::default());
-        Run { position, chain, attempts: Arc::default(), recent: RecentIds::unknown() }
+        Run { position, chain, attempts: Arc::default(), recent: RecentIds::unknown(), full: false }
     }
 
     /// Restores a run that a host has stored. `keep_every` is as in [`Run::new`].
@@ -108,7 +111,7 @@ impl Run {
         };
         let position = Position::resume(snapshot, last.seq.saturating_add(1), last.at, kept.refused);
         let chain = Chain::after(&last).snapshot_every(keep_every);
-        Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent })
+        Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent, full: false })
     }
 
     /// Reads a record that follows the snapshot ([`Snapshot::seq`]) of a restored run: it may be
@@ -165,10 +168,11 @@ impl Run {
         self.chain.next_seq() > 0
     }
 
-    /// When its next timer is due.
+    /// When its next timer is due; `None` if there is none, or if the last input has found that the
+    /// run has too many records for more ([`Bounds::records`]).
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.position.timer().map(|t| t.due)
+        self.position.timer().filter(|_| !self.full).map(|t| t.due)
     }
 
     /// Returns what is known about an event's id.
@@ -225,7 +229,10 @@ impl Run {
             Ok(reply) => reply,
             Err(denied) => Reply::Denied(denied),
         };
-        Handled { appended: out.appended, reply, troubles: out.troubles }
+        let full = out.is_full(2);
+        let handled = Handled { appended: out.appended, reply, troubles: out.troubles };
+        self.full = full;
+        handled
     }
 }
 

@@ -183,6 +183,20 @@ fn limits_deny_events_but_not_a_cancel() {
 }
 
 #[test]
+fn a_run_with_twice_as_many_records_as_the_limit_waits_for_no_timer() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    let bounds = Bounds { records: 1, ..BOUNDS };
+    let mut handle = |input, at| host.run.handle(&machine, &bounds, Timestamp(at), input, Known::default());
+    assert_eq!(handle(Input::Due, 3_600_000).appended.len(), 1);
+    assert_eq!(handle(Input::Due, 7_200_000).appended.len(), 0);
+    assert_eq!(host.run.next_due(), None);
+    let cancel = Input::Event(EventInput::new("charter.cancel", json!({}), Principal::new("op", &["operator"])));
+    let handled = host.run.handle(&machine, &bounds, Timestamp(7_200_000), cancel, Known::default());
+    assert_eq!(handled.reply, Reply::Made(0));
+}
+
+#[test]
 fn a_run_that_never_started_denies_everything() {
     let machine = machine();
     let mut host = Host::new(&machine);
