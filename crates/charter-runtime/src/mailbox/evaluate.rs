@@ -1,9 +1,10 @@
 //! Evaluates inputs, each in the state after the previous one. Writes nothing.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use charter_journal::Record;
-use charter_run::{Appended, Bounds, Known, Reply as Answer, Trouble};
+use charter_run::{Appended, Bounds, Denied, Known, Reply as Answer, Trouble};
 
 use super::load::Lookups;
 use super::run::RunState;
@@ -32,7 +33,23 @@ pub(super) struct Entry {
     pub(super) troubles: Vec<Trouble>,
 }
 
+impl Entry {
+    /// Whether the input is denied for a reason that does not apply to a repeated event.
+    pub(super) fn is_denied(&self) -> bool {
+        matches!(self.answer, Answer::Denied(Denied::TooManyRecords { .. } | Denied::RecordTooLarge { .. }))
+    }
+}
+
 impl Batch {
+    /// Puts the inputs back in front of the others, to evaluate them again.
+    pub(super) fn give_back(self, inputs: &mut VecDeque<Input>) {
+        for Entry { input, charter, reply, .. } in self.entries.into_iter().rev() {
+            if let Some(input) = input {
+                inputs.push_front(Input { input, charter, reply });
+            }
+        }
+    }
+
     /// The records to commit, with what follows the commit.
     pub(super) fn appended(&self) -> impl Iterator<Item = &Appended> {
         self.entries.iter().flat_map(|e| &e.appended)

@@ -192,7 +192,12 @@ impl Inner {
                     break;
                 }
             }
-            all_ids = false;
+            // A denied event may be a repetition, which the store does not see.
+            all_ids = batch.lookups.unsure && batch.entries.iter().any(Entry::is_denied);
+            if all_ids {
+                batch.give_back(&mut inputs);
+                continue;
+            }
             let appends: Vec<Append> = batch.appended().map(|a| a.append.clone()).collect();
             if appends.is_empty() {
                 let Batch { state: after, entries, .. } = batch;
@@ -215,11 +220,7 @@ impl Inner {
                     // Nothing was written. Evaluate the inputs again, now with the records that
                     // have their ids.
                     all_ids = true;
-                    for Entry { input, charter, reply, .. } in batch.entries.into_iter().rev() {
-                        if let Some(input) = input {
-                            inputs.push_front(Input { input, charter, reply });
-                        }
-                    }
+                    batch.give_back(&mut inputs);
                 }
                 Err(e) => {
                     self.publisher.trouble(Some(id), e.to_string());

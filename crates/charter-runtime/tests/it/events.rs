@@ -91,6 +91,23 @@ fn a_run_is_started_once() {
 }
 
 #[test]
+fn a_full_run_recognizes_a_repeated_event_also_after_a_restart() {
+    block_on(async {
+        let limited = |options: Options| Options { limits: Limits { records_per_run: 2, ..options.limits }, ..options };
+        let h = host_with(DOOR, limited).await;
+        h.start("a", json!({})).await;
+        let open = || SendEvent::new("a", "OPEN", json!({}), who("ana", &["user"])).id("k");
+        let first = h.try_send(open()).await.unwrap();
+        let h = h.crash(charter(DOOR), limited).await;
+        let again = h.try_send(open()).await.unwrap();
+        assert_eq!((again.repeated, again.record), (true, first.record));
+        let other = SendEvent { id: Some("other".into()), ..open() };
+        let e = h.try_send(other).await.unwrap_err();
+        assert!(matches!(e, RuntimeError::Limit { limit: "records_per_run", .. }), "{e}");
+    });
+}
+
+#[test]
 fn timers_fire_at_their_time_also_after_a_restart_and_never_twice() {
     block_on(async {
         let h = host(DOOR).await;
