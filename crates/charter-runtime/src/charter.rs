@@ -52,9 +52,15 @@ impl Charter {
     ///
     /// # Errors
     /// The configuration of an actor is invalid.
-    pub fn compiled(machine: Machine, name: &str, source: &str, folder: Folder) -> Result<Charter, RuntimeError> {
+    pub fn compiled(
+        machine: impl Into<Arc<Machine>>,
+        name: &str,
+        source: &str,
+        folder: Folder,
+    ) -> Result<Charter, RuntimeError> {
+        let machine = machine.into();
         let stored = StoredCharter::new(machine.definition(), name, source);
-        Charter::of(Arc::new(machine), stored, folder)
+        Charter::of(machine, stored, folder)
     }
 
     pub(crate) fn of(machine: Arc<Machine>, stored: StoredCharter, folder: Folder) -> Result<Charter, RuntimeError> {

@@ -6,6 +6,7 @@
 mod check;
 #[path = "../../examples/embed.rs"]
 mod embed;
+mod equivalence;
 #[path = "../../examples/executor.rs"]
 mod executor;
 #[path = "../../examples/host.rs"]
