@@ -24,6 +24,13 @@ pub trait Clock: Send + Sync + 'static {
         self.sleep_until(at)
     }
 
+    /// Waits for its turn: on a virtual clock, until there is no activity. What happens at the same
+    /// time then happens one after the other, in the order of these calls, whatever threads do. The
+    /// caller is an activity ([`Clock::work`]). Other clocks do not wait.
+    fn turn(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Marks an activity that lasts until the guard is dropped. A virtual clock does not advance
     /// during activities.
     fn work(&self) -> ActivityGuard {

@@ -51,9 +51,27 @@ impl Inner {
     fn count(&self, by: i64) {
         let mut state = self.lock();
         state.active = state.active.saturating_add(by);
-        if state.active <= 0 {
+        if state.active > 0 {
+            return;
+        }
+        // A sleeper that is due already waits for its turn.
+        let now = state.now;
+        if state.sleepers.first_key_value().is_some_and(|((at, _), _)| *at <= now) {
+            return Inner::wake_first(state);
+        }
+        drop(state);
+        self.idle.notify_waiters();
+    }
+
+    /// Wakes the first sleeper, which is an activity from then on.
+    fn wake_first(mut state: MutexGuard<'_, State>) {
+        // Wake one at a time, so that sleepers with the same time wake in a fixed order.
+        if let Some((_, waker)) = state.sleepers.pop_first() {
+            state.active = state.active.saturating_add(1);
             drop(state);
-            self.idle.notify_waiters();
+            if let Some(waker) = waker {
+                waker.wake();
+            }
         }
     }
 }
@@ -134,21 +152,15 @@ impl VirtualClock {
             return false;
         };
         state.now = state.now.max(at);
-        // Wake one at a time, so that sleepers with the same time wake in a fixed order.
-        if let Some((_, waker)) = state.sleepers.pop_first() {
-            state.active = state.active.saturating_add(1);
-            drop(state);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
+        Inner::wake_first(state);
         true
     }
 
-    fn sleep(&self, at: Timestamp, idles: bool) -> Sleep {
+    /// `at`: `None` waits for the next moment without activity.
+    fn sleep(&self, at: Option<Timestamp>, idles: bool) -> Sleep {
         let mut state = self.0.lock();
-        let id = (at, state.next);
-        let waits = at > state.now;
+        let id = (at.unwrap_or(state.now), state.next);
+        let waits = at.is_none_or(|at| at > state.now);
         if waits {
             state.next = state.next.saturating_add(1);
             state.sleepers.insert(id, None);
@@ -173,10 +185,13 @@ impl Clock for VirtualClock {
         self.0.lock().now
     }
     fn sleep_until(&self, at: Timestamp) -> BoxFuture<'static, ()> {
-        Box::pin(self.sleep(at, true))
+        Box::pin(self.sleep(Some(at), true))
     }
     fn alarm_at(&self, at: Timestamp) -> BoxFuture<'static, ()> {
-        Box::pin(self.sleep(at, false))
+        Box::pin(self.sleep(Some(at), false))
+    }
+    fn turn(&self) -> BoxFuture<'static, ()> {
+        Box::pin(self.sleep(None, true))
     }
     fn work(&self) -> ActivityGuard {
         self.0.up();

@@ -10,9 +10,10 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner};
 
-use crate::act::{Act, Director, Move, act};
+use crate::act::{Act, act};
 use crate::charters::{Charter, NAMED};
 use crate::core::Core;
+use crate::director::{Director, Move};
 use crate::subject::{Answer, Setup, Subject};
 
 /// Upper limit of the steps of a route that come first in a case.

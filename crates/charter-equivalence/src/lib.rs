@@ -6,6 +6,7 @@ mod act;
 mod charters;
 mod compare;
 mod core;
+mod director;
 mod inputs;
 mod subject;
 

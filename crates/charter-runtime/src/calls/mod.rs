@@ -54,11 +54,15 @@ impl Inner {
         };
         let work = Work { inner: self.clone(), call, actor, executor, machine: charter.machine.clone() };
         self.calls.register(effect, working, |registration| {
+            let activity = self.clock.work();
+            // Calls begin in the order in which they are requested.
+            let turn = self.clock.turn();
             // These are dropped in this order, even if the task never runs: once the last
             // registration has been dropped, all calls have been cleaned up.
-            let parts = (work, self.clock.work(), registration);
+            let parts = (work, turn, activity, registration);
             let task = self.handle.spawn(async move {
-                let (work, activity, registration) = parts;
+                let (work, turn, activity, registration) = parts;
+                turn.await;
                 work.run(not_before, activity).await;
                 drop(registration);
             });

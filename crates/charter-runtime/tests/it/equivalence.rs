@@ -33,6 +33,9 @@ impl Clock for LateClock {
     fn alarm_at(&self, at: Timestamp) -> BoxFuture<'static, ()> {
         self.virtual_clock.alarm_at(at)
     }
+    fn turn(&self) -> BoxFuture<'static, ()> {
+        self.virtual_clock.turn()
+    }
     fn work(&self) -> ActivityGuard {
         self.virtual_clock.work()
     }

@@ -9,5 +9,6 @@ mod crash;
 mod documents;
 mod equivalence;
 mod events;
+mod feijoa;
 mod full;
 mod programs;
