@@ -74,6 +74,14 @@ pub enum Failure {
     /// Errors in a charter or another source text, shown with the source lines.
     #[error("{}", .0.render(false))]
     Source(Box<charter_format::Diagnostics>),
+    /// Another process has the journal file open, and does not share it.
+    #[error("{0}")]
+    InUse(Box<crate::journal::InUse>),
+    /// The connection to the process that holds the journal file was lost.
+    #[error(
+        "the connection to process {0}, which holds the journal file, was lost; what was requested may have been done"
+    )]
+    Lost(u32),
     /// A stream failed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -124,8 +132,12 @@ impl Failure {
                     error.insert("help".into(), help.as_str().into());
                 }
             }
-            Failure::Io(e) => {
-                error.insert("message".into(), e.to_string().into());
+            Failure::InUse(in_use) => {
+                error.insert("message".into(), in_use.to_string().into());
+                error.insert("help".into(), crate::journal::InUse::HELP.into());
+            }
+            Failure::Lost(_) | Failure::Io(_) => {
+                error.insert("message".into(), self.to_string().into());
             }
         }
         json!({"error": error})
@@ -146,6 +158,11 @@ impl Failure {
                     None => Ok(()),
                 }
             }
+            Failure::InUse(in_use) => {
+                writeln!(err, "{} {in_use}", paint.error("error:"))?;
+                writeln!(err, "{} {}", paint.help("help:"), crate::journal::InUse::HELP)
+            }
+            Failure::Lost(_) => writeln!(err, "{} {self}", paint.error("error:")),
             Failure::Io(e) => writeln!(err, "{} {e}", paint.error("error:")),
         }
     }

@@ -38,6 +38,13 @@ pub struct Args {
     pub replay_models: Option<PathBuf>,
 }
 
+impl Args {
+    /// Whether an option is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.model.is_some() || self.model_url.is_some() || self.record_models.is_some() || self.replay_models.is_some()
+    }
+}
+
 /// The selected source of answers.
 #[derive(Debug)]
 pub struct ModelChoice {

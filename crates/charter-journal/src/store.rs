@@ -1,6 +1,7 @@
 //! The interface of a store, and the types it exchanges with its users.
 
 use charter_kernel::{Definition, Digest, Status, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
 use crate::record::{GENESIS, Record};
@@ -234,7 +235,7 @@ impl StoredCharter {
 }
 
 /// The head and metadata of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Its id.
     pub run: String,
@@ -253,7 +254,7 @@ pub struct RunInfo {
 }
 
 /// Which runs to list.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunFilter {
     /// Only runs of this charter.
     pub charter: Option<Digest>,

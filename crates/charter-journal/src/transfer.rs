@@ -179,6 +179,12 @@ pub struct Verified {
 }
 
 impl Verified {
+    /// The run.
+    #[must_use]
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
     /// Writes the run with its charter.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Which events a principal may send now, and whether anything can still happen to a run.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::envelope::{Envelope, Event};
@@ -24,7 +25,7 @@ impl<'a> Observer<'a> for WithoutData {
 }
 
 /// An event that may be sent now.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Legal {
     /// The actor that can take it.
     pub to: String,

@@ -1,13 +1,14 @@
 //! Tasks for people: open invocations of actors of kind `human`, and who may answer them.
 
 use charter_kernel::{EffectId, Invocation, Machine, Principal, Snapshot, Status};
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::handled::Denied;
 use crate::values::texts;
 
 /// An open invocation of an actor of kind `human`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// The run.
     pub run: String,

@@ -12,7 +12,7 @@ use charter_kernel::{Digest, Machine};
 use crate::error::RuntimeError;
 
 /// A charter on a host. Share it in an `Arc`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Charter {
     pub(crate) machine: Arc<Machine>,
     pub(crate) stored: StoredCharter,

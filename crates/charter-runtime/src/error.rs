@@ -101,6 +101,16 @@ pub enum RuntimeError {
         /// Why.
         why: String,
     },
+    /// The connection to the process that hosts the run was lost before it answered. Whether it did
+    /// what was requested is not known.
+    #[error("the connection to process {pid}, which holds the journal, was lost")]
+    Lost {
+        /// The process.
+        pid: u32,
+    },
+    /// A host in another process reports another error.
+    #[error("{0}")]
+    Remote(String),
     /// The host is shutting down, or has shut down.
     #[error("the host is shutting down and accepts no more events")]
     Closing,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use charter_journal::Record;
 use charter_kernel::{Snapshot, Timestamp};
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use tokio::sync::broadcast;
 
@@ -94,7 +95,7 @@ pub struct Recorded {
 }
 
 /// A running call of an actor.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Working {
     /// The run.
     pub run: Arc<str>,

@@ -1,11 +1,12 @@
 //! The state of a host, shared by all of its handles and tasks.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use charter_actors::{Clock, Executors};
 use charter_journal::Store;
-use charter_kernel::{Digest, Millis, Principal};
+use charter_kernel::{Digest, EffectId, Millis, Principal};
 use rustc_hash::FxHashMap;
 
 use crate::calls::registry::Calls;
@@ -13,7 +14,7 @@ use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::events::Publisher;
 use crate::mailbox::run::Run;
-use crate::options::{FaultInjection, FindFolder, Limits, NewId, Options};
+use crate::options::{FaultInjection, FindFolder, Limits, NewId, Options, ResumeRuns};
 use crate::rates::Rates;
 use crate::sync::{blocking, lock};
 use crate::task_tracker::TaskTracker;
@@ -38,6 +39,11 @@ pub(crate) struct Inner {
     pub(crate) handle: tokio::runtime::Handle,
     pub(crate) new_id: NewId,
     pub(crate) timer_task: Mutex<Option<tokio::task::AbortHandle>>,
+    /// What to resume when the journal is opened.
+    pub(crate) resume: ResumeRuns,
+    /// The invocations of each run that were open when the journal was opened, and have not been
+    /// resumed.
+    pub(crate) interrupted: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
     find_folder: FindFolder,
     charters: Mutex<FxHashMap<Digest, Arc<Charter>>>,
     rates: Mutex<Rates>,
@@ -60,6 +66,8 @@ impl Inner {
             handle,
             new_id: options.new_id,
             timer_task: Mutex::default(),
+            resume: options.resume,
+            interrupted: Mutex::default(),
             find_folder: options.find_folder,
             charters: Mutex::default(),
             rates: Mutex::default(),
@@ -99,18 +107,22 @@ impl Inner {
         lock(&self.charters).insert(charter.digest(), charter.clone());
     }
 
+    pub(crate) fn charter_in_memory(&self, digest: Digest) -> Option<Arc<Charter>> {
+        lock(&self.charters).get(&digest).cloned()
+    }
+
     /// Returns a charter that was added or that is in the journal.
     pub(crate) async fn charter(self: &Arc<Self>, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
-        if let Some(charter) = lock(&self.charters).get(&digest) {
-            return Ok(charter.clone());
+        if let Some(charter) = self.charter_in_memory(digest) {
+            return Ok(charter);
         }
         self.with_store(move |inner| inner.charter_now(digest)).await?
     }
 
     /// Like [`Inner::charter`], but must be called on a thread that may block on the store.
     pub(crate) fn charter_now(&self, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
-        if let Some(charter) = lock(&self.charters).get(&digest) {
-            return Ok(charter.clone());
+        if let Some(charter) = self.charter_in_memory(digest) {
+            return Ok(charter);
         }
         let stored = self.store.charter(digest)?.ok_or(RuntimeError::UnknownCharter(digest))?;
         let machine = charter_journal::machine(self.store.as_ref(), digest)?;

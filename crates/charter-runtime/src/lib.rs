@@ -4,6 +4,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod admit;
+pub mod backend;
 mod calls;
 mod charter;
 mod error;
@@ -28,7 +29,7 @@ pub use charter::Charter;
 pub use charter_run::{BadRunId, Task, check_run_id};
 pub use error::RuntimeError;
 pub use events::{Recorded, RuntimeEvent, Subscription, Working};
-pub use options::{FaultInjection, FindFolder, Limits, NewId, Options};
+pub use options::{FaultInjection, FindFolder, Limits, NewId, Options, ResumeRuns, new_run_id};
 pub use recovery::Recovery;
 pub use request::{Receipt, SendEvent, Start, View};
 pub use runtime::Runtime;

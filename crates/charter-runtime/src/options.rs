@@ -7,6 +7,12 @@ use charter_journal::StoredCharter;
 
 /// Generates run ids.
 pub type NewId = Arc<dyn Fn() -> String + Send + Sync>;
+/// Generates a version 7 UUID: a run id that sorts by time.
+#[must_use]
+pub fn new_run_id() -> String {
+    uuid::Uuid::now_v7().to_string()
+}
+
 /// Finds the folder of a charter that is in the journal and has not been added since the host was
 /// opened.
 pub type FindFolder = Arc<dyn Fn(&StoredCharter) -> Folder + Send + Sync>;
@@ -25,6 +31,8 @@ pub struct Options {
     pub find_folder: FindFolder,
     /// Limits of the host.
     pub limits: Limits,
+    /// What the host resumes when it opens a journal.
+    pub resume: ResumeRuns,
     /// Faults to inject in tests.
     pub inject: FaultInjection,
 }
@@ -33,7 +41,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             clock: Arc::new(SystemClock),
-            new_id: Arc::new(|| uuid::Uuid::now_v7().to_string()),
+            new_id: Arc::new(new_run_id),
             executors: charter_actors::standard(),
             find_folder: Arc::new(|stored| {
                 let path = std::path::Path::new(&stored.name);
@@ -43,6 +51,7 @@ impl Default for Options {
                 }
             }),
             limits: Limits::default(),
+            resume: ResumeRuns::default(),
             inject: FaultInjection::default(),
         }
     }
@@ -69,6 +78,19 @@ impl std::fmt::Debug for Options {
         let kinds: Vec<_> = self.executors.keys().collect();
         write!(f, "Options({kinds:?}, {:?})", self.limits)
     }
+}
+
+/// What a host resumes when it opens a journal.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ResumeRuns {
+    /// The open invocations and the timers of all runs.
+    #[default]
+    All,
+    /// Nothing, until it is requested: [`Runtime::resume`](crate::Runtime::resume) for the open
+    /// invocations of a run, [`Runtime::resume_timers`](crate::Runtime::resume_timers) for the
+    /// timers of all runs. For a process that may end soon: what it does not start, it does not
+    /// interrupt.
+    OnRequest,
 }
 
 /// Limits of a host; 0 means no limit. If one is exceeded, the host returns

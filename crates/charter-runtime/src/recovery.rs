@@ -1,6 +1,6 @@
 //! Resumes the open timers and actor calls in a journal when it is opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use charter_journal::OpenEffect;
@@ -10,6 +10,8 @@ use charter_run::{Resume, after_restart};
 use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::mailbox::run::RunState;
+use crate::options::ResumeRuns;
+use crate::sync::lock;
 
 /// Maximum number of effects or records that are read at a time.
 const PAGE: usize = 1_000;
@@ -29,51 +31,109 @@ pub struct Recovery {
     pub failed: Vec<(String, RuntimeError)>,
 }
 
+/// Resumes what the options say.
 pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError> {
     let mut recovery = Recovery::default();
+    match inner.resume {
+        ResumeRuns::All => {
+            recovery.timers = arm_timers(inner).await?;
+            for run in runs_with_open_effects(inner).await? {
+                resume_all(inner, &run, &mut recovery).await;
+            }
+        }
+        ResumeRuns::OnRequest => {
+            let open = inner.with_store(open_effects).await??;
+            let mut interrupted = lock(&inner.interrupted);
+            for effect in open {
+                let id = EffectId { seq: effect.seq, index: effect.index };
+                interrupted.entry(effect.run).or_default().insert(id);
+            }
+        }
+    }
+    Ok(recovery)
+}
+
+/// Arms the timers of all runs, and returns the number of runs with timers.
+pub(crate) async fn arm_timers(inner: &Arc<Inner>) -> Result<usize, RuntimeError> {
     let timers = inner.with_store(|inner| inner.store.pending_timers(Timestamp::MAX, usize::MAX >> 1)).await??;
     let mut next: BTreeMap<String, Timestamp> = BTreeMap::new();
     for timer in timers {
         let due = next.entry(timer.run).or_insert(timer.due);
         *due = timer.due.min(*due);
     }
-    recovery.timers = next.len();
-    for (run, due) in next {
-        inner.timers.set(&run.as_str().into(), Some(due), || inner.clock.work());
+    for (run, due) in &next {
+        inner.timers.arm(&run.as_str().into(), *due, || inner.clock.work());
     }
-    for run in runs_with_open_effects(inner).await? {
-        match inner.load(&run).await {
-            Ok(state) => resume(inner, &run.as_str().into(), &state, &mut recovery).await,
-            Err(e) => recovery.failed.push((run, e)),
+    Ok(next.len())
+}
+
+/// Resumes the invocations of a run that were open when the journal was opened and still are.
+pub(crate) async fn resume_interrupted(inner: &Arc<Inner>, run: &str) -> Recovery {
+    let mut recovery = Recovery::default();
+    let interrupted = lock(&inner.interrupted).remove(run);
+    if let Some(effects) = interrupted {
+        match inner.load(run).await {
+            Ok(state) => resume(inner, &run.into(), &state, &mut recovery, |e| effects.contains(&e)).await,
+            Err(e) => recovery.failed.push((run.to_owned(), e)),
         }
     }
-    Ok(recovery)
+    recovery
+}
+
+/// Notes the open invocations of a run that was written into the journal by a fork or an import.
+pub(crate) async fn note_interrupted(inner: &Arc<Inner>, run: &str) -> Result<(), RuntimeError> {
+    let state = inner.load(run).await?;
+    let open: BTreeSet<EffectId> = state.run.open().into_iter().map(|request| request.effect).collect();
+    if let Some(due) = state.run.next_due() {
+        inner.timers.arm(&run.into(), due, || inner.clock.work());
+    }
+    if !open.is_empty() {
+        lock(&inner.interrupted).insert(run.to_owned(), open);
+    }
+    Ok(())
+}
+
+async fn resume_all(inner: &Arc<Inner>, run: &str, recovery: &mut Recovery) {
+    match inner.load(run).await {
+        Ok(state) => resume(inner, &run.into(), &state, recovery, |_| true).await,
+        Err(e) => recovery.failed.push((run.to_owned(), e)),
+    }
 }
 
 /// Returns the runs with open invocations of actors.
 pub(crate) async fn runs_with_open_effects(inner: &Arc<Inner>) -> Result<Vec<String>, RuntimeError> {
-    let read = |inner: &Inner| {
-        let mut runs: Vec<String> = Vec::new();
-        let mut after: Option<OpenEffect> = None;
-        loop {
-            let page = inner.store.open_effects(after.as_ref(), PAGE)?;
-            for effect in &page {
-                if runs.last() != Some(&effect.run) {
-                    runs.push(effect.run.clone());
-                }
-            }
-            match page.last() {
-                Some(last) if page.len() == PAGE => after = Some(last.clone()),
-                _ => return Ok(runs),
-            }
+    let mut runs: Vec<String> = inner.with_store(open_effects).await??.into_iter().map(|e| e.run).collect();
+    runs.dedup();
+    Ok(runs)
+}
+
+/// Reads the open invocations of all runs.
+fn open_effects(inner: &Inner) -> Result<Vec<OpenEffect>, RuntimeError> {
+    let mut after: Option<OpenEffect> = None;
+    let mut open = Vec::new();
+    loop {
+        let page = inner.store.open_effects(after.as_ref(), PAGE)?;
+        let full = page.len() == PAGE;
+        open.extend(page);
+        match open.last() {
+            Some(last) if full => after = Some(last.clone()),
+            _ => return Ok(open),
         }
-    };
-    inner.with_store(read).await?
+    }
 }
 
 /// Resumes the open invocations of a run.
-async fn resume(inner: &Arc<Inner>, run: &Arc<str>, state: &RunState, recovery: &mut Recovery) {
+async fn resume(
+    inner: &Arc<Inner>,
+    run: &Arc<str>,
+    state: &RunState,
+    recovery: &mut Recovery,
+    wanted: impl Fn(EffectId) -> bool,
+) {
     for mut request in state.run.open() {
+        if !wanted(request.effect) {
+            continue;
+        }
         let actor = state.charter.actors.get(request.src.as_ref());
         let executor = actor.and_then(|a| inner.executors.get(a.kind.as_ref()));
         let declared = actor.and_then(|a| a.policy.idempotent);

@@ -116,6 +116,13 @@ pub struct View {
 }
 
 impl View {
+    /// Describes the state of a run.
+    #[must_use]
+    pub fn new(charter: Arc<Charter>, snapshot: Snapshot, working: Vec<Working>) -> View {
+        let tasks = charter_run::tasks(charter.machine(), &snapshot);
+        View { charter, snapshot, working, tasks }
+    }
+
     /// Whether the run is active but can never continue: no timer, no open invocation, no event
     /// that any principal may send.
     #[must_use]

@@ -9,6 +9,7 @@ use charter_kernel::Digest;
 use crate::admit;
 use crate::charter::Charter;
 use crate::error::RuntimeError;
+use crate::events::Working;
 use crate::inner::Inner;
 use crate::options::Options;
 use crate::recovery::{self, Recovery};
@@ -118,6 +119,53 @@ impl Runtime {
     /// The charter is unknown or cannot be read.
     pub async fn charter(&self, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
         self.inner.charter(digest).await
+    }
+
+    /// Resumes the invocations of a run that were open when the journal was opened, if the host was
+    /// opened with [`ResumeRuns::OnRequest`](crate::ResumeRuns::OnRequest) and they still are open.
+    /// Idempotent.
+    pub async fn resume(&self, run: &str) -> Recovery {
+        recovery::resume_interrupted(&self.inner, run).await
+    }
+
+    /// Arms the timers of all runs, if the host was opened with
+    /// [`ResumeRuns::OnRequest`](crate::ResumeRuns::OnRequest). Idempotent.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub async fn resume_timers(&self) -> Result<(), RuntimeError> {
+        recovery::arm_timers(&self.inner).await.map(drop)
+    }
+
+    /// Takes notice of a run that was written into the journal without this host, by a fork or an
+    /// import: its timers are armed, and [`Runtime::resume`] resumes its open invocations.
+    ///
+    /// # Errors
+    /// The run cannot be read.
+    pub async fn noticed(&self, run: &str) -> Result<(), RuntimeError> {
+        recovery::note_interrupted(&self.inner, run).await
+    }
+
+    /// The calls of actors that are running, of all runs.
+    #[must_use]
+    pub fn working(&self) -> Vec<Working> {
+        self.inner.calls.all()
+    }
+
+    /// Waits until no call of an actor is running and no input is being processed.
+    pub async fn idle(&self) {
+        let inner = &self.inner;
+        while !(inner.drains.is_zero() && inner.calls.tasks.is_zero()) {
+            inner.drains.zero().await;
+            inner.calls.tasks.zero().await;
+        }
+    }
+
+    /// Looks up a charter in memory: one that was added, or that a run has used since the journal
+    /// was opened.
+    #[must_use]
+    pub fn charter_in_memory(&self, digest: Digest) -> Option<Arc<Charter>> {
+        self.inner.charter_in_memory(digest)
     }
 
     /// Shuts down the host: accepts no more events, waits for running calls (at most `grace`), then

@@ -27,6 +27,11 @@ impl TaskTracker {
         }
     }
 
+    /// Whether no task runs.
+    pub(crate) fn is_zero(&self) -> bool {
+        *lock(&self.count) == 0
+    }
+
     /// Waits until no task runs.
     pub(crate) async fn zero(&self) {
         loop {

@@ -27,8 +27,16 @@ struct State {
 impl TimerQueue {
     /// Sets the next timer of a run, or removes it if `due` is `None`.
     pub(crate) fn set(&self, run: &Arc<str>, due: Option<Timestamp>, activity: impl FnOnce() -> ActivityGuard) {
-        let mut state = lock(&self.state);
-        let state = &mut *state;
+        self.set_in(&mut lock(&self.state), run, due, activity);
+    }
+
+    fn set_in(
+        &self,
+        state: &mut State,
+        run: &Arc<str>,
+        due: Option<Timestamp>,
+        activity: impl FnOnce() -> ActivityGuard,
+    ) {
         let old = match due {
             Some(due) => state.by_run.insert(run.clone(), due),
             None => state.by_run.remove(run),
@@ -46,6 +54,14 @@ impl TimerQueue {
                 state.unseen.get_or_insert_with(activity);
                 self.changed.notify_one();
             }
+        }
+    }
+
+    /// Sets the next timer of a run that has none: its own timers are newer.
+    pub(crate) fn arm(&self, run: &Arc<str>, due: Timestamp, activity: impl FnOnce() -> ActivityGuard) {
+        let mut state = lock(&self.state);
+        if !state.by_run.contains_key(run) {
+            self.set_in(&mut state, run, Some(due), activity);
         }
     }
 

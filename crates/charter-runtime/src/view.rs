@@ -21,8 +21,7 @@ impl Runtime {
     /// There is no such run, or it cannot be restored from its records.
     pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
         let (charter, snapshot) = self.inner.look(run).await?;
-        let tasks = charter_run::tasks(&charter.machine, &snapshot);
-        Ok(View { charter, snapshot, working: self.inner.calls.of_run(run), tasks })
+        Ok(View::new(charter, snapshot, self.inner.calls.of_run(run)))
     }
 
     /// Returns the events that a principal may send to a run now.

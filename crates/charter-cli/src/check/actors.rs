@@ -9,7 +9,7 @@ use charter_runtime::ActorError;
 
 use crate::io::Failure;
 use crate::load::Loaded;
-use crate::run::host;
+use crate::run::setup;
 
 /// Codes of these findings; each has a page in `docs/codes/`.
 pub mod codes {
@@ -23,7 +23,7 @@ pub mod codes {
 
 /// Adds the findings to a report.
 pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
-    let (objections, kinds) = host::objections(loaded)?;
+    let (objections, kinds) = setup::objections(loaded)?;
     if objections.is_empty() {
         return Ok(());
     }

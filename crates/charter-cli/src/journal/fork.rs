@@ -1,9 +1,13 @@
 //! `charter fork RUN --at SEQ`: creates a run that starts with the records of another.
 
-use charter_journal::Store;
+use charter_actors::BoxFuture;
+use charter_journal::{RunFilter, SqliteStore, Store};
+use charter_local::Client;
+use charter_runtime::backend::Backend as _;
 use serde_json::json;
 
-use super::{Db, find};
+use super::access::{Operation, perform};
+use super::{Db, find, find_among};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -27,22 +31,10 @@ pub struct Args {
 /// # Errors
 /// The run or record does not exist, the new id is taken, or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = args.db.write()?;
-    let run = find(&store, &args.run)?;
-    let new = match &args.new {
-        Some(new) if store.run(new)?.is_some() => {
-            return Err(Failure::new(format!("run `{new}` already exists")));
-        }
-        Some(new) => {
-            charter_runtime::check_run_id(new).map_err(charter_runtime::RuntimeError::from)?;
-            new.clone()
-        }
-        None => free(&store, &run.run)?,
-    };
-    let machine = charter_journal::machine(&store, run.charter)?;
-    charter_journal::fork(&store, &machine, &run.run, args.at, &new)?;
+    args.db.check()?;
+    let (run, new) = perform(&args.db.db, &mut Fork { args, requested: None })?;
     if machine_output {
-        let line = json!({"run": new, "forked_from": {"run": run.run, "seq": args.at}});
+        let line = json!({"run": new, "forked_from": {"run": run, "seq": args.at}});
         writeln!(io.out, "{line}")?;
     } else {
         writeln!(io.out, "{new}")?;
@@ -53,12 +45,87 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     Ok(Exit::Yes)
 }
 
-fn free(store: &dyn Store, run: &str) -> Result<String, Failure> {
-    for number in 1..=10_000_u32 {
-        let new = format!("{run}.fork{number}");
-        if store.run(&new)?.is_none() {
-            return Ok(new);
+struct Fork<'a> {
+    args: &'a Args,
+    /// The run and its fork, once they were requested from a holder.
+    requested: Option<(String, String)>,
+}
+
+impl Fork<'_> {
+    /// The result, if the fork that was requested from a lost holder exists.
+    fn done(&self, exists: impl FnOnce(&str) -> Result<bool, Failure>) -> Result<Option<(String, String)>, Failure> {
+        match &self.requested {
+            Some((run, new)) if exists(new)? => Ok(Some((run.clone(), new.clone()))),
+            _ => Ok(None),
         }
     }
-    Err(Failure::with_help(format!("run `{run}` has 10000 forks"), "choose an id with `--as ID`"))
+}
+
+impl Operation for Fork<'_> {
+    /// The ids of the run and of its fork.
+    type Output = (String, String);
+
+    fn own(&mut self, store: &SqliteStore, _: bool) -> Result<Self::Output, Failure> {
+        if let Some(done) = self.done(|new| Ok(store.run(new)?.is_some()))? {
+            return Ok(done);
+        }
+        let run = find(store, &self.args.run)?;
+        let mut new = None;
+        for candidate in candidates(self.args, &run.run)? {
+            if store.run(&candidate)?.is_none() {
+                new = Some(candidate);
+                break;
+            }
+        }
+        let new = new.ok_or_else(|| taken(self.args, &run.run))?;
+        let machine = charter_journal::machine(store, run.charter)?;
+        charter_journal::fork(store, &machine, &run.run, self.args.at, &new)?;
+        Ok((run.run, new))
+    }
+
+    fn other<'a>(&'a mut self, client: &'a Client, _: bool) -> BoxFuture<'a, Result<Self::Output, Failure>> {
+        Box::pin(async move {
+            if let Some((run, new)) = &self.requested
+                && client.run(new.clone()).await?.is_some()
+            {
+                return Ok((run.clone(), new.clone()));
+            }
+            let run = match client.run(self.args.run.clone()).await? {
+                Some(run) => run,
+                None => find_among(&client.runs(RunFilter::default()).await?, &self.args.run)?,
+            };
+            let mut new = None;
+            for candidate in candidates(self.args, &run.run)? {
+                if client.run(candidate.clone()).await?.is_none() {
+                    new = Some(candidate);
+                    break;
+                }
+            }
+            let new = new.ok_or_else(|| taken(self.args, &run.run))?;
+            self.requested = Some((run.run.clone(), new.clone()));
+            client.fork(&run.run, self.args.at, &new).await?;
+            Ok((run.run, new))
+        })
+    }
+}
+
+/// The ids that the new run may have, in order.
+fn candidates(args: &Args, run: &str) -> Result<Box<dyn Iterator<Item = String> + Send>, Failure> {
+    Ok(match &args.new {
+        Some(new) => {
+            charter_runtime::check_run_id(new).map_err(charter_runtime::RuntimeError::from)?;
+            Box::new(std::iter::once(new.clone()))
+        }
+        None => {
+            let run = run.to_owned();
+            Box::new((1..=10_000_u32).map(move |number| format!("{run}.fork{number}")))
+        }
+    })
+}
+
+fn taken(args: &Args, run: &str) -> Failure {
+    match &args.new {
+        Some(new) => Failure::new(format!("run `{new}` already exists")),
+        None => Failure::with_help(format!("run `{run}` has 10000 forks"), "choose an id with `--as ID`"),
+    }
 }

@@ -1,8 +1,10 @@
 //! The commands on a journal file, and their shared functions: opening the file and finding runs.
 
+pub(crate) mod access;
 pub mod explain;
 pub mod fork;
 pub mod log;
+mod overdue;
 pub mod replay;
 pub mod runs;
 pub mod show;
@@ -11,6 +13,8 @@ pub(crate) mod table;
 pub(crate) mod text;
 pub mod transfer;
 pub mod verify;
+
+pub use access::InUse;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -44,12 +48,9 @@ impl Db {
         open(&self.db, SELECT)
     }
 
-    /// Opens the journal file for writing.
-    ///
-    /// # Errors
-    /// The journal file does not exist, or another process has it open for writing.
-    pub fn write(&self) -> Result<SqliteStore, Failure> {
-        open_to_write(&self.db, SELECT)
+    /// Checks that the journal file exists, before it is opened for writing.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        exists(&self.db, SELECT)
     }
 
     /// Renders ` --db FILE` for a suggested command; empty for the default file.
@@ -60,11 +61,11 @@ impl Db {
         }
     }
 
-    /// Opens the journal file for writing; creates it if it does not exist.
+    /// Checks that the journal file can be created, or is one, before it is opened for writing.
     ///
     /// # Errors
-    /// Another process has the journal file open for writing, or it cannot be created.
-    pub fn create(&self) -> Result<SqliteStore, Failure> {
+    /// It cannot be created, or is another file.
+    pub(crate) fn check_new(&self) -> Result<(), Failure> {
         if let Some(folder) = self.db.parent().filter(|f| !f.as_os_str().is_empty())
             && !folder.is_dir()
         {
@@ -76,10 +77,10 @@ impl Db {
         if self.db.is_dir() {
             return Err(is_folder(&self.db));
         }
-        if std::fs::metadata(&self.db).is_ok_and(|found| found.len() > 0) {
-            other_file(&self.db)?;
+        match std::fs::metadata(&self.db).is_ok_and(|found| found.len() > 0) {
+            true => other_file(&self.db),
+            false => Ok(()),
         }
-        opened(&self.db, SqliteStore::open(&self.db))
     }
 }
 
@@ -91,16 +92,6 @@ impl Db {
 pub fn open(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
     exists(path, usage)?;
     opened(path, SqliteStore::open_read_only(path))
-}
-
-/// Opens for writing the journal file that a command takes as an argument. `usage` says how the
-/// file is passed.
-///
-/// # Errors
-/// The file does not exist, or another process has it open for writing.
-pub(crate) fn open_to_write(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
-    exists(path, usage)?;
-    opened(path, SqliteStore::open(path))
 }
 
 /// Adds the name of the file to the error message.
@@ -182,10 +173,14 @@ fn is_folder(path: &Path) -> Failure {
 /// # Errors
 /// No run or several runs match.
 pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
-    if let Some(run) = store.run(name)? {
-        return Ok(run);
+    match store.run(name)? {
+        Some(run) => Ok(run),
+        None => find_among(&store.runs(&RunFilter::default())?, name),
     }
-    let all = store.runs(&RunFilter::default())?;
+}
+
+/// Finds a run by a unique prefix of its id among all runs of a journal.
+pub(crate) fn find_among(all: &[RunInfo], name: &str) -> Result<RunInfo, Failure> {
     let mut found = all.iter().filter(|r| r.run.starts_with(name));
     match (found.next(), found.next()) {
         (Some(one), None) if !name.is_empty() => Ok(one.clone()),
@@ -248,13 +243,7 @@ pub fn at(store: &dyn Store, run: &RunInfo, seq: Option<u64>) -> Result<(Machine
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        match error {
-            StoreError::InUse { path, holder } => Failure::with_help(
-                format!("`{path}` is in use by {}", holder.map_or("another process".to_owned(), |h| h.to_string())),
-                "only one process can write to a journal file at a time: stop it, or wait for it. Meanwhile `charter runs`, `show`, `log`, `verify` and `sql` can read it",
-            ),
-            other => Failure::new(other.to_string()),
-        }
+        Failure::new(error.to_string())
     }
 }
 

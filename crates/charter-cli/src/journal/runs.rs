@@ -7,6 +7,7 @@ use charter_kernel::Status;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
+use super::overdue::{has_no_holder, overdue};
 use super::table::Table;
 use super::text::{count, seconds};
 use super::{Db, charter_of};
@@ -35,6 +36,7 @@ pub struct Args {
 /// # Errors
 /// The journal file cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let has_no_holder = has_no_holder(&args.db);
     let store = args.db.read()?;
     let mut runs = store.runs(&RunFilter::default())?;
     let mut charters: FxHashMap<_, String> = FxHashMap::default();
@@ -52,22 +54,30 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     if args.limit > 0 {
         runs.truncate(args.limit);
     }
+    let overdue = overdue(&store, has_no_holder)?;
     let mut table = Table::new(&["RUN", "CHARTER", "STATUS", "STATE", "RECORDS", "LAST (UTC)"]);
     for run in &runs {
         let last = store.records(&run.run, run.seq, 1)?;
         let state = last.first().map(|r| r.state.clone()).unwrap_or_default();
         if machine_output {
-            let line = json!({
+            let mut line = json!({
                 "run": run.run, "charter": id(run.charter), "digest": run.charter,
                 "status": word(run.status), "state": state, "records": run.seq + 1,
                 "started": timestamp::text(run.started), "updated": timestamp::text(run.updated), "hash": run.hash,
             });
+            if let (Some(due), Some(line)) = (overdue.get(&run.run), line.as_object_mut()) {
+                line.insert("overdue".into(), timestamp::text(*due).into());
+            }
             writeln!(io.out, "{line}")?;
         } else {
+            let status = match overdue.get(&run.run) {
+                Some(due) => format!("{}, overdue since {}", word(run.status), seconds(*due)),
+                None => word(run.status).to_owned(),
+            };
             table.row(vec![
                 run.run.clone(),
                 id(run.charter).to_owned(),
-                word(run.status).to_owned(),
+                status,
                 state.join(", "),
                 (run.seq + 1).to_string(),
                 seconds(run.updated),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use charter_kernel::{Machine, Principal, Snapshot, Timestamp};
 use serde_json::{Value as Json, json};
 
+use super::overdue::{has_no_holder, overdue};
 use super::text::{clean, count, seconds, short, when};
 use super::{Db, at, charter_of, find};
 use crate::io::{Exit, Failure, Io, Paint};
@@ -25,11 +26,13 @@ pub struct Args {
 /// # Errors
 /// The run does not exist, or its records cannot be replayed.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let has_no_holder = has_no_holder(&args.db);
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
     let charter = charter_of(&store, run.charter)?;
     let (machine, snapshot) = at(&store, &run, None)?;
     let definition = machine.definition();
+    let overdue = overdue(&store, has_no_holder)?.get(&run.run).copied();
     if machine_output {
         let mut all = json!({
             "run": run.run,
@@ -41,6 +44,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         });
         if let (Json::Object(all), Json::Object(now)) = (&mut all, now(&machine, &snapshot, run.updated)) {
             all.extend(now);
+            all.extend(overdue.map(|due| ("overdue".to_owned(), timestamp::text(due).into())));
         }
         writeln!(io.out, "{all}")?;
         return Ok(Exit::Yes);
@@ -56,6 +60,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         seconds(run.started),
         when(run.updated)
     )?;
+    if let Some(due) = overdue {
+        let since = paint.warning(&format!("overdue since {}", when(due)));
+        let how = format!("charter run --resume {}{}", run.run, args.db.option());
+        writeln!(io.out, "  {since}: no process has the journal open to fire its timers; `{how}` does")?;
+    }
     writeln!(io.out, "  {}", paint.faint(&format!("charter {}, last hash {}", run.charter, run.hash)))?;
     for line in page::lines(&machine, &snapshot, run.updated, None, paint) {
         writeln!(io.out, "{line}")?;

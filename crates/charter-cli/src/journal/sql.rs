@@ -3,13 +3,16 @@
 
 use std::path::PathBuf;
 
+use charter_actors::BoxFuture;
 use charter_journal::{SqliteStore, StoreError};
+use charter_local::Client;
 use rusqlite::ErrorCode;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value as Json};
 
+use super::access::{Operation, perform};
 use super::table::Table;
-use super::{DEFAULT, open, open_to_write};
+use super::{DEFAULT, exists, open};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Queries a journal.
@@ -117,9 +120,23 @@ fn json(value: ValueRef<'_>) -> Json {
 /// # Errors
 /// The journal is in use, or a record cannot be read.
 pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = open_to_write(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
-    store.rebuild()?;
+    exists(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
+    perform(&args.db, &mut Rebuild)?;
     let done = Paint(io.color_err).faint("projections rebuilt from the records");
     writeln!(io.err, "{done}")?;
     Ok(Exit::Yes)
+}
+
+struct Rebuild;
+
+impl Operation for Rebuild {
+    type Output = ();
+
+    fn own(&mut self, store: &SqliteStore, _: bool) -> Result<(), Failure> {
+        Ok(store.rebuild()?)
+    }
+
+    fn other<'a>(&'a mut self, client: &'a Client, _: bool) -> BoxFuture<'a, Result<(), Failure>> {
+        Box::pin(async move { Ok(client.rebuild().await?) })
+    }
 }

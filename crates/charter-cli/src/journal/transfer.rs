@@ -1,12 +1,17 @@
 //! `charter export RUN` and `charter import FILE`: transfers a single run as a file.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read as _, Write};
 use std::path::PathBuf;
 
-use charter_journal::{StoreError, TransferError, Verified};
+use charter_actors::BoxFuture;
+use charter_journal::{RunInfo, SqliteStore, StoreError, TransferError, Verified};
+use charter_local::Client;
+use charter_runtime::RuntimeError;
+use charter_runtime::backend::Backend as _;
 use serde_json::json;
 
+use super::access::{Operation, perform};
 use super::text::count;
 use super::{Db, find, refuse_overwrite};
 use crate::input::open;
@@ -69,12 +74,26 @@ fn failed(error: TransferError) -> Failure {
 /// The file cannot be read, or the id of the run is taken.
 pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let mut file = open(&args.file, "records", io)?;
-    // The journal file is created only after the run has been verified.
-    let imported = match Verified::read(&mut file) {
-        Ok(run) => run.write(&args.db.create()?),
-        Err(error) => Err(error),
+    let mut piped = Vec::new();
+    let read = match args.file == "-" {
+        // A holder reads the run from a file.
+        true => {
+            file.read_to_end(&mut piped)?;
+            Verified::read(&mut piped.as_slice())
+        }
+        false => Verified::read(&mut file),
     };
-    match imported {
+    let imported = match read {
+        Ok(run) => {
+            // The journal file is created only after the run has been verified.
+            args.db.check_new()?;
+            let info = run.info().clone();
+            let file = (args.file != "-").then(|| PathBuf::from(&args.file));
+            perform(&args.db.db, &mut Import { args, run: Some(run), info, file, piped })
+        }
+        Err(error) => Ok(Err(error)),
+    };
+    match imported? {
         Ok(run) if machine_output => {
             let line = json!({"run": run.run, "records": run.seq + 1, "hash": run.hash});
             writeln!(io.out, "{line}")?;
@@ -96,5 +115,70 @@ pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Resul
             "`--db FILE` imports into another journal file",
         )),
         Err(other) => Err(other.into()),
+    }
+}
+
+/// The import of a verified run.
+struct Import<'a> {
+    args: &'a ImportArgs,
+    /// `None` once it was written.
+    run: Option<Verified>,
+    info: RunInfo,
+    /// The file that a holder reads; `None`: it has to be written.
+    file: Option<PathBuf>,
+    /// What was read from standard input.
+    piped: Vec<u8>,
+}
+
+impl Operation for Import<'_> {
+    type Output = Result<RunInfo, TransferError>;
+
+    fn own(&mut self, store: &SqliteStore, lost: bool) -> Result<Self::Output, Failure> {
+        if lost && charter_journal::Store::run(store, &self.info.run)?.is_some_and(|found| found == self.info) {
+            return Ok(Ok(self.info.clone()));
+        }
+        let run = self.run.take().ok_or_else(|| Failure::new("the run was already written"))?;
+        Ok(run.write(store))
+    }
+
+    fn other<'a>(&'a mut self, client: &'a Client, lost: bool) -> BoxFuture<'a, Result<Self::Output, Failure>> {
+        Box::pin(async move {
+            if lost && client.run(self.info.run.clone()).await?.is_some_and(|found| found == self.info) {
+                return Ok(Ok(self.info.clone()));
+            }
+            let imported = match &self.file {
+                Some(file) => client.import(file).await,
+                None => {
+                    let spooled = Spooled::write(&self.args.db, &self.piped)?;
+                    client.import(&spooled.0).await
+                }
+            };
+            match imported {
+                Ok(run) => Ok(Ok(run)),
+                Err(RuntimeError::Store(e)) => Ok(Err(e.into())),
+                Err(e) => Err(e.into()),
+            }
+        })
+    }
+}
+
+/// A file beside the journal file, removed when it is dropped.
+struct Spooled(PathBuf);
+
+impl Spooled {
+    fn write(db: &Db, bytes: &[u8]) -> Result<Spooled, Failure> {
+        let mut path = db.db.as_os_str().to_owned();
+        path.push(format!("-import.{}", std::process::id()));
+        let spooled = Spooled(path.into());
+        let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", spooled.0.display(), plain(&e)));
+        let mut file = File::create_new(&spooled.0).map_err(cannot)?;
+        file.write_all(bytes).map_err(cannot)?;
+        Ok(spooled)
+    }
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
     }
 }

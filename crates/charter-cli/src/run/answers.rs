@@ -52,9 +52,9 @@ impl Answers {
 pub(super) fn write(view: &View, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
     let (paint, answers) = (Paint(io.color_err), Answers::of(view));
     let offline = match answers {
-        Answers::Model if host.offline => "no model is called; simple rules of the charter answer instead",
+        Answers::Model if host.models().1 => "no model is called; simple rules of the charter answer instead",
         Answers::Model => {
-            let who = format!("models: {}", host.models);
+            let who = format!("models: {}", host.models().0);
             writeln!(io.err, "{}", paint.faint(&who))?;
             return Ok(());
         }

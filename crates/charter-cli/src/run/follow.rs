@@ -2,13 +2,15 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use charter_kernel::{Millis, Timestamp};
-use charter_runtime::{RuntimeEvent, SendEvent, Subscription, View};
+use charter_kernel::{Millis, Status, Timestamp};
+use charter_runtime::backend::TaskAnswer;
+use charter_runtime::{SendEvent, View};
 
 use super::ask;
 use super::choice::{self, Choice};
 use super::host::Host;
 use super::progress::{Beginning, Progress};
+use super::watch::Watch;
 use super::{Who, report};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
@@ -49,32 +51,37 @@ impl Follow {
         &self,
         host: &Host,
         run: &str,
-        mut events: Subscription,
+        mut events: Watch,
         machine_output: bool,
         io: &mut Io<'_>,
     ) -> Result<Exit, Failure> {
         let mut progress = Progress::new(run, io);
-        let view = host.wait(host.runtime.view(run))?;
+        let view = host.view(run)?;
         progress.begin(&view, self.beginning, &self.db, host, io)?;
+        // An actor that cannot be resumed does not keep the others from running.
+        if let Err(e) = host.resume(run)? {
+            progress.warn(&format!("run `{run}` was not resumed: {e}"), io)?;
+        }
         let mut refused = 0;
         let mut seen = Vec::new();
         let last = loop {
-            while let Some(event) = events.try_next() {
+            while let Some(event) = host.next(&mut events, Duration::ZERO)? {
                 progress.show(&event, io)?;
             }
-            let view = host.wait(host.runtime.view(run))?;
+            let view = host.view(run)?;
             if view.snapshot.status().is_finished() {
                 break view;
             }
             if is_busy(&view) || self.waits_for_timer(&view) {
+                host.stay()?;
                 progress.wait(&view, now(), io)?;
-                if let Some(Some(event)) = host.wait_at_most(TICK, events.next()) {
+                if let Some(event) = host.next(&mut events, TICK)? {
                     progress.show(&event, io)?;
                 }
                 continue;
             }
             // The events of the last step arrive shortly after it.
-            while let Some(Some(event)) = host.wait_at_most(EVENT_DELAY, events.next()) {
+            while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                 progress.show(&event, io)?;
             }
             progress.clear(io)?;
@@ -83,10 +90,14 @@ impl Follow {
                 Reply::Leave => None,
                 Reply::Yes => choice::agreeing(&choices, true, &view, now()),
                 Reply::No => choice::agreeing(&choices, false, &view, now()),
-                Reply::Ask => ask::ask(&choices, &view, host, &mut seen, now(), io)?,
+                Reply::Ask => {
+                    host.stay()?;
+                    ask::ask(&choices, &view, host, &mut seen, now(), io)?
+                }
             };
             let Some((choice, data)) = chosen else {
-                break view;
+                // Others may have changed the run while the prompt was open.
+                break host.view(run)?;
             };
             let receipt = match choice {
                 Choice::Event(event) => {
@@ -94,12 +105,23 @@ impl Follow {
                     if event.to != "root" {
                         send = send.to(&event.to);
                     }
-                    host.wait(host.runtime.send(send))?
+                    host.send(send)?
                 }
-                Choice::Task(task) if self.reply == Reply::No => {
-                    host.wait(host.runtime.decline(&task.effect, "declined with --no", task.by.clone()))?
+                Choice::Task(task) => {
+                    let answer = match self.reply {
+                        Reply::No => TaskAnswer::Declined("declined with --no".into()),
+                        _ => TaskAnswer::Output(data),
+                    };
+                    match host.answer(&task.effect, answer, &task.by)? {
+                        Ok(receipt) => receipt,
+                        // Others have answered it, or the run has gone on.
+                        Err(e) if self.reply == Reply::Ask => {
+                            progress.warn(&e.to_string(), io)?;
+                            continue;
+                        }
+                        Err(e) => return Err(e.into()),
+                    }
                 }
-                Choice::Task(task) => host.wait(host.runtime.complete(&task.effect, data, task.by.clone()))?,
             };
             refused = match receipt.is_refused() {
                 true => refused + 1,
@@ -109,10 +131,10 @@ impl Follow {
                 report::show_refusal(&receipt.record, host, io)?;
             }
             if refused > 0 && (self.reply != Reply::Ask || refused >= MAX_REFUSED) {
-                break host.wait(host.runtime.view(run))?;
+                break host.view(run)?;
             }
         };
-        while let Some(event) = events.try_next() {
+        while let Some(event) = host.next(&mut events, Duration::ZERO)? {
             progress.show(&event, io)?;
         }
         progress.clear(io)?;
@@ -146,32 +168,27 @@ pub(crate) fn now() -> Timestamp {
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Follows a run until no actor is running; never prompts.
-pub(crate) fn settle(
-    host: &Host,
-    run: &str,
-    mut events: Subscription,
-    seen: u64,
-    io: &mut Io<'_>,
-) -> Result<View, Failure> {
+/// Follows a run until no actor is running or it is paused; never prompts.
+pub(crate) fn settle(host: &Host, run: &str, mut events: Watch, seen: u64, io: &mut Io<'_>) -> Result<View, Failure> {
     let mut progress = Progress::new(run, io);
-    progress.know(&host.wait(host.runtime.view(run))?, Some(seen));
+    progress.know(&host.view(run)?, Some(seen));
     progress.observe_models(host);
     loop {
-        while let Some(event) = events.try_next() {
+        while let Some(event) = host.next(&mut events, Duration::ZERO)? {
             progress.show(&event, io)?;
         }
-        let view = host.wait(host.runtime.view(run))?;
-        if view.snapshot.status().is_finished() || !is_busy(&view) {
-            while let Some(Some(event)) = host.wait_at_most(EVENT_DELAY, events.next()) {
+        let view = host.view(run)?;
+        let status = view.snapshot.status();
+        if status.is_finished() || status == Status::Paused || !is_busy(&view) {
+            while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                 progress.show(&event, io)?;
             }
             progress.clear(io)?;
             return Ok(view);
         }
+        host.stay()?;
         progress.wait(&view, now(), io)?;
-        let event: Option<Option<RuntimeEvent>> = host.wait_at_most(TICK, events.next());
-        if let Some(Some(event)) = event {
+        if let Some(event) = host.next(&mut events, TICK)? {
             progress.show(&event, io)?;
         }
     }

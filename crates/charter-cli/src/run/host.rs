@@ -1,89 +1,326 @@
-//! The embedded host: a journal, a runtime on its own threads, and charters with their files.
+//! Where the runs of a command are hosted: in this process, which then shares the journal with
+//! others, or in the process that already has it open.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::Future;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use charter_actors::{FindSecret, Folder};
-use charter_journal::{SqliteStore, StoredCharter};
-use charter_models::{Model, Models, cassette::Cassette};
-use charter_runtime::{ActorError, Charter, Options, Receipt, Recovery, Runtime, RuntimeError, Start};
+use charter_journal::{Record, RunFilter, RunInfo, SqliteStore};
+use charter_kernel::{EffectId, Principal};
+use charter_local::{Client, Server, Service};
+use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer};
+use charter_runtime::{Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
+use serde_json::{Value as Json, json};
+use tokio::runtime::Runtime as Threads;
 
+use super::background::Background;
 use super::model_progress::ModelProgress;
-use crate::bundled;
+use super::setup;
 use crate::io::Failure;
-use crate::journal::Db;
-use crate::load::{Loaded, load};
+use crate::journal::access::{self, Access, MAX_LOST};
+use crate::journal::{Db, find_among};
 use crate::models::{self, Recording};
 
-/// How long running actors may continue when the program ends.
-const GRACE: Duration = Duration::from_millis(200);
+/// Who opens the journal if no process has it open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opener {
+    /// This process.
+    Here,
+    /// A process in the background, which stays while there is something to do.
+    Background,
+    /// Nobody: the operation fails with [`Failure::Lost`].
+    Nobody,
+}
 
-/// The host in this process.
+/// The place where runs are hosted.
 pub(crate) struct Host {
-    pub(crate) runtime: Runtime,
-    pub(crate) recovery: Recovery,
+    // Dropped before the threads.
+    pub(super) place: RefCell<Place>,
+    pub(super) threads: Threads,
+    db: Db,
+    models: models::Args,
+    opener: Opener,
+    /// What another host has to resume if the present one ends.
+    resumed: RefCell<BTreeSet<String>>,
+    timers: RefCell<bool>,
     /// The workspaces, for previews of changes.
     #[cfg(unix)]
     pub(crate) workspaces: charter_actors::Workspaces,
-    /// The source of model answers, for display.
-    pub(crate) models: String,
-    /// Progress of model calls.
+    /// Progress of the model calls of this process.
     pub(crate) model_progress: ModelProgress,
-    /// Whether the rules of the charter answer instead of a model.
-    pub(crate) offline: bool,
-    threads: tokio::runtime::Runtime,
+}
+
+pub(super) enum Place {
+    Own(Box<Own>),
+    Other(Arc<Client>),
+    Closed,
+}
+
+/// The host in this process, and what it shares.
+pub(super) struct Own {
+    pub(super) runtime: Runtime,
+    pub(super) store: Arc<SqliteStore>,
+    pub(super) service: Arc<Service>,
+    pub(super) server: Option<Server>,
+    pub(super) about: Json,
+}
+
+impl Own {
+    /// Opens the socket. Without one, other processes are told that the journal is in use. Must be
+    /// called within the threads of the host.
+    pub(super) fn share(&mut self) {
+        let path = self.store.path();
+        let journal = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let service = self.service.clone();
+        self.server = Server::open(&journal, &setup::socket_folders(), service, self.about.clone()).ok();
+        let _ = self.store.announce(self.server.as_ref().map(Server::address), false);
+    }
 }
 
 impl Host {
-    /// Opens a journal and resumes the runs in it.
-    pub(crate) fn open(store: SqliteStore, models: &models::Args) -> Result<Host, Failure> {
-        let model_progress = ModelProgress::default();
-        let chosen = models::choose(models, &variable, model_progress.clone(), Recording::Create)?;
-        let threads = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .map_err(|e| Failure::new(format!("cannot start the host: {e}")))?;
+    /// Opens a journal file, or reaches the process that has it open. Resumes nothing.
+    pub(crate) fn open(db: &Db, models: &models::Args, opener: Opener) -> Result<Host, Failure> {
+        let host = Host::nowhere(db, models, opener)?;
+        host.find_place(ResumeRuns::OnRequest)?;
+        Ok(host)
+    }
+
+    /// Opens a journal file in this process and resumes all of its runs; `None` if another process
+    /// has the file open.
+    pub(super) fn open_to_stay(db: &Db, models: &models::Args) -> Result<Option<Host>, Failure> {
+        let host = Host::nowhere(db, models, Opener::Here)?;
+        host.find_place(ResumeRuns::All)?;
+        Ok(host.other().is_none().then_some(host))
+    }
+
+    fn nowhere(db: &Db, models: &models::Args, opener: Opener) -> Result<Host, Failure> {
         // The files of workspaces are stored next to the journal file.
         #[cfg(unix)]
         let workspaces = {
-            let mut folder = store.path().as_os_str().to_owned();
+            let mut folder = db.db.canonicalize().unwrap_or_else(|_| db.db.clone()).into_os_string();
             folder.push("-files");
             charter_actors::Workspaces::new(folder)
         };
-        let options = options(chosen.models, secrets());
-        #[cfg(unix)]
-        let options = options.executor("workspace", workspaces.clone());
-        let (runtime, recovery) = threads.block_on(Runtime::open(Arc::new(store), options))?;
         Ok(Host {
-            runtime,
-            recovery,
+            place: RefCell::new(Place::Closed),
+            threads: access::threads(2)?,
+            db: db.clone(),
+            models: models.clone(),
+            opener,
+            resumed: RefCell::default(),
+            timers: RefCell::new(false),
             #[cfg(unix)]
             workspaces,
-            models: chosen.title,
-            model_progress,
-            offline: chosen.offline,
-            threads,
+            model_progress: ModelProgress::default(),
         })
     }
 
-    /// Waits for an operation of the host.
-    pub(crate) fn wait<T>(&self, work: impl Future<Output = Result<T, RuntimeError>>) -> Result<T, Failure> {
-        Ok(self.threads.block_on(work)?)
+    fn find_place(&self, resume: ResumeRuns) -> Result<(), Failure> {
+        let path = &self.db.db;
+        let mut background = None;
+        let found = access::access(path, &self.threads, || match self.opener {
+            Opener::Here => access::open(path).map(Some),
+            Opener::Nobody => Err(Failure::Lost(0)),
+            Opener::Background => {
+                let started = match background.take() {
+                    Some(started) => started,
+                    None => Background::start(&self.db, &self.models)?,
+                };
+                background = started.check()?;
+                Ok(None)
+            }
+        })?;
+        let place = match found {
+            Access::Own(store) => Place::Own(Box::new(self.own(store, resume)?)),
+            Access::Other(client) => {
+                let started = background.as_ref().is_some_and(|b| b.is(client.pid()));
+                if !started && self.models.is_given() {
+                    return Err(Failure::with_help(
+                        format!("process {} has the journal open and calls the models of its runs", client.pid()),
+                        "leave out the options about models, or stop that process",
+                    ));
+                }
+                Place::Other(client)
+            }
+        };
+        *self.place.borrow_mut() = place;
+        Ok(())
     }
 
-    /// Starts a run.
-    pub(crate) fn start(&self, start: Start, db: &Db) -> Result<Receipt, Failure> {
-        self.threads.block_on(self.runtime.start(start)).map_err(|e| match e {
-            RuntimeError::RunExists(run) => Failure::with_help(
-                format!("run `{run}` already exists, with another charter or input"),
-                format!("choose another id, or resume it: `charter run --resume {run}{}`", db.option()),
-            ),
-            other => other.into(),
-        })
+    fn own(&self, store: SqliteStore, resume: ResumeRuns) -> Result<Own, Failure> {
+        store.announce(None, true)?;
+        let chosen = models::choose(&self.models, &setup::variable, self.model_progress.clone(), Recording::Create)?;
+        let options = setup::options(chosen.models, setup::secrets());
+        #[cfg(unix)]
+        let options = options.executor("workspace", self.workspaces.clone());
+        let options = Options { resume, ..options };
+        let store = Arc::new(store);
+        let (runtime, _) = self.threads.block_on(Runtime::open(store.clone(), options))?;
+        let service = Arc::new(Service::new(runtime.clone(), store.clone()));
+        let about = json!({"models": chosen.title, "offline": chosen.offline});
+        let mut own = Own { runtime, store, service, server: None, about };
+        let _entered = self.threads.enter();
+        own.share();
+        Ok(own)
+    }
+
+    /// The process that hosts the runs, if it is another one.
+    pub(crate) fn other(&self) -> Option<Arc<Client>> {
+        match &*self.place.borrow() {
+            Place::Other(client) => Some(client.clone()),
+            _ => None,
+        }
+    }
+
+    fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
+        match &*self.place.borrow() {
+            Place::Own(own) => Ok(Arc::new(own.runtime.clone())),
+            Place::Other(client) => Ok(client.clone()),
+            Place::Closed => Err(Failure::new("the journal is closed")),
+        }
+    }
+
+    /// Carries out an operation. If the process that hosts the runs ends meanwhile, continues where
+    /// they are hosted then; so the operation must be one that can be repeated.
+    pub(crate) fn call<T>(&self, work: impl for<'b> Fn(&'b dyn Backend) -> Answer<'b, T>) -> Result<T, Failure> {
+        Ok(self.try_call(work)??)
+    }
+
+    /// Like [`Host::call`], but leaves errors of the host to the caller.
+    pub(crate) fn try_call<T>(
+        &self,
+        work: impl for<'b> Fn(&'b dyn Backend) -> Answer<'b, T>,
+    ) -> Result<Result<T, RuntimeError>, Failure> {
+        let mut lost = 0;
+        loop {
+            let backend = self.backend()?;
+            match self.threads.block_on(work(backend.as_ref())) {
+                Err(RuntimeError::Lost { .. }) if lost < MAX_LOST => lost += 1,
+                result => return Ok(result),
+            }
+            drop(backend);
+            self.move_on()?;
+        }
+    }
+
+    /// Returns the current state of a run.
+    pub(crate) fn view(&self, run: &str) -> Result<View, Failure> {
+        self.call(|b| b.view(run.to_owned()))
+    }
+
+    /// Sends an event. An event to another process gets an id, so that it is recorded once even if
+    /// that process ends before it answers.
+    pub(crate) fn send(&self, mut send: SendEvent) -> Result<Acknowledged, Failure> {
+        if self.other().is_some() {
+            send.id.get_or_insert_with(new_run_id);
+        }
+        self.call(|b| b.send(send.clone()))
+    }
+
+    /// Answers a task.
+    pub(crate) fn answer(
+        &self,
+        task: &str,
+        answer: TaskAnswer,
+        by: &Principal,
+    ) -> Result<Result<Acknowledged, RuntimeError>, Failure> {
+        let place = self.other();
+        let done = self.try_call(|b| b.answer(task.to_owned(), answer.clone(), by.clone()))?;
+        let same_place = match (&place, self.other()) {
+            (Some(before), Some(now)) => before.pid() == now.pid(),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        match (done, EffectId::parse(task), task.rsplitn(3, '/').nth(2)) {
+            // The process that had the journal may have recorded the answer before it ended.
+            (Err(RuntimeError::NoTask { .. } | RuntimeError::NotAwaited(_)), Some(effect), Some(run))
+                if !same_place =>
+            {
+                let mut from = effect.seq;
+                loop {
+                    let records = self.call(|b| b.records(run.to_owned(), from, 1_000))?;
+                    let Some(last) = records.last() else {
+                        return Ok(Err(RuntimeError::NotAwaited(run.to_owned())));
+                    };
+                    from = last.seq.saturating_add(1);
+                    let own = |r: &Record| r.source.effect.as_deref() == Some(task) && r.by.id == by.id;
+                    if let Some(record) = records.into_iter().find(own) {
+                        return Ok(Ok(Acknowledged { record, repeated: false }));
+                    }
+                }
+            }
+            (done, ..) => Ok(done),
+        }
+    }
+
+    /// Finds the new place after the process that hosted the runs has ended.
+    fn move_on(&self) -> Result<(), Failure> {
+        self.find_place(ResumeRuns::OnRequest)?;
+        let backend = self.backend()?;
+        for run in self.resumed.borrow().iter() {
+            // An error is reported by the next operation on the run.
+            let _ = self.threads.block_on(backend.resume(run.clone()));
+        }
+        match *self.timers.borrow() {
+            true => self.arm_timers(),
+            false => Ok(()),
+        }
+    }
+
+    /// Resumes the open invocations of a run.
+    pub(crate) fn resume(&self, run: &str) -> Result<Result<(), RuntimeError>, Failure> {
+        self.resumed.borrow_mut().insert(run.to_owned());
+        self.try_call(|b| b.resume(run.to_owned()))
+    }
+
+    /// From now on, this process fires the timers of all runs, if it hosts them: it waits for
+    /// something.
+    pub(crate) fn stay(&self) -> Result<(), Failure> {
+        match self.timers.replace(true) {
+            true => Ok(()),
+            false => self.arm_timers(),
+        }
+    }
+
+    fn arm_timers(&self) -> Result<(), Failure> {
+        match &*self.place.borrow() {
+            Place::Own(own) => Ok(self.threads.block_on(own.runtime.resume_timers())?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Finds a run by its id, or by a unique prefix of it.
+    pub(crate) fn find(&self, name: &str) -> Result<RunInfo, Failure> {
+        match self.call(|b| b.run(name.to_owned()))? {
+            Some(run) => Ok(run),
+            None => find_among(&self.call(|b| b.runs(RunFilter::default()))?, name),
+        }
+    }
+
+    /// What answers for models, and whether it is the rules of the charter.
+    pub(crate) fn models(&self) -> (String, bool) {
+        let place = self.place.borrow();
+        let about = match &*place {
+            Place::Own(own) => &own.about,
+            Place::Other(client) => client.about(),
+            Place::Closed => &Json::Null,
+        };
+        let title = about.get("models").and_then(Json::as_str).unwrap_or_default();
+        (title.to_owned(), about.get("offline").and_then(Json::as_bool).unwrap_or_default())
+    }
+
+    /// Leaves a run to the process that hosts it: it stays while there is something to do.
+    pub(crate) fn leave(&self, run: &str, all_timers: bool) -> Result<(), Failure> {
+        let mut lost = 0;
+        while let Some(client) = self.other() {
+            match self.threads.block_on(client.keep(run, all_timers)) {
+                Err(RuntimeError::Lost { .. }) if lost < MAX_LOST => lost += 1,
+                result => return Ok(result?),
+            }
+            self.move_on()?;
+        }
+        Ok(())
     }
 
     /// Waits for a future, at most for `time`.
@@ -96,158 +333,8 @@ impl Host {
         #[cfg(unix)]
         let workspace = &self.workspaces.place(run, workspace);
         #[cfg(not(unix))]
-        let (_, workspace) = (run, Path::new(workspace));
+        let (_, workspace) = (run, std::path::Path::new(workspace));
         let whole = workspace.canonicalize();
         whole.as_deref().unwrap_or(workspace).display().to_string()
-    }
-
-    /// Shuts down. Running actors are resumed when the journal is opened again.
-    pub(crate) fn close(self) {
-        self.threads.block_on(self.runtime.shutdown(GRACE));
-        drop(self.runtime);
-        self.threads.shutdown_timeout(GRACE);
-    }
-}
-
-/// Returns the host options with the executors of this program.
-fn options(models: Models, secrets: FindSecret) -> Options {
-    let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
-    let mut options = options
-        .executor("model", models)
-        .executor("http", charter_actors::Http::default().secrets(secrets.clone()))
-        .executor("tool", tools(secrets));
-    charter_automaton::host::add_executors(&mut options.executors);
-    options
-}
-
-/// Like [`options`], but for checking a charter before a journal file exists.
-fn options_for_check(models: Models, secrets: FindSecret) -> Options {
-    let options = options(models, secrets);
-    // This executor creates no file until it is called.
-    #[cfg(unix)]
-    let options = options.executor("workspace", charter_actors::Workspaces::new("."));
-    options
-}
-
-/// Checks, as far as possible without a journal file, that a run of a charter can start. Creates no
-/// file.
-pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args) -> Result<(), Failure> {
-    let chosen = models::choose(models, &variable, (), Recording::Check)?;
-    let options = options_for_check(chosen.models, secrets());
-    Ok(options.admits(charter, run)?)
-}
-
-/// Returns what `charter run` would reject in the actors of a charter, regardless of the configured
-/// models and secrets; and the kinds of actors that this program supports.
-pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String>), Failure> {
-    if loaded.document.definition.actors.is_empty() {
-        return Ok((Vec::new(), Vec::new()));
-    }
-    let charter = hosted(loaded)?;
-    let models = match (Model::parse("openai:any"), Cassette::parse("")) {
-        (Ok(model), Ok(silent)) => Models::asking(model, silent),
-        _ => Models::offline(),
-    };
-    let mut options = options_for_check(models, Arc::new(|_: &str| Some("some".to_owned())));
-    let kinds = options.executors.keys().cloned().collect();
-    if cfg!(not(feature = "tools")) {
-        options.executors.remove("tool");
-    }
-    Ok((options.actor_errors(&charter), kinds))
-}
-
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-/// Looks up secrets. The secret `NAME` is the variable `CHARTER_SECRET_NAME`, so that a charter
-/// cannot read any other variable.
-fn secrets() -> FindSecret {
-    Arc::new(|name: &str| {
-        let value = std::env::var(format!("CHARTER_SECRET_{name}")).ok()?;
-        (!value.is_empty()).then_some(value)
-    })
-}
-
-#[cfg(feature = "tools")]
-fn tools(secret: FindSecret) -> charter_models::Tools {
-    charter_models::Tools { secret, ..charter_models::Tools::default() }
-}
-
-#[cfg(not(feature = "tools"))]
-fn tools(_: FindSecret) -> absent::Tools {
-    absent::Tools
-}
-
-/// The executor for `tool` if tools are not built in.
-#[cfg(not(feature = "tools"))]
-mod absent {
-    use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outcome};
-
-    const WHY: &str = "MCP tools are not built into this program: build it with `--features tools`";
-
-    pub(super) struct Tools;
-
-    impl Executor for Tools {
-        fn check(&self, _: &str, _: &charter_kernel::definition::ActorDecl, _: &Folder) -> Result<(), ConfigError> {
-            Err(ConfigError::Other(WHY.into()))
-        }
-
-        fn call(&self, _: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
-            Box::pin(async { Err(Fault::new("config", WHY)) })
-        }
-    }
-}
-
-/// Loads a charter with its files, for the host.
-pub(crate) fn charter(what: &str) -> Result<Charter, Failure> {
-    hosted(&load(what)?)
-}
-
-fn hosted(loaded: &Loaded) -> Result<Charter, Failure> {
-    let folder = match &loaded.path {
-        Some(path) => Folder::Dir(folder(path).to_owned()),
-        None => bundled_folder(&loaded.name),
-    };
-    Ok(Charter::new(&loaded.document, folder)?)
-}
-
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// Finds the files of a charter in the journal: next to the file from which it was read, or in the
-/// binary.
-fn folder_of(stored: &StoredCharter) -> Folder {
-    let path = Path::new(&stored.name);
-    match path.is_file() {
-        true => Folder::Dir(folder(path).to_owned()),
-        false => bundled_folder(&stored.name),
-    }
-}
-
-/// Finds the folder of a bundled charter; `name` has the form `charters/NAME/charter.yaml`, as in
-/// `load`.
-fn bundled_folder(name: &str) -> Folder {
-    let parts = name.strip_prefix("charters/").and_then(|n| n.strip_suffix("/charter.yaml"));
-    match parts.and_then(bundled::find) {
-        Some(charter) => {
-            let texts = charter.files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-            Folder::Texts(Arc::new(texts.collect::<BTreeMap<_, _>>()))
-        }
-        None => Folder::None,
-    }
-}
-
-impl From<RuntimeError> for Failure {
-    fn from(error: RuntimeError) -> Failure {
-        match error {
-            RuntimeError::Store(error) => error.into(),
-            RuntimeError::Replay(error) => error.into(),
-            other => Failure::new(other.to_string()),
-        }
     }
 }

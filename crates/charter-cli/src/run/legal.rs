@@ -1,13 +1,18 @@
 //! `charter legal RUN`: the events that a run accepts now, and from whom.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use charter_kernel::{Machine, Snapshot};
 use serde_json::json;
 
+use super::host::{Host, Opener};
 use super::{Who, follow};
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::access::holder_of;
 use crate::journal::text::{clean, short};
 use crate::journal::{Db, at, find, show};
+use crate::models;
 
 /// Lists the legal events.
 #[derive(Debug, clap::Args)]
@@ -25,9 +30,7 @@ pub struct Args {
 /// # Errors
 /// The run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = args.db.read()?;
-    let run = find(&store, &args.run)?;
-    let (machine, snapshot) = at(&store, &run, None)?;
+    let (machine, snapshot) = state(args)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
     // Collect the events for one principal, or for each role.
@@ -88,4 +91,29 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         return Ok(Exit::No);
     }
     Ok(Exit::Yes)
+}
+
+/// Returns the current state of the run.
+fn state(args: &Args) -> Result<(Arc<Machine>, Snapshot), Failure> {
+    match of_holder(args) {
+        // No process has the journal open, or it has just ended.
+        Ok(None) | Err(Failure::Lost(_)) => {}
+        Ok(Some(state)) => return Ok(state),
+        Err(e) => return Err(e),
+    }
+    let store = args.db.read()?;
+    let run = find(&store, &args.run)?;
+    let (machine, snapshot) = at(&store, &run, None)?;
+    Ok((Arc::new(machine), snapshot))
+}
+
+/// Returns the state according to the process that has the journal open, if there is one that
+/// accepts requests.
+fn of_holder(args: &Args) -> Result<Option<(Arc<Machine>, Snapshot)>, Failure> {
+    if !args.db.db.is_file() || holder_of(&args.db.db)?.is_none_or(|h| h.address.is_none()) {
+        return Ok(None);
+    }
+    let host = Host::open(&args.db, &models::Args::default(), Opener::Nobody)?;
+    let view = host.view(&host.find(&args.run)?.run)?;
+    Ok(Some((view.charter.machine().clone(), view.snapshot)))
 }

@@ -4,30 +4,38 @@
 mod answers;
 mod approval_preview;
 mod ask;
+pub mod background;
 mod choice;
 mod details;
-mod follow;
-pub(crate) mod host;
+pub(crate) mod follow;
+mod host;
 pub mod legal;
 mod model_progress;
 mod pages;
 mod progress;
 mod report;
 pub mod send;
+pub(crate) mod setup;
+mod stay;
+mod watch;
 
+use charter_journal::Verdict;
 use charter_kernel::{Code, Envelope, Machine, Principal};
-use charter_runtime::{Start, Subscription};
+use charter_runtime::backend::Acknowledged;
+use charter_runtime::{RuntimeError, Start, new_run_id};
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value as Json, json};
 
 use crate::input::{event_data, json_or_file};
 use crate::io::{Exit, Failure, Io};
+use crate::journal::Db;
+use crate::journal::access::holder_of;
 use crate::journal::text::{clean, further};
-use crate::journal::{self, Db};
 use crate::models;
 use follow::{Follow, Reply};
-use host::Host;
+use host::{Host, Opener};
 use progress::Beginning;
+use watch::Watch;
 
 /// Starts a run and follows it.
 #[derive(Debug, clap::Args)]
@@ -54,7 +62,7 @@ pub struct Args {
     /// Disagree wherever a person must decide
     #[arg(long)]
     no: bool,
-    /// Start the run in a background process, and print its id
+    /// Leave the run to a process in the background, and print its id
     #[arg(long, conflicts_with_all = ["yes", "no"])]
     detach: bool,
     #[command(flatten)]
@@ -108,11 +116,11 @@ impl Who {
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let (host, run, events, beginning) = match (&args.charter, &args.resume) {
         (_, Some(resume)) => {
-            let store = args.db.write()?;
-            let run = journal::find(&store, resume)?.run;
-            let host = Host::open(store, &args.models)?;
-            let events = host.runtime.subscribe(Some(&run));
-            (host, run, events, Beginning::Resumed)
+            args.db.check()?;
+            let host = Host::open(&args.db, &args.models, args.opener())?;
+            let info = host.find(resume)?;
+            let events = host.watch(&info.run, Some(info.seq))?;
+            (host, info.run, events, Beginning::Resumed)
         }
         (Some(charter), None) => match start(args, charter, io)? {
             Ok(started) => started,
@@ -121,8 +129,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         (None, None) => return Err(Failure::new("missing charter or run")),
     };
     if args.detach {
-        host.close();
-        background(args, &run)?;
+        host.resume(&run)??;
+        host.leave(&run, args.wait)?;
         match machine_output {
             true => writeln!(io.out, "{}", json!({"run": run}))?,
             false => writeln!(io.out, "{run}")?,
@@ -142,12 +150,21 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         db: args.db.clone(),
     };
     let exit = follow.run(&host, &run, events, machine_output, io);
-    host.close();
+    host.close(io);
     exit
 }
 
+impl Args {
+    fn opener(&self) -> Opener {
+        match self.detach {
+            true => Opener::Background,
+            false => Opener::Here,
+        }
+    }
+}
+
 /// A run and the host that has started to execute it.
-type Begun = (Host, String, Subscription, Beginning);
+type Begun = (Host, String, Watch, Beginning);
 
 /// Starts a run; the inner error means that the start was refused.
 fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Exit>, Failure> {
@@ -156,24 +173,34 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
         None => json!({}),
     };
     // Check before the journal file is created.
-    let charter = host::charter(charter)?;
+    let charter = setup::charter(charter)?;
     check_input(charter.machine(), &input, args.who.principal())?;
-    host::admits(&charter, args.run.as_deref(), &args.models)?;
-    let host = Host::open(args.db.create()?, &args.models)?;
+    args.db.check_new()?;
+    // A process that has the journal open checks the charter with its own models.
+    if holder_of(&args.db.db)?.is_none() {
+        setup::admits(&charter, args.run.as_deref(), &args.models)?;
+    }
+    let host = Host::open(&args.db, &args.models, args.opener())?;
     let digest = charter.digest();
-    host.wait(host.runtime.add(charter))?;
+    host.call(|b| b.add(charter.clone()))?;
+    let run = args.run.clone().unwrap_or_else(new_run_id);
     // Subscribe before the start, so that no event is missed.
-    let events = host.runtime.subscribe(None);
-    let start = Start { charter: digest, run: args.run.clone(), input, by: args.who.principal() };
-    let receipt = host.start(start, &args.db)?;
-    if receipt.is_refused() {
-        report::show_refusal(&receipt.record, &host, io)?;
-        host.close();
+    let events = host.watch(&run, None)?;
+    let start = Start { charter: digest, run: Some(run.clone()), input, by: args.who.principal() };
+    let Acknowledged { record, repeated } = host.try_call(|b| b.start(start.clone()))?.map_err(|e| match e {
+        RuntimeError::RunExists(run) => Failure::with_help(
+            format!("run `{run}` already exists, with another charter or input"),
+            format!("choose another id, or resume it: `charter run --resume {run}{}`", args.db.option()),
+        ),
+        other => other.into(),
+    })?;
+    if record.verdict == Verdict::Refused {
+        report::show_refusal(&record, &host, io)?;
+        host.close(io);
         return Ok(Err(Exit::No));
     }
-    let run = receipt.record.run.to_string();
-    let events = events.only(&run);
-    let beginning = match receipt.repeated {
+    // A start with a new id is repeated only after a lost connection.
+    let beginning = match repeated && args.run.is_some() {
         true => Beginning::Existing,
         false => Beginning::Started,
     };
@@ -203,39 +230,6 @@ fn check_input(machine: &Machine, input: &Json, by: Principal) -> Result<(), Fai
         Some(example) => Failure::with_help(message, format!("e.g. `--input '{example}'`")),
         None => Failure::new(message),
     })
-}
-
-/// Resumes the run in a background process.
-fn background(args: &Args, run: &str) -> Result<(), Failure> {
-    use std::process::{Command, Stdio};
-    let cannot = |e: std::io::Error| {
-        Failure::with_help(
-            format!("cannot start a background process: {}", crate::load::plain(&e)),
-            format!("the run has started; `charter run --resume {run}{}` continues it", args.db.option()),
-        )
-    };
-    let program = std::env::current_exe().map_err(cannot)?;
-    let mut command = Command::new(program);
-    command.args(["run", "--resume", run, "--wait", "--db"]).arg(&args.db.db);
-    let models = &args.models;
-    for (flag, value) in [("--model", &models.model), ("--model-url", &models.model_url)] {
-        command.args(value.iter().flat_map(|value| [flag, value]));
-    }
-    let files = [("--record-models", &models.record_models), ("--replay-models", &models.replay_models)];
-    for (flag, file) in files {
-        if let Some(file) = file {
-            command.arg(flag).arg(file);
-        }
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::CommandExt as _;
-        // Signals to the programs of this terminal must not end the process.
-        command.process_group(0);
-    }
-    command.spawn().map_err(cannot)?;
-    Ok(())
 }
 
 /// Parses the data of an event from the command line: JSON, `@file`, or none.

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use charter_journal::{Record, SourceKind, Verdict};
 use charter_kernel::{Machine, Millis, Timestamp};
-use charter_runtime::{RuntimeEvent, View, Working};
+use charter_runtime::backend::Update;
+use charter_runtime::{View, Working};
 
 use super::host::Host;
 use super::model_progress::ModelProgress;
 use super::{answers, details};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
-use crate::journal::text::{clean, count, short};
+use crate::journal::text::{clean, short};
 
 /// Why a run is being followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +90,8 @@ impl Progress {
         self.db = db.option();
         let paint = self.paint;
         // Refusals are records too, but do not change the snapshot.
-        let seq = host.runtime.store().run(&self.run)?.map_or(view.snapshot.seq(), |info| info.seq);
+        let info = host.call(|b| b.run(view.snapshot.run().to_owned()))?;
+        let seq = info.map_or(view.snapshot.seq(), |info| info.seq);
         let ended = view.snapshot.status().is_finished();
         let how = match (beginning, ended) {
             (Beginning::Started, _) => "started".to_owned(),
@@ -109,72 +111,72 @@ impl Progress {
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
         answers::write(view, host, io)?;
-        let others = host.recovery.resumed.iter().chain(&host.recovery.unknown);
-        let own = format!("{}/", self.run);
-        let others = others.filter(|effect| !effect.starts_with(&own)).count();
-        if others > 0 {
-            let more =
-                format!("also resumed: {} of other runs in this journal file", count(others as u64, "invocation"));
-            writeln!(io.err, "{}", paint.faint(&more))?;
-        }
-        for (run, error) in &host.recovery.failed {
-            writeln!(io.err, "{} run `{run}` was not resumed: {error}", paint.warning("warning:"))?;
+        if let Some(client) = host.other() {
+            let by = format!("hosted by process {}, which has the journal open", client.pid());
+            writeln!(io.err, "{}", paint.faint(&by))?;
         }
         Ok(())
     }
 
-    /// Shows an event of the runtime.
-    pub(crate) fn show(&mut self, event: &RuntimeEvent, io: &mut Io<'_>) -> Result<(), Failure> {
+    /// Shows a warning.
+    pub(crate) fn warn(&mut self, message: &str, io: &mut Io<'_>) -> Result<(), Failure> {
+        self.clear(io)?;
+        writeln!(io.err, "{} {}", self.paint.warning("warning:"), clean(message))?;
+        Ok(())
+    }
+
+    /// Shows an event of the host.
+    pub(crate) fn show(&mut self, event: &Update, io: &mut Io<'_>) -> Result<(), Failure> {
         let paint = self.paint;
         self.show_notes(io)?;
         let line = match event {
-            RuntimeEvent::Recorded(r) => {
-                if self.seen.is_some_and(|seen| r.record.seq <= seen) {
+            Update::Recorded(r) => {
+                if self.seen.is_some_and(|seen| r.seq <= seen) {
                     return Ok(());
                 }
-                self.seen = Some(r.record.seq);
-                if let Some(invocation) = &r.record.source.invocation {
+                self.seen = Some(r.seq);
+                if let Some(invocation) = &r.source.invocation {
                     self.answered.insert(invocation.to_string());
                 }
                 // `Retrying` reports this.
-                if r.record.source.kind == SourceKind::Attempt {
+                if r.source.kind == SourceKind::Attempt {
                     return Ok(());
                 }
                 // The charter ignores this result.
-                if r.record.source.kind == SourceKind::Done && r.record.verdict == Verdict::Ignored {
+                if r.source.kind == SourceKind::Done && r.verdict == Verdict::Ignored {
                     return Ok(());
                 }
-                let more = details::of_record(&r.record, paint);
-                let failure = failure(&r.record).map(|why| match self.failure.as_deref() == Some(why) {
+                let more = details::of_record(r, paint);
+                let failure = failure(r).map(|why| match self.failure.as_deref() == Some(why) {
                     true => "for the same reason".to_owned(),
                     false => self.failure.insert(why.to_owned()).clone(),
                 });
                 let machine = self.machine.as_deref();
-                std::iter::once(record(&r.record, failure.as_deref(), machine, paint))
+                std::iter::once(record(r, failure.as_deref(), machine, paint))
                     .chain(more)
                     .collect::<Vec<_>>()
                     .join("\n  ")
             }
-            RuntimeEvent::Began(work) if work.attempt > 1 => {
+            Update::Began(work) if work.attempt > 1 => {
                 self.model_progress.forget(&self.run, &work.src);
                 format!("{} started, attempt {}", clean(&work.src), work.attempt)
             }
-            RuntimeEvent::Began(work) => {
+            Update::Began(work) => {
                 self.model_progress.forget(&self.run, &work.src);
                 format!("{} started", clean(&work.src))
             }
-            RuntimeEvent::Retrying { work, error, .. } => {
+            Update::Retrying { work, error, .. } => {
                 let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("failed");
                 format!("{}: {}; retrying", paint.warning(&clean(&work.src)), clean(why))
             }
-            RuntimeEvent::Waiting(work) => {
+            Update::Waiting(work) => {
                 format!("{} is waiting for a person", paint.help(&clean(&work.src)))
             }
-            RuntimeEvent::Stopped(work) if self.answered.contains(work.invocation.as_ref()) => {
+            Update::Stopped(work) if self.answered.contains(work.invocation.as_ref()) => {
                 return Ok(());
             }
-            RuntimeEvent::Stopped(work) => format!("{} canceled: its result is no longer needed", clean(&work.src)),
-            RuntimeEvent::Logged { label, value, .. } => {
+            Update::Stopped(work) => format!("{} canceled: its result is no longer needed", clean(&work.src)),
+            Update::Logged { label, value, .. } => {
                 let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
                 let text = match value.as_str() {
                     Some(text) => clean(text),
@@ -182,15 +184,15 @@ impl Progress {
                 };
                 format!("{}{text}", paint.strong(&label))
             }
-            RuntimeEvent::Emitted { data, .. } if self.machine.as_ref().is_some_and(|m| details::is_move(data, m)) => {
+            Update::Emitted { data, .. } if self.machine.as_ref().is_some_and(|m| details::is_move(data, m)) => {
                 return Ok(());
             }
-            RuntimeEvent::Emitted { r#type, data, .. } => details::of_insight(data, self.failure.as_deref(), paint)
+            Update::Emitted { r#type, data, .. } => details::of_insight(data, self.failure.as_deref(), paint)
                 .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60))),
-            RuntimeEvent::Trouble { message, .. } => {
+            Update::Trouble { message, .. } => {
                 format!("{} {}", paint.warning("warning:"), clean(message))
             }
-            RuntimeEvent::Missed(count) => {
+            Update::Missed(count) => {
                 format!("{count} events are not shown here; `charter log {}{}` lists all records", self.run, self.db)
             }
             _ => return Ok(()),

@@ -188,7 +188,7 @@ fn least_privileged<'r>(roles: &'r [String], needed: &[String]) -> Option<&'r St
 
 /// Prints a refusal on standard error.
 pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
-    let charter = host.wait(host.runtime.charter(record.charter)).ok();
+    let charter = host.try_call(|b| b.charter(record.charter))?.ok();
     let Some(refusal) = record.explanation(charter.as_ref().map(|c| c.machine().as_ref())) else {
         return Ok(());
     };

@@ -1,13 +1,14 @@
 //! `charter send RUN TYPE [DATA]`: sends an event to a run, and reports the result.
 
+use charter_journal::RunInfo;
 use charter_runtime::SendEvent;
 
-use super::host::Host;
+use super::host::{Host, Opener};
 use super::{Who, data, follow, report};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::Db;
 use crate::journal::text::short_line;
-use crate::journal::{self, Db};
 use crate::models;
 
 /// Sends an event.
@@ -30,9 +31,12 @@ pub struct Args {
     expect: Option<u64>,
     #[command(flatten)]
     who: Who,
-    /// Do not wait for the actors that the event starts
+    /// Leave the actors that the event starts to a process in the background
     #[arg(long)]
     detach: bool,
+    /// With `--detach`: let that process wait for all timers of the run
+    #[arg(long, requires = "detach")]
+    wait: bool,
     #[command(flatten)]
     models: models::Args,
     #[command(flatten)]
@@ -45,11 +49,15 @@ pub struct Args {
 /// The run does not exist, or another process has the journal open.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let data = data(args.data.as_ref())?;
-    let store = args.db.write()?;
-    let run = journal::find(&store, &args.run)?.run;
-    let host = Host::open(store, &args.models)?;
+    args.db.check()?;
+    let opener = match args.detach {
+        true => Opener::Background,
+        false => Opener::Here,
+    };
+    let host = Host::open(&args.db, &args.models, opener)?;
+    let info = host.find(&args.run)?;
     let send = SendEvent {
-        run: run.clone(),
+        run: info.run.clone(),
         to: args.to.clone(),
         r#type: args.r#type.clone(),
         data,
@@ -57,12 +65,26 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         id: args.id.clone(),
         expected_seq: args.expect,
     };
-    let events = host.runtime.subscribe(Some(&run));
-    let receipt = host.wait(host.runtime.send(send))?;
+    let exit = send_and_follow(args, &host, &info, send, machine_output, io);
+    host.close(io);
+    exit
+}
+
+fn send_and_follow(
+    args: &Args,
+    host: &Host,
+    info: &RunInfo,
+    send: SendEvent,
+    machine_output: bool,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
+    let run = info.run.as_str();
+    let events = host.watch(run, Some(info.seq))?;
+    let receipt = host.send(send)?;
     let record = &receipt.record;
     match machine_output {
         true => {
-            let charter = host.wait(host.runtime.charter(record.charter)).ok();
+            let charter = host.try_call(|b| b.charter(record.charter))?.ok();
             writeln!(io.out, "{}", record.shown(charter.as_ref().map(|c| c.machine().as_ref())))?;
         }
         false => {
@@ -79,14 +101,22 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         false => Exit::Yes,
     };
     if receipt.is_refused() && !machine_output {
-        report::show_refusal(record, &host, io)?;
+        report::show_refusal(record, host, io)?;
     }
-    if !args.detach && !receipt.is_refused() {
-        let view = follow::settle(&host, &run, events, record.seq, io)?;
+    if receipt.is_refused() {
+        return Ok(exit);
+    }
+    let resumed = host.resume(run)?;
+    if let (Err(e), false) = (&resumed, machine_output) {
+        writeln!(io.err, "{} run `{run}` was not resumed: {e}", Paint(io.color_err).warning("warning:"))?;
+    }
+    if args.detach {
+        host.leave(run, args.wait)?;
+    } else {
+        let view = follow::settle(host, run, events, record.seq, io)?;
         if !machine_output {
-            report::write(&view, &args.who, &args.db, false, &host, follow::now(), io)?;
+            report::write(&view, &args.who, &args.db, false, host, follow::now(), io)?;
         }
     }
-    host.close();
     Ok(exit)
 }

@@ -12,6 +12,8 @@ mod fred_model;
 mod hints;
 mod hostile;
 mod imports;
+#[cfg(unix)]
+mod local_access;
 #[cfg(feature = "otel")]
 mod otel;
 #[cfg(unix)]

@@ -66,6 +66,11 @@ impl Calls {
         lock(&self.running).range((run.clone(), FIRST)..=(run, LAST)).map(|(_, c)| c.working.clone()).collect()
     }
 
+    /// Returns the running calls of all runs.
+    pub(crate) fn all(&self) -> Vec<Working> {
+        lock(&self.running).values().map(|c| c.working.clone()).collect()
+    }
+
     /// Records that an attempt begins. Returns `None` if the call has been stopped.
     pub(crate) fn begin_attempt(
         &self,

@@ -1,5 +1,8 @@
 //! Runs a command line in this process, and captures its output.
 
+#[cfg(unix)]
+pub(crate) mod processes;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use charter_cli::{Io, run};

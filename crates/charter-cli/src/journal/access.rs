@@ -1,0 +1,175 @@
+//! Access to a journal file for writing: this process opens it, or reaches the process that already
+//! has it open.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use charter_actors::BoxFuture;
+use charter_journal::{Holder, SqliteStore, StoreError, holder};
+use charter_local::{Client, ConnectError};
+use charter_runtime::RuntimeError;
+use tokio::runtime::Runtime as Threads;
+
+use super::opened;
+use crate::io::Failure;
+
+/// How long to wait for a holder that accepts no connections: commands such as `import` end soon.
+const SHORT: Duration = Duration::from_secs(2);
+/// The same for a holder whose socket is gone, because it is ending.
+const ENDING: Duration = Duration::from_secs(5);
+/// The same for a holder that is starting, or reads or writes the whole journal.
+const STARTING: Duration = Duration::from_secs(30);
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How often a command continues with another holder after a lost connection.
+pub(crate) const MAX_LOST: u32 = 20;
+
+/// A journal file that can be written.
+pub(crate) enum Access {
+    /// This process has the file open.
+    Own(SqliteStore),
+    /// Another process has it open.
+    Other(Arc<Client>),
+}
+
+/// Gets access to a journal file. `free` is called while no process has the file open: it opens the
+/// file, or returns `None` if another process is about to do so.
+pub(crate) fn access(
+    path: &Path,
+    threads: &Threads,
+    mut free: impl FnMut() -> Result<Option<SqliteStore>, Failure>,
+) -> Result<Access, Failure> {
+    let begin = Instant::now();
+    loop {
+        let mut held = holder_of(path)?;
+        if held.is_none() {
+            match free() {
+                Ok(Some(store)) => return Ok(Access::Own(store)),
+                Ok(None) => held = Some(Holder { pid: 0, address: None, starting: true }),
+                Err(Failure::InUse(found)) => held = Some(found.holder),
+                Err(other) => return Err(other),
+            }
+        }
+        let Some(held) = held else {
+            continue;
+        };
+        let patience = match &held {
+            Holder { address: Some(_), .. } => match threads.block_on(Client::connect(&held)) {
+                Ok(client) => return Ok(Access::Other(Arc::new(client))),
+                Err(ConnectError::Gone { .. }) => ENDING,
+                Err(e) => return Err(Failure::new(format!("`{}`: {e}", path.display()))),
+            },
+            Holder { starting: true, .. } => STARTING,
+            _ => SHORT,
+        };
+        if begin.elapsed() > patience {
+            return Err(in_use(path, held));
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Returns the process that has a journal file open for writing, if there is one. Must be called
+/// before this process opens the file.
+///
+/// # Errors
+/// The file cannot be opened.
+pub(crate) fn holder_of(path: &Path) -> Result<Option<Holder>, Failure> {
+    match path.exists() {
+        true => holder(path).map_err(|e| cannot_open(path, e)),
+        false => Ok(None),
+    }
+}
+
+/// Opens a journal file for writing.
+pub(crate) fn open(path: &Path) -> Result<SqliteStore, Failure> {
+    match SqliteStore::open(path) {
+        Err(StoreError::InUse { holder, .. }) => {
+            let unknown = Holder { pid: 0, address: None, starting: false };
+            Err(in_use(path, holder.map_or(unknown, |h| *h)))
+        }
+        other => opened(path, other),
+    }
+}
+
+fn cannot_open(path: &Path, e: StoreError) -> Failure {
+    match e {
+        StoreError::Failed { reason, .. } => Failure::new(format!("cannot open `{}`: {reason}", path.display())),
+        other => other.into(),
+    }
+}
+
+fn in_use(path: &Path, holder: Holder) -> Failure {
+    Failure::InUse(Box::new(InUse { path: path.to_owned(), holder }))
+}
+
+/// A journal file that another process has open and does not share.
+#[derive(Debug)]
+pub struct InUse {
+    pub(crate) path: PathBuf,
+    pub(crate) holder: Holder,
+}
+
+impl std::fmt::Display for InUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let by = match self.holder.pid {
+            0 => "another process".to_owned(),
+            pid => format!("process {pid}"),
+        };
+        write!(f, "`{}` is in use by {by}, which accepts no requests of other processes", self.path.display())
+    }
+}
+
+impl InUse {
+    /// What to do about it.
+    pub(crate) const HELP: &'static str = "only one process can write to a journal file at a time: stop it, or wait for it. Meanwhile `charter runs`, `show`, `log`, `verify` and `sql` can read it";
+}
+
+/// An operation on a journal that this process has opened, or that a holder carries out.
+pub(crate) trait Operation {
+    /// What the operation returns.
+    type Output;
+
+    /// Carries it out. `lost` means that a holder may have done so already.
+    fn own(&mut self, store: &SqliteStore, lost: bool) -> Result<Self::Output, Failure>;
+
+    /// Requests it.
+    fn other<'a>(&'a mut self, client: &'a Client, lost: bool) -> BoxFuture<'a, Result<Self::Output, Failure>>;
+}
+
+/// Carries out an operation wherever the journal file is open.
+pub(crate) fn perform<O: Operation>(path: &Path, operation: &mut O) -> Result<O::Output, Failure> {
+    let threads = threads(1)?;
+    let mut lost = 0;
+    loop {
+        match access(path, &threads, || open(path).map(Some))? {
+            Access::Own(store) => {
+                // It ends soon, so others wait.
+                store.announce(None, true)?;
+                return operation.own(&store, lost > 0);
+            }
+            Access::Other(client) => match threads.block_on(operation.other(&client, lost > 0)) {
+                Err(Failure::Lost(_)) if lost < MAX_LOST => lost += 1,
+                result => return result,
+            },
+        }
+    }
+}
+
+/// The threads for connections and actors.
+pub(crate) fn threads(count: usize) -> Result<Threads, Failure> {
+    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(count).enable_all().build();
+    built.map_err(|e| Failure::new(format!("cannot start the host: {e}")))
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Failure {
+        match error {
+            RuntimeError::Store(error) => error.into(),
+            RuntimeError::Replay(error) => error.into(),
+            RuntimeError::Lost { pid } => Failure::Lost(pid),
+            other => Failure::new(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Timers that are due while no process has the journal open, so that nobody fires them.
+
+use std::collections::BTreeMap;
+
+use charter_journal::Store;
+use charter_kernel::Timestamp;
+
+use super::Db;
+use super::access::holder_of;
+use crate::io::Failure;
+use crate::run::follow::now;
+
+/// Upper limit of the timers that are read.
+const MAX_TIMERS: usize = 1_000_000;
+
+/// Whether a journal file has no holder. Must be called before the file is opened.
+pub(super) fn has_no_holder(db: &Db) -> bool {
+    // If it is not known whether there is a holder, nothing is reported.
+    matches!(holder_of(&db.db), Ok(None))
+}
+
+/// Returns the time of the first overdue timer of each run.
+pub(super) fn overdue(store: &dyn Store, has_no_holder: bool) -> Result<BTreeMap<String, Timestamp>, Failure> {
+    let mut first = BTreeMap::new();
+    if has_no_holder {
+        for timer in store.pending_timers(now(), MAX_TIMERS)? {
+            // The earliest timers come first.
+            first.entry(timer.run).or_insert(timer.due);
+        }
+    }
+    Ok(first)
+}

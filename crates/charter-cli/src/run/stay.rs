@@ -1,0 +1,94 @@
+//! The end of a host in this process: not before the actors that it has started.
+
+use std::time::{Duration, Instant};
+
+use charter_local::Server;
+
+use super::follow::now;
+use super::host::{Host, Own, Place};
+use crate::io::{Io, Paint};
+use crate::journal::text::count;
+
+/// How long running actors may continue after the program was told to end.
+const GRACE: Duration = Duration::from_millis(200);
+/// How long requests may take that arrived before the end.
+const REQUEST_GRACE: Duration = Duration::from_secs(2);
+/// How often a process that stays looks for reasons to stay.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a process may stay before it says why.
+const QUIET: Duration = Duration::from_millis(300);
+
+impl Host {
+    /// Ends the host. If it is in this process, waits for the actors that it has started, of any
+    /// run, and for the timers of runs that were left to it.
+    pub(crate) fn close(self, io: &mut Io<'_>) {
+        let Place::Own(mut own) = self.place.replace(Place::Closed) else {
+            return;
+        };
+        let begin = Instant::now();
+        let mut said = false;
+        while !self.ends(&mut own) {
+            if begin.elapsed() > QUIET && !std::mem::replace(&mut said, true) {
+                let what = match own.runtime.working().len() as u64 {
+                    0 => "timers of runs that were left to this process".to_owned(),
+                    working => format!("{} of this journal file", count(working, "running actor")),
+                };
+                let line = format!("waiting for {what}; Ctrl-C interrupts");
+                // The actors matter more than the message.
+                let _ = writeln!(io.err, "{}", Paint(io.color_err).faint(&line));
+            }
+        }
+        self.shut_down(*own);
+    }
+
+    /// Stays while others use this process or there is something to do; at least until the first
+    /// one has connected, but for that at most for `first`.
+    pub(super) fn stay_while_needed(self, first: Duration) {
+        let Place::Own(mut own) = self.place.replace(Place::Closed) else {
+            return;
+        };
+        let connections = |own: &Own| own.server.as_ref().map_or(0, Server::connections);
+        let begin = Instant::now();
+        let was_used = |own: &Own| own.server.as_ref().is_some_and(Server::was_used);
+        while !was_used(&own) && begin.elapsed() < first {
+            std::thread::sleep(LOOK);
+        }
+        while connections(&own) > 0 || !self.ends(&mut own) {
+            std::thread::sleep(LOOK);
+        }
+        self.shut_down(*own);
+    }
+
+    /// Waits a moment for running actors. If there are none, and no timer to wait for, accepts no
+    /// more requests and returns true.
+    fn ends(&self, own: &mut Own) -> bool {
+        let has_work = async |own: &Own, patience| {
+            let idle = tokio::time::timeout(patience, own.runtime.idle()).await.is_ok();
+            !idle || own.service.waits_for_timers(now()).await
+        };
+        self.threads.block_on(async {
+            if has_work(own, LOOK).await {
+                return false;
+            }
+            // Others wait for the end of this process from now on.
+            let _ = own.store.announce(None, true);
+            if let Some(server) = own.server.take() {
+                server.close(REQUEST_GRACE).await;
+            }
+            // A last request may have started an actor.
+            let ends = !has_work(own, Duration::ZERO).await;
+            if !ends {
+                own.share();
+            }
+            ends
+        })
+    }
+
+    /// Shuts down. Actors that are running are resumed when the journal is opened again.
+    fn shut_down(self, own: Own) {
+        let Own { runtime, store, service, .. } = own;
+        self.threads.block_on(runtime.shutdown(GRACE));
+        drop((runtime, service, store));
+        self.threads.shutdown_timeout(GRACE);
+    }
+}

@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+// Large errors are acceptable: an error ends the operation.
+#![allow(clippy::result_large_err)]
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
+mod client;
+mod lines;
+mod place;
+mod server;
+mod service;
+mod transport;
+mod wire;
+
+pub use client::{Client, ConnectError};
+pub use server::Server;
+pub use service::Service;

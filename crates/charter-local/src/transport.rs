@@ -1,0 +1,74 @@
+//! The socket. Without Unix sockets, opening one is an error, and everything else compiles.
+
+#[cfg(unix)]
+pub(crate) use unix::{Listener, Stream, connect, listen, own_user, peer};
+
+#[cfg(unix)]
+mod unix {
+    use std::io;
+    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+    use std::path::Path;
+
+    pub(crate) use tokio::net::{UnixListener as Listener, UnixStream as Stream};
+
+    /// Creates a socket that only its owner may use. A socket that a killed process has left at
+    /// this path is replaced; another file is not.
+    pub(crate) fn listen(path: &Path) -> io::Result<Listener> {
+        if std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
+            std::fs::remove_file(path)?;
+        }
+        let listener = Listener::bind(path)?;
+        // Until then, the peers of other users are refused by their user id.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(listener)
+    }
+
+    pub(crate) async fn connect(path: &Path) -> io::Result<Stream> {
+        Stream::connect(path).await
+    }
+
+    /// The user id and the process id of the peer, from the kernel.
+    pub(crate) fn peer(stream: &Stream) -> io::Result<(u32, Option<i32>)> {
+        stream.peer_cred().map(|c| (c.uid(), c.pid()))
+    }
+
+    /// The user id of this process.
+    pub(crate) fn own_user() -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) use elsewhere::{Listener, Stream, connect, listen, own_user, peer};
+
+#[cfg(not(unix))]
+mod elsewhere {
+    use std::io;
+    use std::path::Path;
+
+    pub(crate) use tokio::io::DuplexStream as Stream;
+
+    pub(crate) struct Listener;
+
+    impl Listener {
+        pub(crate) async fn accept(&self) -> io::Result<(Stream, ())> {
+            std::future::pending().await
+        }
+    }
+
+    pub(crate) fn listen(_: &Path) -> io::Result<Listener> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) async fn connect(_: &Path) -> io::Result<Stream> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn peer(_: &Stream) -> io::Result<(u32, Option<i32>)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn own_user() -> u32 {
+        0
+    }
+}
