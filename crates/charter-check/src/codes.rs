@@ -42,6 +42,7 @@ codes! {
     NOBODY_CAN_LEAVE = "nobody-can-leave": "A state can only be left by events that no sender may send.";
     QUORUM_OF_ANYBODY = "quorum-of-anybody": "A quorum accepts votes of any principal.";
     APPROVAL_WITHOUT_EXPIRY = "approval-without-expiry": "A state waits for an approval without a time limit.";
+    NOT_BY_NOBODY = "not-by-nobody": "`not_by` can never exclude anybody.";
     APPROVAL_OVERWRITTEN = "approval-overwritten": "The approved value is changed before it is used.";
     // Actors.
     INVOKE_WITHOUT_TIMEOUT = "invoke-without-timeout": "An invocation has no timeout.";

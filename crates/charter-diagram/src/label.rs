@@ -18,11 +18,15 @@ pub(crate) fn label(event: &str, transition: &Transition) -> String {
     if let Some(quorum) = &transition.quorum {
         needs.push(match &quorum.of {
             Some(of) => format!("{} of {of}", quorum.count),
+            None if transition.agents => format!("{} principals", quorum.count),
             None => format!("{} people", quorum.count),
         });
     }
     if transition.approves.is_some() {
         needs.push("approval".to_owned());
+    }
+    if let Some(not_by) = &transition.not_by {
+        needs.push(format!("not by {}", cut(not_by)));
     }
     if !transition.requires.is_empty() {
         needs.push("permit".to_owned());

@@ -135,6 +135,9 @@ fn conditions(shape: &Shape<'_>) -> Vec<String> {
             if let Some(approves) = &transition.approves {
                 lines.push(format!("{event} approves {approves}"));
             }
+            if let Some(not_by) = &transition.not_by {
+                lines.push(format!("{event} not by {not_by}"));
+            }
             for require in &transition.requires {
                 lines.push(match require {
                     Require::Use { kind, .. } => format!("{event} uses a {kind}"),

@@ -12,9 +12,10 @@ use smallvec::SmallVec;
 use crate::definition::StateKind;
 use crate::event::Ev;
 use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition, TransitionId};
+use crate::observer::GuardError;
 use crate::refusal::Code;
 use crate::scope::EvalContext;
-use crate::selection::{Evaluation, GuardError, candidates, evaluate, rank};
+use crate::selection::{Evaluation, candidates, evaluate, rank};
 use crate::snapshot::{Actor, Actors, Snapshot, Status, ThinVec, Vote};
 use crate::step::{Step, Taken, Verdict};
 

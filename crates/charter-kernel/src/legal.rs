@@ -6,10 +6,11 @@ use serde_json::Value as Json;
 use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, RoleSet, Transition};
+use crate::observer::{Observer, Unmet};
 use crate::principal::Principal;
 use crate::refusal::Code;
 use crate::scope::EvalContext;
-use crate::selection::{Evaluation, Observer, Unmet, active_candidates, evaluate};
+use crate::selection::{Evaluation, active_candidates, evaluate};
 use crate::snapshot::{Actor, Snapshot, Status};
 use crate::time::Timestamp;
 

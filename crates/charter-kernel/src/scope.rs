@@ -12,8 +12,8 @@ use crate::digest::Digest;
 use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Entry;
 use crate::machine::{Functions, Guard, Machine, Template};
+use crate::observer::Observer;
 use crate::principal::Principal;
-use crate::selection::Observer;
 use crate::snapshot::{Actor, Snapshot};
 use crate::time::{Millis, Timestamp};
 
@@ -258,10 +258,16 @@ fn program_of(template: &Template) -> Option<&Program> {
 }
 
 /// Adds the source of the expression to an error about its value.
-fn wrong(mut error: EvalError, program: Option<&Program>) -> EvalError {
-    if let Some(program) = program {
-        error.in_expression(program.source());
+fn wrong(error: EvalError, program: Option<&Program>) -> EvalError {
+    match program {
+        Some(program) => in_program(error, program),
+        None => error,
     }
+}
+
+/// Says which expression an error is about.
+pub(crate) fn in_program(mut error: EvalError, program: &Program) -> EvalError {
+    error.in_expression(program.source());
     error
 }
 

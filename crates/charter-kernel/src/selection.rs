@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use charter_expr::{EvalError, Program};
+use charter_expr::Program;
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
@@ -14,6 +14,7 @@ use crate::algorithm::remove_conflicting;
 use crate::digest::Digest;
 use crate::event::{Ev, Origin};
 use crate::machine::{Chart, NONE, Quorum, Require, RoleSet, StateNode, Transition, TransitionId};
+use crate::observer::{GuardError, Observer, Unmet};
 use crate::refusal::{Cause, Code, Detail, Refusal};
 use crate::scope::EvalContext;
 use crate::step::NoteKind;
@@ -55,67 +56,8 @@ pub(crate) fn rank(code: Code) -> u8 {
     }
 }
 
-/// The check that a candidate failed.
-pub(crate) enum Unmet<'a, L> {
-    /// `by`: the sender has none of the roles.
-    Roles,
-    /// `guard` or `when`: the expression that decided, and the error if it could not be evaluated.
-    Guard { leaf: L, error: Option<EvalError> },
-    /// `approves`: the event does not name the digest of the current value.
-    Approval,
-    /// An entry of `requires`.
-    Requirement(&'a Require, Code),
-    /// `quorum`: the sender has none of the roles.
-    QuorumRoles,
-    /// `quorum`: the sender has voted already.
-    Voted,
-}
-
-/// Receives what a caller of [`evaluate`] needs besides the result. Monomorphized: `()` costs
-/// nothing.
-pub(crate) trait Observer<'a> {
-    /// What the observer keeps about an expression of a guard.
-    type Leaf: Copy + Default;
-    /// Whether the event's data is known. If not, checks that read it are skipped and the result
-    /// is [`Evaluation::Unknown`].
-    const HAS_DATA: bool = true;
-
-    fn leaf(program: &'a Program) -> Self::Leaf;
-    fn named(name: &'a str, leaf: Self::Leaf) -> Self::Leaf;
-    fn unmet(&mut self, ctx: &EvalContext<'a>, t: &'a Transition, unmet: Unmet<'a, Self::Leaf>);
-}
-
-/// Observes nothing.
-impl<'a> Observer<'a> for () {
-    type Leaf = ();
-    #[inline(always)]
-    fn leaf(_: &'a Program) {}
-    #[inline(always)]
-    fn named(_: &'a str, (): ()) {}
-    #[inline(always)]
-    fn unmet(&mut self, _: &EvalContext<'a>, _: &'a Transition, _: Unmet<'a, ()>) {}
-}
-
-/// Keeps the error of a guard that could not be evaluated.
-#[derive(Default)]
-pub(crate) struct GuardError(pub(crate) Option<EvalError>);
-
-impl<'a> Observer<'a> for GuardError {
-    type Leaf = ();
-    #[inline(always)]
-    fn leaf(_: &'a Program) {}
-    #[inline(always)]
-    fn named(_: &'a str, (): ()) {}
-    #[inline(always)]
-    fn unmet(&mut self, _: &EvalContext<'a>, _: &'a Transition, unmet: Unmet<'a, ()>) {
-        if let Unmet::Guard { error, .. } = unmet {
-            self.0 = error;
-        }
-    }
-}
-
-/// Decides whether a transition is enabled. Checks roles, guard, approval, requirements and quorum,
-/// in this order; the first check that fails decides.
+/// Decides whether a transition is enabled. Checks roles, the sender, guard, approval, requirements
+/// and quorum, in this order; the first check that fails decides.
 ///
 /// `sender` is the event to select transitions for; `None` for eventless transitions.
 #[inline]
@@ -129,6 +71,14 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
 ) -> Evaluation {
     if !t.by.admits(roles_for(held, sender)) {
         observer.unmet(ctx, t, Unmet::Roles);
+        return Evaluation::Failed(Code::Authority);
+    }
+    // Whoever lacks the roles of a quorum is told so by the last check.
+    if let Some(rule) = &t.sender
+        && t.quorum.as_ref().is_none_or(|quorum| quorum.of.admits(held))
+        && let Some(why) = rule.refuses(ctx, O::HAS_DATA)
+    {
+        observer.unmet(ctx, t, Unmet::Sender(rule, why));
         return Evaluation::Failed(Code::Authority);
     }
     let unknown = !O::HAS_DATA && t.reads_event;

@@ -8,14 +8,20 @@ use crate::finding::{Finding, Severity};
 use crate::model::walk::{Item, variable_of};
 use crate::model::{Model, escape};
 
-/// Reports variables that start as null and that no action assigns.
-pub(crate) fn never_assigned(model: &Model<'_>, findings: &mut Vec<Finding>) {
+/// Returns the variables that actions assign, of all charts.
+pub(super) fn assigned(model: &Model<'_>) -> FxHashSet<String> {
     let mut assigned: FxHashSet<String> = FxHashSet::default();
     model.visit_all(&mut |_, item| {
         if let Item::Assign(path, _) = item {
             assigned.insert(variable_of(path).to_string());
         }
     });
+    assigned
+}
+
+/// Reports variables that start as null and that no action assigns.
+pub(crate) fn never_assigned(model: &Model<'_>, findings: &mut Vec<Finding>) {
+    let assigned = assigned(model);
     for chart in &model.charts {
         let located = |name: &String| {
             chart.states.iter().flat_map(|s| &s.def.invoke).any(|i| i.id_location.as_ref() == Some(name))

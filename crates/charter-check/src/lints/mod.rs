@@ -40,6 +40,7 @@ const ALL: &[Lint] = &[
     authority::nobody,
     authority::quorums,
     approvals::expiry,
+    approvals::excludes_nobody,
     approvals::overwritten,
     invocations::timeouts,
     invocations::errors,

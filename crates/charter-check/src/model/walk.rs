@@ -41,6 +41,9 @@ impl<'d> Model<'d> {
         if let Some(approves) = &t.approves {
             visit(&format!("{at}/approves"), Item::Cel(approves));
         }
+        if let Some(not_by) = &t.not_by {
+            visit(&format!("{at}/not_by"), Item::Cel(not_by));
+        }
         for (i, require) in t.requires.iter().enumerate() {
             match require {
                 Require::Use { key, when, .. } => {

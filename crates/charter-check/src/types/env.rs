@@ -85,6 +85,8 @@ impl Types {
                     Type::object([
                         ("id", Field::required(Type::String)),
                         ("roles", Field::required(Type::list(Type::String))),
+                        ("kind", Field::required(Type::String)),
+                        ("auth", Field::required(Type::String)),
                     ])
                 }),
                 "now" => Some(Type::Timestamp),

@@ -94,6 +94,9 @@ impl<'d> Checker<'_, 'd> {
             if let Some(approves) = &t.def.approves {
                 self.cel(approves, &format!("{}/approves", t.at), &place, Expected::Anything);
             }
+            if let Some(not_by) = &t.def.not_by {
+                self.cel(not_by, &format!("{}/not_by", t.at), &place, Expected::Principals);
+            }
             for (i, require) in t.def.requires.iter().enumerate() {
                 self.require(require, &format!("{}/requires/{i}", t.at), &place);
             }

@@ -20,6 +20,8 @@ pub(super) enum Expected {
     /// A time, or a duration from now.
     Time,
     List,
+    /// An id, a list of ids, or null.
+    Principals,
 }
 
 impl<'d> Checker<'_, 'd> {
@@ -178,6 +180,16 @@ fn unexpected(ty: &Type, expected: Expected) -> Option<String> {
         }),
         Expected::Time => ("expected a time (a timestamp, a duration from now, a string, or milliseconds)", |t| {
             matches!(t, Type::Timestamp | Type::Duration | Type::Int | Type::Number | Type::String)
+        }),
+        Expected::Principals => ("expected the id of a principal, a list of ids, or null", |t| {
+            let id = |t: &Type| matches!(t, Type::String | Type::Null | Type::Dyn);
+            match t {
+                Type::List(item) => match item.as_ref() {
+                    Type::Union(types) => types.iter().any(id),
+                    item => id(item),
+                },
+                t => id(t),
+            }
         }),
         Expected::List => {
             ("expected a list or a map", |t| matches!(t, Type::List(_) | Type::Map(..) | Type::Object { .. }))

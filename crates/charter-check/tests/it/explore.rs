@@ -3,7 +3,7 @@
 use crate::support::{all, machine, report_with};
 use charter_check::{Finding, Options, Report, explore};
 use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 fn report(source: &str) -> Report {
     report_with(source, &Options::default())
@@ -239,4 +239,90 @@ fn a_charter_that_cannot_start_is_reported() {
     let source = "context: {n: '= input.a.b'}\ninput: {type: object, required: [a], properties: {a: {type: integer}}}\nevents: {X: {}}\nstates: {a: {on: {X: a}}}";
     let found = one(source, "cannot-start");
     assert!(found.message.starts_with("no run of this charter can be started: "), "{}", found.message);
+}
+
+/// The ids and kinds of the senders of an event, in the traces to a state.
+fn sender_of(source: &str, state: &str) -> Json {
+    let exploration = explore(&machine(source), &Options::default());
+    let path = exploration.trace_to_state("root", state).unwrap_or_else(|| panic!("`{state}` was not reached"));
+    path.events.last().unwrap()["by"].clone()
+}
+
+#[test]
+fn approvals_are_explored_with_an_agent_the_excluded_person_and_another_person() {
+    // Each sender that the transition refuses has a fallback, so that the trace shows who it was.
+    let source = "
+roles: {r: {}}
+events: {PUT: {by: r}, YES: {by: r}}
+context: {change: {files: [a]}, author: null}
+states:
+  new: {on: {PUT: {target: ask, actions: {assign: {author: '= by.id'}}}}}
+  ask:
+    on:
+      YES:
+        - {target: approved, approves: {value: context.change, not_by: context.author}}
+        - {target: machine, when: by.kind != 'person'}
+        - {target: nobody, when: by.auth == 'none'}
+        - {target: author, when: by.id == context.author}
+    after: {1h: late}
+  approved: {type: final}
+  machine: {type: final}
+  nobody: {type: final}
+  author: {type: final}
+  late: {type: final}
+";
+    none(source, "transition-not-taken");
+    none(source, "state-not-reached");
+    assert_eq!(sender_of(source, "approved"), json!({"id": "ben", "roles": ["r"]}));
+    assert_eq!(sender_of(source, "machine")["kind"], "agent");
+    assert_eq!(sender_of(source, "nobody")["auth"], "none");
+    assert_eq!(sender_of(source, "author")["id"], "ana");
+}
+
+#[test]
+fn as_many_persons_are_tried_as_not_by_leaves_to_a_quorum() {
+    let source = |who: &str| {
+        format!(
+            "
+roles: {{r: {{}}}}
+events: {{YES: {{by: r}}}}
+states:
+  ask: {{on: {{YES: {{target: done, quorum: {{count: 3, of: r, not_by: \"{who}\"}}}}}}, after: {{1h: late}}}}
+  done: {{type: final}}
+  late: {{type: final}}
+"
+        )
+    };
+    // The names that would be tried are excluded, and one that would not.
+    for who in ["['ana', 'ben', 'cleo', 'dan', 'eva', 'fay', 'zoe']", "'ana'", "null"] {
+        none(&source(who), "transition-not-taken");
+        let found = report_with(&source(who), &Options::default());
+        assert!(found.explored.complete, "{who}: {:?}", found.explored.cut);
+    }
+    let large = source("null").replace("count: 3", "count: 40");
+    let found = report_with(&large, &Options { max_states: 50, ..Options::default() });
+    assert!(found.explored.cut.iter().any(|c| c == "`YES`: a quorum of 40 was tried with only 32 persons"));
+    let of_event = source("null").replace("null", "event.x");
+    let found = report_with(&of_event, &Options::default());
+    assert!(!found.explored.complete);
+}
+
+#[test]
+fn an_approval_that_only_agents_could_give_is_never_taken() {
+    let source = |agents: &str| {
+        format!(
+            "
+roles: {{r: {{}}}}
+events: {{YES: {{by: r}}}}
+context: {{x: 1}}
+states:
+  ask: {{on: {{YES: {{target: done, approves: context.x, when: by.kind == 'agent'{agents}}}}}, after: {{1h: late}}}}
+  done: {{type: final}}
+  late: {{type: final}}
+"
+        )
+    };
+    // No person is an agent.
+    assert_eq!(one(&source(""), "transition-not-taken").path, "states.ask.on.YES");
+    none(&source(", agents: true"), "transition-not-taken");
 }

@@ -104,3 +104,33 @@ fn approvals() {
         &good,
     );
 }
+
+#[test]
+fn a_not_by_that_excludes_nobody() {
+    let charter = |context: &str, not_by: &str| {
+        format!(
+            "
+roles: {{p: {{}}}}
+events:
+  PUT: {{by: p}}
+  YES: {{by: p, data: {{type: object, required: [digest]}}}}
+context: {{change: {{}}, {context}}}
+states:
+  ask:
+    on:
+      PUT: {{actions: {{assign: {{author: '= by.id'}}}}}}
+      YES: {{target: done, approves: {{value: context.change, not_by: {not_by}}}}}
+    after: {{1h: done}}
+  done: {{type: final}}
+"
+        )
+    };
+    let good = charter("author: null", "context.author");
+    let code = "not-by-nobody";
+    let at = "states.ask.on.YES.approves.not_by";
+    reports(code, &charter("author: null", "'null'"), at, "`not_by` excludes nobody: `null` is always empty", &good);
+    reports(code, &charter("author: null", "'[]'"), at, "always empty", &charter("author: null", "\"['eve']\""));
+    reports(code, &charter("author: null, x: null", "context.x"), at, "`context.x`", &good);
+    reports(code, &charter("author: null, x: []", "context.x"), at, "`context.x`", &good);
+    assert!(found(&charter("author: null, x: eve", "context.x"), code).is_empty());
+}

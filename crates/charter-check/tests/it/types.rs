@@ -278,3 +278,40 @@ states:
         assert_eq!(sum(bad), null, "{bad}");
     }
 }
+
+#[test]
+fn a_not_by_is_an_id_a_list_of_ids_or_null() {
+    let charter = |not_by: &str| {
+        format!(
+            "charter: 1
+id: t
+events: {{PUT: {{}}, YES: {{}}}}
+types: {{context: {{type: object, properties: {{n: {{type: integer}}, id: {{type: string}}, ids: {{type: array, items: {{type: string}}}}, maybe: {{type: [string, 'null']}}, numbers: {{type: array, items: {{type: integer}}}}}}}}}}
+context: {{n: 1, id: x, ids: [], maybe: null, numbers: []}}
+states: {{a: {{on: {{YES: {{target: b, approves: {{value: context.n, not_by: \"{not_by}\"}}}}}}}}, b: {{type: final}}}}
+"
+        )
+    };
+    for good in ["context.id", "context.ids", "context.maybe", "[context.id, context.maybe]", "null", "[]"] {
+        assert_eq!(only(&charter(good), "type"), Vec::<String>::new(), "{good}");
+    }
+    let expected = "expected the id of a principal, a list of ids, or null";
+    assert_eq!(only(&charter("context.n"), "type"), [format!("context.n | error | {expected}, found int")]);
+    assert_eq!(
+        only(&charter("context.numbers"), "type"),
+        [format!("context.numbers | error | {expected}, found list")]
+    );
+    assert_eq!(only(&charter("context.idd"), "unknown-field").len(), 1);
+}
+
+#[test]
+fn kind_and_auth_of_the_sender_are_strings() {
+    let charter = |when: &str| {
+        format!(
+            "charter: 1\nid: t\nevents: {{X: {{}}}}\nstates: {{a: {{on: {{X: {{target: b, when: \"{when}\"}}}}}}, b: {{}}}}\n"
+        )
+    };
+    assert_eq!(only(&charter("by.kind == 'person' && by.auth != 'none'"), "type"), Vec::<String>::new());
+    assert_eq!(only(&charter("by.kind == 1"), "type").len(), 1);
+    assert_eq!(only(&charter("by.kin == 'x'"), "unknown-field").len(), 1);
+}

@@ -30,12 +30,21 @@ pub(crate) static CODES: [&str; 23] = [
     "interlock",
 ];
 
+/// The words of `PrincipalKind::ALL`.
+static KINDS: [&str; 3] = ["person", "agent", "service"];
+/// The words of `Auth::ALL`.
+static AUTHS: [&str; 8] = ["key", "session", "socket", "oidc", "ssh", "passkey", "local", "none"];
+
 static NAME: Form = Form::Name("a role");
 static ROLES: Form =
     Form::OneOf { what: "a role or a list of roles", forms: &[Form::Name("a role"), Form::List(&NAME)] };
 static STATE: Form = Form::Name("a state");
 static STATES: Form =
     Form::OneOf { what: "a state or a list of states", forms: &[Form::Name("a state"), Form::List(&STATE)] };
+static PRINCIPAL_FORM: Form = Form::OneOf {
+    what: "a role, a list of roles, or an object with `roles`, `kind` and `auth`",
+    forms: &[Form::Name("a role"), Form::List(&NAME), Form::Object(&PRINCIPAL)],
+};
 static TEXT: Form = Form::Text;
 static TIMESTAMP: Form = Form::OneOf {
     what: "a timestamp such as `2026-11-21T10:00:00Z`",
@@ -91,11 +100,28 @@ static SCENARIO: Object = Object {
 static SCENARIO_FIELDS: &[Field] = &[
     may!("name", Form::Text, "What it tests, in one sentence."),
     may!("description", Form::Text, "A longer description."),
-    may!("principals", Form::Map { key: "principal", of: &ROLES }, "Roles by principal, so that `as: ana` is enough."),
+    may!(
+        "principals",
+        Form::Map { key: "principal", of: &PRINCIPAL_FORM },
+        "Principals by id: roles, or `{roles, kind, auth}`, so that `as: ana` is enough."
+    ),
     may!("input", Form::Template, "The input of the run (default `{}`)."),
     may!("at", TIMESTAMP, "When the run starts (default 1970-01-01T00:00:00Z)."),
     may!("steps", Form::List(&STEP_FORM), "The steps, in order."),
     may!("refused", Form::Object(&START_REFUSED), "The start of the run is refused."),
+];
+
+static PRINCIPAL: Object = Object {
+    name: "principal",
+    what: "a principal",
+    doc: "What is known of a principal.",
+    fields: &[&[may!("roles", ROLES, "Its roles.")], IDENTITY],
+    ..PLAIN
+};
+
+static IDENTITY: &[Field] = &[
+    may!("kind", Form::Word(&KINDS), "What the sender is (default `person`)."),
+    may!("auth", Form::Word(&AUTHS), "How the sender was authenticated (default `local`)."),
 ];
 
 static START_REFUSED: Object = Object {
@@ -157,6 +183,7 @@ static SEND: Object = Object {
             may!("verdict", Form::Word(&["accepted", "vote", "ignored"]), "The verdict (default `accepted`)."),
         ],
         SENDER,
+        IDENTITY,
         ADDRESS,
     ],
     ..PLAIN
@@ -169,6 +196,7 @@ static REFUSED: Object = Object {
     fields: &[
         &[may!("type", Form::Text, "Event type.")],
         SENDER,
+        IDENTITY,
         ADDRESS,
         &[
             may!("actor", Form::Text, "Id of the invocation that answers."),
@@ -206,34 +234,45 @@ static EXPECT: Object = Object {
     name: "expect",
     what: "an expectation",
     doc: "The state of the run, and what the last step did. Omitted keys are not checked.",
-    fields: &[&[
-        may!("actor", Form::Text, "The actor whose state, status, context and output are checked (default: the root)."),
-        may!("state", STATES, "The active states: all of these and no others."),
-        may!(
-            "status",
-            Form::Word(&["active", "paused", "done", "failed", "cancelled"]),
-            "The status of the run or of the actor."
-        ),
-        may!(
-            "context",
-            Form::Map { key: "variable", of: &TEMPLATE },
-            "Variables of the context; objects may have more fields."
-        ),
-        may!("output", Form::Template, "The output; objects may have more fields."),
-        may!("invocations", Form::List(&TEXT), "Ids of its active invocations, in any order."),
-        may!("effects", Form::List(&TEMPLATE), "The effects of the last step, in order; each may have more fields."),
-        may!("legal", Form::List(&TEXT), "Event types that are legal now for `as`, in any order."),
-        may!("as", Form::Text, "With `legal`: the principal."),
-        may!("roles", ROLES, "With `legal`: the roles of the principal."),
-        may!("ledger", Form::Template, "Permits and obligations by kind and key; there may be more."),
-        may!("actors", Form::List(&TEXT), "Ids of the machines in the run, in any order, without the root."),
-        may!("stuck", Form::Bool, "Whether the run is stuck: no event, answer or timer can advance it."),
-        may!(
-            "assert",
-            CONDITIONS,
-            "Conditions over `context`, `input`, `actors`, `ledger`, `run`, `now`, `output` and `effects`."
-        ),
-    ]],
+    fields: &[
+        IDENTITY,
+        &[
+            may!(
+                "actor",
+                Form::Text,
+                "The actor whose state, status, context and output are checked (default: the root)."
+            ),
+            may!("state", STATES, "The active states: all of these and no others."),
+            may!(
+                "status",
+                Form::Word(&["active", "paused", "done", "failed", "cancelled"]),
+                "The status of the run or of the actor."
+            ),
+            may!(
+                "context",
+                Form::Map { key: "variable", of: &TEMPLATE },
+                "Variables of the context; objects may have more fields."
+            ),
+            may!("output", Form::Template, "The output; objects may have more fields."),
+            may!("invocations", Form::List(&TEXT), "Ids of its active invocations, in any order."),
+            may!(
+                "effects",
+                Form::List(&TEMPLATE),
+                "The effects of the last step, in order; each may have more fields."
+            ),
+            may!("legal", Form::List(&TEXT), "Event types that are legal now for `as`, in any order."),
+            may!("as", Form::Text, "With `legal`: the principal."),
+            may!("roles", ROLES, "With `legal`: the roles of the principal."),
+            may!("ledger", Form::Template, "Permits and obligations by kind and key; there may be more."),
+            may!("actors", Form::List(&TEXT), "Ids of the machines in the run, in any order, without the root."),
+            may!("stuck", Form::Bool, "Whether the run is stuck: no event, answer or timer can advance it."),
+            may!(
+                "assert",
+                CONDITIONS,
+                "Conditions over `context`, `input`, `actors`, `ledger`, `run`, `now`, `output` and `effects`."
+            ),
+        ],
+    ],
     ..PLAIN
 };
 
@@ -254,5 +293,11 @@ mod tests {
     fn the_codes_are_those_of_the_kernel() {
         let words: Vec<&str> = charter_kernel::Code::ALL.iter().map(|c| c.word()).collect();
         assert_eq!(super::CODES.as_slice(), words.as_slice());
+    }
+
+    #[test]
+    fn kinds_and_authentications_are_those_of_the_kernel() {
+        assert_eq!(super::KINDS, charter_kernel::PrincipalKind::ALL.map(charter_kernel::PrincipalKind::word));
+        assert_eq!(super::AUTHS, charter_kernel::Auth::ALL.map(charter_kernel::Auth::word));
     }
 }

@@ -5,6 +5,7 @@ use charter_kernel::definition::{Guard, Initial, Quorum, Require, Template, Tran
 use super::action::block;
 use super::context::{Context, Space, text};
 use super::template::template;
+use crate::diagnostic::{Diagnostic, codes};
 use crate::source::{Entry, Node, Value};
 
 /// Reads a target, an object, or a list of them.
@@ -39,12 +40,16 @@ fn transition(cx: &mut Context, node: &Node) -> Transition {
             "guard" => read.guard = Some(cx.field("guard", entry, guard)),
             "when" => read.when = Some(cx.field("when", entry, Context::cel)),
             "by" => read.by = cx.field("by", entry, Context::roles),
-            "approves" => read.approves = Some(cx.field("approves", entry, Context::cel)),
+            "approves" => approves(cx, entry, &mut read),
             "requires" => {
                 read.requires =
                     cx.field("requires", entry, |cx, node| cx.items(node, require)).into_iter().flatten().collect()
             }
-            "quorum" => read.quorum = Some(cx.field("quorum", entry, quorum)),
+            "quorum" => {
+                read.quorum = Some(cx.field("quorum", entry, quorum));
+                not_by(cx, &entry.value, &mut read);
+            }
+            "agents" => read.agents = cx.field("agents", entry, |_, node| node.value == Value::Bool(true)),
             "refuse" => read.refuse = Some(cx.field("refuse", entry, |cx, node| cx.name(Space::Rule, node))),
             "actions" => read.actions = cx.field("actions", entry, block),
             "reenter" => read.reenter = entry.value.value == Value::Bool(true),
@@ -54,6 +59,28 @@ fn transition(cx: &mut Context, node: &Node) -> Transition {
         }
     }
     read
+}
+
+/// Reads `approves`: an expression, or an object with `value` and `not_by`.
+fn approves(cx: &mut Context, entry: &Entry, read: &mut Transition) {
+    let value = match &entry.value.value {
+        Value::Map(_) => entry.value.entry("value"),
+        _ => Some(entry),
+    };
+    read.approves = value.map(|value| cx.field("approves", value, Context::cel));
+    not_by(cx, &entry.value, read);
+}
+
+/// Reads the `not_by` of an approval or of a quorum.
+fn not_by(cx: &mut Context, node: &Node, read: &mut Transition) {
+    let Some(entry) = node.entry("not_by") else { return };
+    if read.not_by.is_some() {
+        let message = "`not_by` is given in both `approves` and `quorum`";
+        let help = "write it once; for several principals, a list: `[context.a, context.b]`";
+        cx.report(Diagnostic::error(codes::CONFLICT, entry.key.span, message).help(help));
+        return;
+    }
+    read.not_by = Some(cx.field("not_by", entry, Context::cel));
 }
 
 /// Reads a guard name or a combination of guards.

@@ -22,6 +22,7 @@ mod read;
 use std::sync::Arc;
 
 use charter_kernel::definition::{Delay, Template};
+use charter_kernel::{Auth, Principal, PrincipalKind};
 use indexmap::IndexMap;
 
 pub use read::{is_scenario_file, read_scenarios};
@@ -54,8 +55,8 @@ pub struct Scenario {
     pub name: String,
     /// Its place in the file.
     pub span: Span,
-    /// Roles by principal.
-    pub principals: IndexMap<String, Vec<String>>,
+    /// Principals by id.
+    pub principals: IndexMap<String, Principal>,
     /// The input of the run.
     pub input: Option<Computed>,
     /// The time at which the run starts, in milliseconds since 1970.
@@ -149,6 +150,10 @@ pub struct Sender {
     pub id: String,
     /// Its roles; by default the roles listed under `principals`.
     pub roles: Option<Vec<String>>,
+    /// What it is; by default what `principals` says.
+    pub kind: Option<PrincipalKind>,
+    /// How it was authenticated; by default what `principals` says.
+    pub auth: Option<Auth>,
 }
 
 /// An expected refusal.

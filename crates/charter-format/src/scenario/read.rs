@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use charter_expr::ExprTimestamp;
+use charter_kernel::Principal;
 use charter_kernel::definition::{Delay, Template};
 
 use super::{
@@ -91,7 +92,7 @@ impl ScenarioReader<'_> {
     fn scenario(&mut self, node: &Node, name: &str, shared: Option<&Scenario>, before: Vec<ScenarioStep>) -> Scenario {
         let mut principals = shared.map(|s| s.principals.clone()).unwrap_or_default();
         for entry in node.get("principals").map(Node::entries).unwrap_or_default() {
-            principals.insert(entry.key.text.clone(), texts(&entry.value));
+            principals.insert(entry.key.text.clone(), principal(&entry.key.text, &entry.value));
         }
         let mut steps = before;
         if let Some(own) = node.get("steps") {
@@ -290,7 +291,31 @@ fn refusal(node: &Node) -> ExpectedRefusal {
 }
 
 fn sender(node: &Node) -> Sender {
-    Sender { id: text_at(node, "as"), roles: node.get("roles").map(texts) }
+    Sender {
+        id: text_at(node, "as"),
+        roles: node.get("roles").map(texts),
+        kind: word(node, "kind"),
+        auth: word(node, "auth"),
+    }
+}
+
+/// Reads an entry of `principals`.
+fn principal(id: &str, node: &Node) -> Principal {
+    let known = Principal::new(id, &[]);
+    match &node.value {
+        Value::Map(_) => Principal {
+            roles: node.get("roles").map(texts).unwrap_or_default(),
+            kind: word(node, "kind"),
+            auth: word(node, "auth"),
+            ..known
+        },
+        _ => Principal { roles: texts(node), ..known },
+    }
+}
+
+/// Reads a word; the grammar check has reported unknown ones.
+fn word<T: std::str::FromStr>(node: &Node, key: &str) -> Option<T> {
+    node.get(key)?.text()?.parse().ok()
 }
 
 fn text_at(node: &Node, key: &str) -> String {

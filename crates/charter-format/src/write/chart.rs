@@ -137,18 +137,35 @@ fn transition(transition: &Transition) -> OrderedJson {
     out.put_some("guard", transition.guard.as_ref().map(guard));
     out.put_some("when", transition.when.as_deref());
     out.put_names("by", &transition.by);
-    out.put_some("approves", transition.approves.as_deref());
+    let not_by = transition.not_by.as_deref();
+    if let Some(approves) = transition.approves.as_deref() {
+        match not_by {
+            None => out.put("approves", approves),
+            Some(not_by) => {
+                let mut part = OrderedObject::default();
+                part.put("value", approves);
+                part.put("not_by", not_by);
+                out.put("approves", part);
+            }
+        }
+    }
     out.put_list("requires", &transition.requires, require);
     if let Some(quorum) = &transition.quorum {
-        match &quorum.of {
-            None => out.put("quorum", quorum.count),
-            Some(of) => {
+        // `approves` has it if there is one.
+        let not_by = not_by.filter(|_| transition.approves.is_none());
+        match (&quorum.of, not_by) {
+            (None, None) => out.put("quorum", quorum.count),
+            (of, not_by) => {
                 let mut part = OrderedObject::default();
                 part.put("count", quorum.count);
-                part.put("of", of.as_str());
+                part.put_some("of", of.as_deref());
+                part.put_some("not_by", not_by);
                 out.put("quorum", part);
             }
         }
+    }
+    if transition.agents {
+        out.put("agents", true);
     }
     out.put_some("refuse", transition.refuse.as_deref());
     block_field(&mut out, "actions", &transition.actions);

@@ -73,6 +73,16 @@ tells! {
     children_that_do_not_fit: "states: {a: {type: final, states: {b: }}, c: {type: parallel}}" =>
         "3:20 states.a.type [conflicting-keys] `type: final` cannot have `states`",
         "3:53 states.c.type [conflicting-keys] `type: parallel` requires `states`";
+    an_approval_of_nothing: "on: {GO: {approves: {not_by: context.x}}}" =>
+        "3:21 on.GO.approves [missing-key] an approval needs the key `value` (CEL expression for the value to approve; the sender sends its digest as `event.digest`.)";
+    a_misspelled_exclusion: "on: {GO: {quorum: {count: 2, notby: context.x}, agent: true}}" =>
+        "3:30 on.GO.quorum.notby [unknown-key] a quorum has no key `notby` (did you mean `not_by`?)",
+        "3:49 on.GO.agent [unknown-key] a transition has no key `agent` (did you mean `agents`?)";
+    an_exclusion_of_the_wrong_type: "on: {GO: {approves: {value: context.x, not_by: [ana]}, agents: 1}}" =>
+        "3:48 on.GO.approves.not_by [wrong-type] expected an expression, found a list (an expression is a string; quote it if it starts with `{` or `[`)",
+        "3:64 on.GO.agents [wrong-type] expected `true` or `false`, found a number";
+    two_exclusions: "on: {GO: {approves: {value: context.x, not_by: context.a}, quorum: {count: 2, not_by: context.b}}}" =>
+        "3:79 on.GO.quorum.not_by [conflicting-keys] `not_by` is given in both `approves` and `quorum` (write it once; for several principals, a list: `[context.a, context.b]`)";
     undeclared_names: "roles: {reviewer: }\nguards: {ready: 'true'}\non: {GO: {by: reviwer, guard: {and: [raedy, foo]}, actions: note}}\nafter: {soon: {}}" =>
         "5:15 on.GO.by [undefined-name] undefined role `reviwer` (did you mean `reviewer`?)",
         "5:38 on.GO.guard.and[0] [undefined-name] undefined guard `raedy` (did you mean `ready`?)",

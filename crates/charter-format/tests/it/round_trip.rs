@@ -148,17 +148,24 @@ fn transition() -> impl Strategy<Value = Transition> {
         option::of((1..9_u32, option::of(Just("boss".to_owned())))),
         literal(),
         rule(),
+        (option::of(cel()), any::<bool>()),
     );
     (first, second).prop_map(
-        |((target, guard, when, approves, requires, actions), (reenter, description, by, quorum, meta, refuse))| {
+        |(
+            (target, guard, when, approves, requires, actions),
+            (reenter, description, by, quorum, meta, refuse, (not_by, agents)),
+        )| {
+            let approval = approves.is_some() || quorum.is_some();
             Transition {
                 target,
                 guard,
                 when,
                 by: if by { vec!["boss".to_owned(), "system".to_owned()] } else { Vec::new() },
                 approves,
+                not_by: not_by.filter(|_| approval),
                 requires,
                 quorum: quorum.map(|(count, of)| Quorum { count, of }),
+                agents,
                 refuse,
                 actions,
                 reenter,

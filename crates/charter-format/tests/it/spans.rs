@@ -70,7 +70,7 @@ fn expressions_in_json_have_places() {
 
 /// Collects the pointers of all expressions.
 fn expressions(value: &Value, pointer: &str, found: &mut Vec<(String, String)>) {
-    let is_cel = |key: &str| ["cel", "when", "assert", "approves", "in"].contains(&key);
+    let is_cel = |key: &str| ["cel", "when", "assert", "approves", "not_by", "in"].contains(&key);
     match value {
         Value::Array(items) => {
             items.iter().enumerate().for_each(|(index, item)| expressions(item, &format!("{pointer}/{index}"), found))

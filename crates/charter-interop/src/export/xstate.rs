@@ -311,6 +311,8 @@ fn meta(t: &Transition) -> Json {
     put("approves", json!(t.approves), t.approves.is_none());
     put("requires", json!(t.requires), t.requires.is_empty());
     put("quorum", json!(t.quorum), t.quorum.is_none());
+    put("not_by", json!(t.not_by), t.not_by.is_none());
+    put("agents", json!(t.agents), !t.agents);
     put("refuse", json!(t.refuse), t.refuse.is_none());
     if charter.is_empty() {
         return t.meta.clone();

@@ -9,6 +9,7 @@ use super::survey::Raised;
 use super::{Compiler, is_platform};
 use crate::definition::{self, StateKind};
 use crate::machine::{Chart, Domain, EventId, Initial, Pattern, Quorum, StateId, StateNode, Transition, TransitionId};
+use crate::sender::SenderRule;
 
 impl<'d> Compiler<'d> {
     pub(super) fn initial(
@@ -123,6 +124,8 @@ impl<'d> Compiler<'d> {
         };
         let by = self.role_set(&def.by, &format!("{at}/by"));
         let approves = def.approves.as_ref().and_then(|cel| self.cel(cel, &format!("{at}/approves"), &[]));
+        let not_by = def.not_by.as_ref().and_then(|cel| self.cel(cel, &format!("{at}/not_by"), &[]));
+        let sender = SenderRule::new(def, not_by).map(Box::new);
         let requires: Vec<_> = def
             .requires
             .iter()
@@ -149,6 +152,16 @@ impl<'d> Compiler<'d> {
         });
         // A digest covers the whole event.
         self.whole_events |= def.approves.is_some() || def.quorum.is_some();
+        for (key, given) in [("not_by", def.not_by.is_some()), ("agents", def.agents)] {
+            if given && def.approves.is_none() && def.quorum.is_none() {
+                self.problem(
+                    "conflicting-keys",
+                    &format!("{at}/{key}"),
+                    format!("`{key}` is only allowed with `approves` or `quorum`"),
+                    Some("write a condition of other transitions over `by`, as `when`".into()),
+                );
+            }
+        }
         let refuse = def.refuse.as_ref().and_then(|rule| self.rule(rule, &format!("{at}/refuse")));
         if def.refuse.is_some() && (!def.target.is_empty() || !def.actions.is_empty() || def.quorum.is_some()) {
             self.problem(
@@ -173,6 +186,7 @@ impl<'d> Compiler<'d> {
             approves,
             requires,
             quorum,
+            sender,
             refuse,
             block,
             reads_event: false,

@@ -201,5 +201,8 @@ pub(super) fn reads_event(t: &Transition) -> bool {
         Require::Open { key, .. } => template(key, &cel),
         Require::None { .. } => false,
     };
-    t.guard.as_ref().is_some_and(|g| guard(g, &cel)) || t.requires.iter().any(require) || t.approves.is_some()
+    t.guard.as_ref().is_some_and(|g| guard(g, &cel))
+        || t.requires.iter().any(require)
+        || t.approves.is_some()
+        || t.sender.as_ref().is_some_and(|rule| rule.reads_event())
 }

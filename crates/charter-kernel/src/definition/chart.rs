@@ -162,12 +162,20 @@ pub struct Transition {
     /// CEL expression for the approved value; the sender must send its digest as `event.digest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approves: Option<String>,
+    /// CEL expression for the principals that may not take it (four eyes): an id, a list of ids, or
+    /// null. Charters write it in `approves` or in `quorum`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_by: Option<String>,
     /// Conditions on the ledger.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<Require>,
     /// How many different principals must send the event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quorum: Option<Quorum>,
+    /// Admits principals of every kind; otherwise only persons may take a transition with
+    /// `approves` or `quorum`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub agents: bool,
     /// An entry of `rules`: if this transition is selected, the event is refused by that rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuse: Option<String>,

@@ -7,9 +7,11 @@ use crate::digest::Digest;
 use crate::envelope::Envelope;
 use crate::event::Ev;
 use crate::machine::{Machine, Require, Template, Transition};
+use crate::observer::{Observer, Unmet};
 use crate::refusal::{ApprovalDetails, CandidateDetails, Code, LedgerDetails};
 use crate::scope::EvalContext;
-use crate::selection::{Evaluation, Observer, Unmet, active_candidates, evaluate};
+use crate::selection::{Evaluation, active_candidates, evaluate};
+use crate::sender::{AUTHENTICATED_ONLY, Ineligible, NOT_BY, PERSONS_ONLY, SenderRule};
 use crate::snapshot::{Actor, Snapshot};
 
 impl Machine {
@@ -76,6 +78,22 @@ impl Explainer<'_> {
         self.details.read.extend(reads(ctx, program));
     }
 
+    fn sender<'a>(&mut self, ctx: &EvalContext<'a>, rule: &'a SenderRule, why: &Ineligible) {
+        let (name, field, value) = match why {
+            Ineligible::NotAPerson => (PERSONS_ONLY, "by.kind", ctx.by.kind().word()),
+            Ineligible::NotAuthenticated => (AUTHENTICATED_ONLY, "by.auth", ctx.by.auth().word()),
+            Ineligible::Excluded(error) => {
+                self.details.error = error.as_ref().map(Into::into);
+                if let Some(program) = &rule.not_by {
+                    self.expression(ctx, program);
+                }
+                (NOT_BY, "by.id", ctx.by.id.as_str())
+            }
+        };
+        self.details.rule = Some(name.to_owned());
+        self.details.read.insert(field.to_owned(), short(value.into()));
+    }
+
     fn requirement<'a>(&mut self, ctx: &EvalContext<'a>, require: &'a Require, code: Code) {
         let (kind, key, when) = match require {
             Require::Use { kind, key, when, .. } => (*kind, Some(key), when.as_ref()),
@@ -119,6 +137,7 @@ impl<'a> Observer<'a> for Explainer<'_> {
     fn unmet(&mut self, ctx: &EvalContext<'a>, t: &'a Transition, unmet: Unmet<'a, Self::Leaf>) {
         match unmet {
             Unmet::Roles => self.details.roles = self.machine.role_names(t.by),
+            Unmet::Sender(rule, why) => self.sender(ctx, rule, &why),
             Unmet::Guard { leaf, error } => {
                 self.details.error = error.as_ref().map(Into::into);
                 if let Some((program, name)) = leaf {

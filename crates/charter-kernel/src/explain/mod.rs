@@ -4,6 +4,7 @@
 //! [`Machine::refusal_details`] returns what a record stores; [`RefusalDetails::explain`] renders
 //! it as messages, with or without the charter.
 
+mod authority;
 mod candidates;
 mod rules;
 mod text;

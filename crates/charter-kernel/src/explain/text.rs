@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use serde_json::Value as Json;
 
 use super::RefusalContext;
+use super::authority::{authority, sender_has};
 use super::rules::rule_sentence;
-use crate::principal::Principal;
 use crate::refusal::{
     Candidate, CandidateDetails, Cause, Code, Explanation, ExpressionError, LedgerDetails, RefusalDetails,
 };
@@ -154,8 +154,10 @@ fn candidate(c: &CandidateDetails, ctx: &RefusalContext<'_>) -> Candidate {
 }
 
 fn candidate_message(c: &CandidateDetails, ctx: &RefusalContext<'_>) -> String {
+    if c.failed == Code::Authority {
+        return authority(c, ctx.by);
+    }
     let reason = match (c.failed, &c.ledger, &c.approval) {
-        (Code::Authority, ..) => authority(c, ctx),
         (Code::Guard, ..) => guard(c),
         (Code::Stale, _, Some(approval)) => match (&approval.sent, &approval.current, &c.error) {
             (_, None, Some(error)) => {
@@ -175,16 +177,6 @@ fn candidate_message(c: &CandidateDetails, ctx: &RefusalContext<'_>) -> String {
         None => reason,
         Some(rule) if reason.is_empty() => rule_sentence(rule, &c.read, ctx),
         Some(rule) => format!("{}: {reason}", rule_sentence(rule, &c.read, ctx)),
-    }
-}
-
-fn authority(c: &CandidateDetails, ctx: &RefusalContext<'_>) -> String {
-    match c.quorum {
-        Some(count) if c.roles.is_empty() => {
-            format!("{} has voted already; the quorum needs {count} different principals", sender(ctx.by))
-        }
-        Some(_) => format!("only {} may vote; {}", or(&c.roles), sender_has(ctx.by)),
-        None => format!("only {} may take this transition; {}", or(&c.roles), sender_has(ctx.by)),
     }
 }
 
@@ -347,25 +339,12 @@ pub(crate) fn first_misfit(misfits: &[MisfitDetails]) -> String {
     }
 }
 
-fn quoted(words: &[impl AsRef<str>]) -> String {
+pub(super) fn quoted(words: &[impl AsRef<str>]) -> String {
     words.iter().map(|w| format!("`{}`", w.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
-fn or(words: &[String]) -> String {
+pub(super) fn or(words: &[String]) -> String {
     words.iter().map(|w| format!("`{w}`")).collect::<Vec<_>>().join(" or ")
-}
-
-fn sender(by: &Principal) -> String {
-    if by.id.is_empty() { "the sender".to_string() } else { format!("`{}`", by.id) }
-}
-
-/// Renders the roles of a sender, for example `` `ana` has the role `clerk` ``.
-fn sender_has(by: &Principal) -> String {
-    match by.roles.as_slice() {
-        [] => format!("{} has no role", sender(by)),
-        [role] => format!("{} has the role `{role}`", sender(by)),
-        roles => format!("{} has the roles {}", sender(by), quoted(roles)),
-    }
 }
 
 /// Returns the general meaning of a code, for refusals without further details.

@@ -10,6 +10,7 @@ use super::content::{Block, Delay, Guard, Require, Src, Template};
 use super::{EventId, RoleSet};
 use crate::definition::StateKind;
 use crate::schema::Schema;
+use crate::sender::SenderRule;
 use crate::snapshot::Shape;
 
 /// Index of a state in its chart.
@@ -172,6 +173,8 @@ pub(crate) struct Transition {
     pub(crate) approves: Option<Program>,
     pub(crate) requires: Vec<Require>,
     pub(crate) quorum: Option<Quorum>,
+    /// What it asks of the sender besides roles.
+    pub(crate) sender: Option<Box<SenderRule>>,
     /// Index of the rule that refuses the event.
     pub(crate) refuse: Option<u32>,
     pub(crate) block: Block,

@@ -15,7 +15,8 @@ use crate::schema::MisfitDetails;
 pub struct RefusalDetails {
     /// The refusal code.
     pub code: Code,
-    /// The entry of the charter's `rules` that requires the refusal.
+    /// The entry of the charter's `rules` that requires the refusal, or one of
+    /// [`SENDER_RULES`](crate::SENDER_RULES).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The interlock that would not hold.
@@ -98,7 +99,8 @@ pub struct CandidateDetails {
     pub at: String,
     /// The code of the check that failed.
     pub failed: Code,
-    /// The entry of the charter's `rules` that the failed check names.
+    /// The entry of the charter's `rules` that the failed check names, or one of
+    /// [`SENDER_RULES`](crate::SENDER_RULES).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The named guard that the expression belongs to.

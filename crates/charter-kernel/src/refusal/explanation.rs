@@ -13,7 +13,8 @@ pub struct Explanation {
     pub code: Code,
     /// The message, in one sentence.
     pub message: String,
-    /// The entry of the charter's `rules` that requires the refusal.
+    /// The entry of the charter's `rules` that requires the refusal, or one of
+    /// [`SENDER_RULES`](crate::SENDER_RULES).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The transitions that were considered, innermost state first.
@@ -36,7 +37,8 @@ pub struct Candidate {
     pub transition: String,
     /// The code of the check that failed.
     pub failed: Code,
-    /// The entry of the charter's `rules` that the failed check names.
+    /// The entry of the charter's `rules` that the failed check names, or one of
+    /// [`SENDER_RULES`](crate::SENDER_RULES).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The expression that decided, if one did.

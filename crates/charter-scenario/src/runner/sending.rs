@@ -95,8 +95,10 @@ impl<'a> Runner<'a> {
     /// Returns the principal for a sender, with its roles.
     pub(crate) fn principal(&self, sender: &Sender, span: Span) -> Result<Principal, StepFailure> {
         let known = &self.scenario.principals;
-        let roles = match (&sender.roles, known.get(&sender.id)) {
-            (Some(roles), _) | (None, Some(roles)) => roles.clone(),
+        let listed = known.get(&sender.id);
+        let roles = match (&sender.roles, listed) {
+            (Some(roles), _) => roles.clone(),
+            (None, Some(listed)) => listed.roles.clone(),
             // The sender is anonymous.
             (None, None) if sender.id.is_empty() || known.is_empty() => Vec::new(),
             (None, None) => {
@@ -113,7 +115,12 @@ impl<'a> Runner<'a> {
                 });
             }
         };
-        Ok(Principal { roles, ..Principal::new(&sender.id, &[]) })
+        Ok(Principal {
+            id: sender.id.clone(),
+            roles,
+            kind: sender.kind.or_else(|| listed?.kind),
+            auth: sender.auth.or_else(|| listed?.auth),
+        })
     }
 }
 

@@ -47,8 +47,12 @@ pub(crate) struct ConeOfInfluence {
     pub(crate) inputs: bool,
     /// Whether the data of ledger entries is in the cone.
     pub(crate) entries: bool,
-    /// Whether conditions read the sender.
+    /// Whether conditions read the id or the roles of the sender.
     pub(crate) sender: bool,
+    /// Whether conditions read the kind of the sender.
+    pub(crate) kind: bool,
+    /// Whether conditions read how the sender was authenticated.
+    pub(crate) auth: bool,
     /// Whether conditions read the time.
     pub(crate) clock: bool,
     /// The probes, by source of the data.
@@ -140,6 +144,7 @@ impl<'d> ConeBuilder<'_, 'd> {
                     self.deciding(number, cel, &events);
                 }
             });
+            self.cone.sender |= t.def.not_by.is_some();
             for require in &t.def.requires {
                 if let Require::Use { key, .. } | Require::Open { key, .. } = require {
                     self.naming(number, key, &events);
@@ -316,7 +321,12 @@ impl<'d> ConeBuilder<'_, 'd> {
             }
             match path.root() {
                 "context" => self.decide(chart, fields.first()),
-                "by" => self.cone.sender = true,
+                "by" => match fields.first().map(String::as_str) {
+                    Some("kind") => self.cone.kind = true,
+                    Some("auth") => self.cone.auth = true,
+                    Some(_) => self.cone.sender = true,
+                    None => (self.cone.sender, self.cone.kind, self.cone.auth) = (true, true, true),
+                },
                 "now" => self.cone.clock = true,
                 "input" => self.cone.inputs = true,
                 "ledger" | "entry" => self.cone.entries = true,

@@ -43,7 +43,7 @@ impl Move {
                     line.insert("data".into(), data.clone());
                 }
                 to_actor(&mut line, to);
-                line.insert("by".into(), json!({"id": by.id, "roles": by.roles}));
+                line.insert("by".into(), json!(by));
                 line.insert("at".into(), json!(time(self.at)));
             }
             MoveKind::Done { to, invocation, output } => {

@@ -2,11 +2,12 @@
 //! ticks.
 
 mod apply;
+mod senders;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::{Digest, Principal, Query, Snapshot};
+use charter_kernel::{Digest, Query, Snapshot};
 use serde_json::{Value as Json, json};
 
 use super::cone::{ConeOfInfluence, Probes, Source};
@@ -14,6 +15,7 @@ use super::data::{Samples, samples, set};
 use crate::Options;
 use crate::model::{Chart, Model, matches};
 pub(crate) use apply::{Move, MoveKind, START, StepRefused, start};
+use senders::Senders;
 
 /// The moves that an exploration tries.
 pub(crate) struct Moves<'m, 'd> {
@@ -32,7 +34,7 @@ pub(crate) struct Moves<'m, 'd> {
 struct EventMoves {
     name: Arc<str>,
     data: Vec<Json>,
-    principals: Vec<Principal>,
+    senders: Senders,
     /// The `approves` expressions of the transitions for it.
     approves: Vec<Query>,
     /// Paths that are compared with expressions over the state of the run.
@@ -132,8 +134,8 @@ impl<'m, 'd> Moves<'m, 'd> {
         for (path, probe) in self.cone.probes.get(&Source::Event(name.to_string())).into_iter().flatten() {
             like.extend(probe.like.iter().filter_map(|cel| model.machine.query(cel).ok()).map(|q| (path.clone(), q)));
         }
-        let principals = principals(model, self.cone, name, &takers);
-        self.events.push(EventMoves { name: name.into(), data, principals, approves, like });
+        let senders = Senders::new(model, self.cone, name, &takers, &mut self.cut);
+        self.events.push(EventMoves { name: name.into(), data, senders, approves, like });
     }
 
     /// Appends the moves that are possible for a snapshot.
@@ -175,8 +177,9 @@ impl<'m, 'd> Moves<'m, 'd> {
                     continue;
                 }
                 let to: Arc<str> = actor.id().into();
+                let senders = event.senders.of(|query| model.machine.ask(snapshot, actor.id(), query, now).ok());
                 for data in self.data_of(event, snapshot, actor.id(), now) {
-                    for by in &event.principals {
+                    for by in senders.iter() {
                         for at in std::iter::once(now).chain(expiry) {
                             out.push(Move {
                                 at,
@@ -250,50 +253,4 @@ fn takes(chart: &Chart<'_>, state: u32, event: &str) -> bool {
         crate::model::Trigger::On(d) => d.iter().any(|d| matches(d, event)),
         _ => false,
     })
-}
-
-/// Returns the senders that conditions can distinguish: one for each role that matters, and several
-/// people (as many as a quorum needs, at least two) where conditions read the sender.
-fn principals(
-    model: &Model<'_>,
-    cone: &ConeOfInfluence,
-    name: &str,
-    takers: &[&crate::model::Transition<'_>],
-) -> Vec<Principal> {
-    let of_event = model.def.events.get(name).map(|e| e.by.clone()).unwrap_or_default();
-    let mut sets: Vec<Vec<String>> = Vec::new();
-    let mut add = |roles: Vec<String>| {
-        if !roles.iter().any(|r| r == "system") && !sets.contains(&roles) {
-            sets.push(roles);
-        }
-    };
-    for role in &of_event {
-        add(vec![role.clone()]);
-    }
-    for t in takers {
-        for role in t.def.by.iter().chain(t.def.quorum.iter().filter_map(|q| q.of.as_ref())) {
-            if of_event.is_empty() || of_event.contains(role) {
-                add(vec![role.clone()]);
-            } else {
-                of_event.iter().for_each(|e| add(vec![e.clone(), role.clone()]));
-            }
-        }
-    }
-    if of_event.is_empty() {
-        if cone.sender {
-            model.def.roles.keys().for_each(|r| add(vec![r.clone()]));
-        }
-        if takers.iter().any(|t| t.def.by.is_empty()) && sets.is_empty() {
-            sets.push(Vec::new());
-        }
-    }
-    let quorum = takers.iter().filter_map(|t| t.def.quorum.as_ref()).map(|q| q.count).max().unwrap_or(1);
-    let people = ["ana", "ben", "cleo", "dan", "eva", "fay"];
-    let people_needed = if cone.sender { quorum.max(2) } else { quorum };
-    let count = usize::try_from(people_needed).unwrap_or(usize::MAX).clamp(1, people.len());
-    people
-        .iter()
-        .take(count)
-        .flat_map(|id| sets.iter().map(|roles| Principal { roles: roles.clone(), ..Principal::new(id, &[]) }))
-        .collect()
 }

@@ -2,8 +2,8 @@
 
 use super::PLAIN;
 use super::forms::{
-    AFTER, BLOCK, BLOCKS, COUNT, GUARD, INITIAL, INVOKES, ON, QUORUM, REQUIRES, ROLE, ROLES, RULE, STATE_FORM, TAGS,
-    TARGETS, TEMPLATE, TRANSITIONS,
+    AFTER, APPROVES, BLOCK, BLOCKS, COUNT, GUARD, INITIAL, INVOKES, ON, QUORUM, REQUIRES, ROLE, ROLES, RULE,
+    STATE_FORM, TAGS, TARGETS, TEMPLATE, TRANSITIONS,
 };
 use super::macros::{may, must};
 use crate::grammar::{Field, Form, Object};
@@ -107,11 +107,16 @@ pub(super) static TRANSITION: Object = Object {
         may!("by", ROLES, "Roles that may take it."),
         may!(
             "approves",
-            Form::Cel,
+            APPROVES,
             "CEL expression for the value to approve; the sender sends its digest as `event.digest`."
         ),
         may!("requires", REQUIRES, "The permits and obligations that it requires."),
         may!("quorum", QUORUM, "How many different principals must send the event."),
+        may!(
+            "agents",
+            Form::Bool,
+            "With `approves` or `quorum`: agents and services may take it too, not only persons (default false)."
+        ),
         may!(
             "refuse",
             RULE,
@@ -138,11 +143,35 @@ pub(super) static COMBINATION: Object = Object {
     ..PLAIN
 };
 
+static NOT_BY: &[Field] = &[may!(
+    "not_by",
+    Form::Cel,
+    "CEL expression for the principals that may not take the transition (four eyes): an id, a list of ids, or null."
+)];
+
+pub(super) static APPROVES_OBJECT: Object = Object {
+    name: "approves",
+    what: "an approval",
+    doc: "The value to approve, and who may not approve it.",
+    fields: &[
+        &[must!(
+            "value",
+            Form::Cel,
+            "CEL expression for the value to approve; the sender sends its digest as `event.digest`."
+        )],
+        NOT_BY,
+    ],
+    ..PLAIN
+};
+
 pub(super) static QUORUM_OBJECT: Object = Object {
     name: "quorum",
     what: "a quorum",
     doc: "How many different principals must send the event.",
-    fields: &[&[must!("count", COUNT, "The number of principals."), may!("of", ROLE, "The role that they must have.")]],
+    fields: &[
+        &[must!("count", COUNT, "The number of principals."), may!("of", ROLE, "The role that they must have.")],
+        NOT_BY,
+    ],
     ..PLAIN
 };
 

@@ -1,7 +1,7 @@
 //! Values that can be written in several ways: one or many, a name or an object, a map of events.
 
 use super::action::{ACTION, BRANCH, EVENT_TO_RAISE};
-use super::chart::{COMBINATION, INITIAL_OBJECT, INVOKE, QUORUM_OBJECT, STATE, TRANSITION};
+use super::chart::{APPROVES_OBJECT, COMBINATION, INITIAL_OBJECT, INVOKE, QUORUM_OBJECT, STATE, TRANSITION};
 use super::macros::one_or_many;
 use super::requires::REQUIRE;
 use super::texts::LENGTH;
@@ -87,6 +87,11 @@ pub(super) static REQUIRES: Form =
     one_or_many!("a ledger requirement (an object or a list of them)", Form::Object(&REQUIRE); REQUIRE_FORM);
 
 pub(super) static COUNT: Form = Form::Int { min: 1, max: u32::MAX as i64 };
+
+pub(super) static APPROVES: Form = Form::OneOf {
+    what: "an expression, or an object with `value` and `not_by`",
+    forms: &[Form::Cel, Form::Object(&APPROVES_OBJECT)],
+};
 
 pub(super) static QUORUM: Form = Form::OneOf {
     what: "a number of people, or an object with `count` and `of`",

@@ -143,6 +143,8 @@ impl XstateReader<'_> {
         read.approves = part(meta, "approves");
         read.requires = part(meta, "requires");
         read.quorum = part(meta, "quorum");
+        read.not_by = part(meta, "not_by");
+        read.agents = part(meta, "agents");
         read.refuse = part(meta, "refuse");
         if let serde_json::Value::Object(map) = &mut read.meta {
             map.remove("charter");
