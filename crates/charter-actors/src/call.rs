@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_kernel::definition::ActorDecl;
-use charter_kernel::{EffectId, Principal, Timestamp};
+use charter_kernel::{Auth, EffectId, Principal, PrincipalKind, Timestamp};
 use serde_json::Value as Json;
 
 use crate::clock::Clock;
@@ -126,12 +126,17 @@ impl Call {
     }
 
     /// The principal under which the actor sends events: its id, and the roles that the charter
-    /// gives it (`as`).
+    /// gives it (`as`). Models and tools are agents, everything else is a service.
     #[must_use]
     pub fn principal(&self) -> Principal {
         let policy = &self.actor.policy;
         let id = policy.id.as_deref().unwrap_or_else(|| self.name());
-        Principal { roles: policy.roles.clone(), ..Principal::new(id, &[]) }
+        let kind = match &*self.actor.kind {
+            "model" | "tool" => PrincipalKind::Agent,
+            _ => PrincipalKind::Service,
+        };
+        let by = Principal { roles: policy.roles.clone(), ..Principal::new(id, &[]) };
+        by.of_kind(kind).authenticated(Auth::Local)
     }
 
     /// Sends an event to the run as [`Call::principal`], subject to the same rules as an event from

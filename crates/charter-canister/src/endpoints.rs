@@ -4,7 +4,7 @@
 //! Each method checks the caller and the size of the input, then calls [`crate::host`] or
 //! [`crate::view`].
 
-use charter_kernel::Principal;
+use charter_kernel::{Auth, Principal, PrincipalKind};
 use ic_cdk::api::{accept_message, canister_self, is_controller, msg_caller, msg_method_name};
 use ic_cdk::{init, inspect_message, post_upgrade, query, update};
 use serde_json::{Value as Json, json};
@@ -24,8 +24,23 @@ const OWN: [&str; 2] = ["work", "tick"];
 /// Minimum number of records in a segment of the log.
 const MIN_SEGMENT_RECORDS: u64 = 16;
 
+/// Returns a caller as a principal. The network checks the signature of every call; only the
+/// anonymous caller has none.
 fn controller(caller: candid::Principal) -> Principal {
-    Principal::new(&caller.to_text(), &["controller"])
+    let by = Principal::new(&caller.to_text(), &["controller"]);
+    let auth = if caller == candid::Principal::anonymous() { Auth::None } else { Auth::Key };
+    by.of_kind(kind_of(caller)).authenticated(auth)
+}
+
+/// Returns what a caller is: its id says whether it belongs to a canister or to a key, and keys
+/// count as persons.
+fn kind_of(caller: candid::Principal) -> PrincipalKind {
+    /// The last byte of the ids that the network gives to canisters.
+    const OPAQUE: u8 = 1;
+    match caller.as_slice().last() {
+        Some(&OPAQUE) => PrincipalKind::Service,
+        _ => PrincipalKind::Person,
+    }
 }
 
 /// Returns the caller as a principal. Fails if it is not a controller.

@@ -73,7 +73,7 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
         observer.unmet(ctx, t, Unmet::Roles);
         return Evaluation::Failed(Code::Authority);
     }
-    // Whoever lacks the roles of a quorum is told so by the last check.
+    // A sender without the roles of a quorum is refused for that reason, by the last check.
     if let Some(rule) = &t.sender
         && t.quorum.as_ref().is_none_or(|quorum| quorum.of.admits(held))
         && let Some(why) = rule.refuses(ctx, O::HAS_DATA)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{Append, Record};
-use charter_kernel::{EffectId, Snapshot, Timestamp};
+use charter_kernel::{Code, EffectId, PERSONS_ONLY, PrincipalKind, Snapshot, Timestamp};
 use serde_json::Value as Json;
 
 /// The result of applying one input. The host commits all records atomically, then performs their
@@ -110,6 +110,28 @@ pub enum Denied {
         /// The principal that tried to answer.
         by: String,
     },
+    /// The task is for persons only ([`charter_kernel::PERSONS_ONLY`]).
+    #[error("the task `{task}` is for persons only; `{by}` is of kind `{kind}`")]
+    PersonsOnly {
+        /// The effect, `RUN/SEQ/INDEX`.
+        task: String,
+        /// The principal that tried to answer.
+        by: String,
+        /// What it is.
+        kind: PrincipalKind,
+    },
+}
+
+impl Denied {
+    /// The refusal code that a transition would give for the same reason, and its rule.
+    #[must_use]
+    pub fn code(&self) -> Option<(Code, Option<&'static str>)> {
+        match self {
+            Denied::NotYours { .. } => Some((Code::Authority, None)),
+            Denied::PersonsOnly { .. } => Some((Code::Authority, Some(PERSONS_ONLY))),
+            _ => None,
+        }
+    }
 }
 
 /// What a host does after the commit.

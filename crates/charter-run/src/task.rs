@@ -1,6 +1,6 @@
 //! Tasks for people: open invocations of actors of kind `human`, and who may answer them.
 
-use charter_kernel::{EffectId, Invocation, Machine, Principal, Snapshot, Status};
+use charter_kernel::{EffectId, Invocation, Machine, Principal, PrincipalKind, Snapshot, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -24,6 +24,8 @@ pub struct Task {
     pub title: Option<String>,
     /// Roles that may answer (`by` of the actor); empty: anybody.
     pub by: Vec<String>,
+    /// Whether agents and services may answer too (`agents` of the actor), not only persons.
+    pub agents: bool,
     /// The input of the invocation, for the person to read.
     pub input: Json,
     /// JSON Schema of the answer, if the charter has one.
@@ -34,7 +36,7 @@ impl Task {
     /// Whether a principal may answer the task.
     #[must_use]
     pub fn is_for(&self, by: &Principal) -> bool {
-        may_answer(&self.by, by)
+        has_role(&self.by, by) && (self.agents || by.kind() == PrincipalKind::Person)
     }
 }
 
@@ -54,6 +56,7 @@ pub fn tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
             src: i.src.to_string(),
             title: decl.and_then(|d| d.config.get("title")).and_then(Json::as_str).map(str::to_owned),
             by: roles(machine, &i.src),
+            agents: admits_agents(machine, &i.src),
             input: (*i.input).clone(),
             output: decl.and_then(|d| d.output.clone()),
         }
@@ -74,10 +77,13 @@ pub(crate) fn invocation<'s>(
         return Err(Denied::NoTask { task: task() });
     };
     let roles = roles(machine, &i.src);
-    match may_answer(&roles, by) {
-        true => Ok(&i.id),
-        false => Err(Denied::NotYours { task: task(), roles, by: by.id.clone() }),
+    if !has_role(&roles, by) {
+        return Err(Denied::NotYours { task: task(), roles, by: by.id.clone() });
     }
+    if by.kind() != PrincipalKind::Person && !admits_agents(machine, &i.src) {
+        return Err(Denied::PersonsOnly { task: task(), by: by.id.clone(), kind: by.kind() });
+    }
+    Ok(&i.id)
 }
 
 fn is_task(machine: &Machine, i: &Invocation) -> bool {
@@ -90,6 +96,11 @@ fn roles(machine: &Machine, src: &str) -> Vec<String> {
     by.and_then(|by| texts("by", by).ok()).unwrap_or_default()
 }
 
-fn may_answer(roles: &[String], by: &Principal) -> bool {
+/// Whether agents and services may answer the tasks of an actor.
+fn admits_agents(machine: &Machine, src: &str) -> bool {
+    machine.definition().actors.get(src).and_then(|d| d.config.get("agents")) == Some(&Json::Bool(true))
+}
+
+fn has_role(roles: &[String], by: &Principal) -> bool {
     roles.is_empty() || roles.iter().any(|r| by.roles.contains(r))
 }

@@ -1,7 +1,7 @@
 //! Errors of a host. Refusals are not errors: they are records.
 
 use charter_journal::{ReplayError, StoreError};
-use charter_kernel::Digest;
+use charter_kernel::{Digest, PrincipalKind};
 use charter_run::{BadRunId, Denied};
 
 /// Why a host could not do what was requested. Nothing was written, unless the error says so.
@@ -93,6 +93,19 @@ pub enum RuntimeError {
         /// The principal that tried.
         by: String,
     },
+    /// The task is for persons only, and the principal is not one. The code of the refusal is
+    /// `authority`, its rule `persons-only`.
+    #[error("run `{run}`: the invocation `{task}` is for persons only; `{by}` is of kind `{kind}`")]
+    PersonsOnly {
+        /// The run.
+        run: String,
+        /// The effect of the task.
+        task: String,
+        /// The principal that tried.
+        by: String,
+        /// What it is.
+        kind: PrincipalKind,
+    },
     /// The run denies the input for another reason.
     #[error("run `{run}`: {why}")]
     Denied {
@@ -137,6 +150,7 @@ impl RuntimeError {
             },
             Denied::NoTask { task } => RuntimeError::NoTask { run, task },
             Denied::NotYours { task, roles, by } => RuntimeError::NotYours { run, task, roles: roles.join(", "), by },
+            Denied::PersonsOnly { task, by, kind } => RuntimeError::PersonsOnly { run, task, by, kind },
             other => RuntimeError::Denied { run, why: other.to_string() },
         }
     }

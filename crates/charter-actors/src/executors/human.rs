@@ -12,7 +12,7 @@ use crate::folder::Folder;
 use charter_run::texts;
 
 /// Kind `human`. Configuration: `title` (what the task is about), `by` (roles that may answer;
-/// default: anyone).
+/// default: anyone), `agents` (whether agents and services may answer too; default: persons only).
 ///
 /// The executor itself does nothing: the invocation stays open and is listed as a task. It ends
 /// when someone completes or declines the task, when the invocation times out, or when the charter
@@ -22,9 +22,12 @@ pub struct Human;
 
 impl Executor for Human {
     fn check(&self, _: &str, actor: &ActorDecl, _: &Folder) -> Result<(), ConfigError> {
-        super::check_keys(actor, &["title", "by"])?;
+        super::check_keys(actor, &["title", "by", "agents"])?;
         if let Some(by) = actor.config.get("by") {
             texts("by", by)?;
+        }
+        if let Some(other) = actor.config.get("agents").filter(|value| !value.is_boolean()) {
+            return Err(ConfigError::invalid("agents", "`true` or `false`", other));
         }
         match actor.config.get("title") {
             None | Some(Json::String(_)) => Ok(()),

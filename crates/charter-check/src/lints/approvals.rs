@@ -1,5 +1,5 @@
-//! Lints for approvals: they must expire, `not_by` must be able to exclude somebody, and the approved
-//! value must not change before it is used.
+//! Lints for approvals: they must expire, `not_by` must be able to exclude somebody, and the
+//! approved value must not change before it is used.
 
 use charter_kernel::definition::Template;
 use rustc_hash::FxHashSet;

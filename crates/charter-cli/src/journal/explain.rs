@@ -1,7 +1,7 @@
 //! `charter explain RUN SEQ`: why an event was accepted or refused.
 
 use charter_journal::{Record, Store, Verdict};
-use charter_kernel::Machine;
+use charter_kernel::{Auth, Machine, PrincipalKind};
 use serde_json::{Value as Json, json};
 
 use super::text::{clean, code, further, short, when};
@@ -40,9 +40,17 @@ fn explanation(record: &Record, machine: Option<&Machine>, paint: Paint) -> Stri
         [role] if *role == record.by.id => String::new(),
         roles => format!(" ({})", roles.join(", ")),
     };
+    let kind = match record.by.kind() {
+        PrincipalKind::Person => "",
+        PrincipalKind::Agent => ", an agent",
+        // The host.
+        PrincipalKind::Service if record.by.id == "system" => "",
+        PrincipalKind::Service => ", a service",
+    };
+    let auth = if record.by.auth() == Auth::None { ", not authenticated" } else { "" };
     out.push(format!("record {} of run {}, {}", record.seq, record.run, when(record.at)));
     out.push(format!(
-        "{} from {}{}{}",
+        "{} from {}{}{kind}{auth}{}",
         paint.strong(&format!("`{}`", clean(&record.event.r#type))),
         clean(&record.by.id),
         clean(&roles),

@@ -55,16 +55,14 @@ pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
         by.roles = machine.definition().roles.keys().cloned().collect();
     }
     let mut choices = Vec::new();
-    for Task { effect, title, src, by: roles, input, output, .. } in view.tasks.clone() {
-        if roles.is_empty() || roles.iter().any(|r| by.roles.contains(r)) {
-            choices.push(Choice::Task(TaskChoice {
-                effect,
-                by: by.clone(),
-                title: title.unwrap_or(src),
-                input,
-                schema: output.map(resolved),
-            }));
-        }
+    for Task { effect, title, src, input, output, .. } in view.tasks.iter().filter(|t| t.is_for(&by)).cloned() {
+        choices.push(Choice::Task(TaskChoice {
+            effect,
+            by: by.clone(),
+            title: title.unwrap_or(src),
+            input,
+            schema: output.map(resolved),
+        }));
     }
     for Legal { to, r#type, data, description, .. } in machine.legal(&view.snapshot, &by, now) {
         if r#type.starts_with("charter.") {

@@ -20,7 +20,7 @@ mod stay;
 mod watch;
 
 use charter_journal::Verdict;
-use charter_kernel::{Code, Envelope, Machine, Principal};
+use charter_kernel::{Auth, Code, Envelope, Machine, Principal, PrincipalKind};
 use charter_runtime::backend::Acknowledged;
 use charter_runtime::{RuntimeError, Start, new_run_id};
 use clap::builder::NonEmptyStringValueParser;
@@ -86,23 +86,31 @@ pub struct Who {
     /// none; `legal` then lists the events of every role]
     #[arg(long, value_name = "ROLE", value_parser = NonEmptyStringValueParser::new())]
     role: Vec<String>,
+    /// What you are: person, agent or service
+    #[arg(long, value_name = "KIND", default_value_t = PrincipalKind::Person, value_parser = clap::value_parser!(PrincipalKind))]
+    kind: PrincipalKind,
 }
 
 impl Who {
     /// Returns the same sender with every role.
     pub(crate) fn with_every_role(&self) -> Who {
-        Who { sender: self.sender.clone(), role: Vec::new() }
+        Who { role: Vec::new(), ..self.clone() }
     }
-    /// Renders the option `--as` of a suggested command.
+    /// Renders the options `--as` and `--kind` of a suggested command.
     pub(crate) fn option(&self) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:/+".contains(c);
-        match self.sender.chars().all(plain) {
+        let sender = match self.sender.chars().all(plain) {
             true => format!("--as {}", self.sender),
             false => format!("--as '{}'", clean(&self.sender).replace('\'', "'\\''")),
+        };
+        match self.kind {
+            PrincipalKind::Person => sender,
+            kind => format!("{sender} --kind {kind}"),
         }
     }
     pub(crate) fn principal(&self) -> Principal {
-        Principal { roles: self.role.clone(), ..Principal::new(&self.sender, &[]) }
+        let by = Principal { roles: self.role.clone(), ..Principal::new(&self.sender, &[]) };
+        by.of_kind(self.kind).authenticated(Auth::Local)
     }
     pub(crate) fn has_roles(&self) -> bool {
         !self.role.is_empty()

@@ -158,7 +158,7 @@ states: {s: {on: {OK: {target: t, quorum: {count: 2, of: r, not_by: input.team}}
     assert_eq!(why(&mut run, agent("bot", &["r"]), "OK", json!({})).1.as_deref(), Some("persons-only"));
     let anonymous = Principal::new("eve", &["r"]).authenticated(Auth::None);
     assert_eq!(why(&mut run, anonymous, "OK", json!({})).1.as_deref(), Some("authenticated-only"));
-    // Whoever lacks the role is told about the role.
+    // A sender without the role is refused for lack of the role.
     let (_, rule, message, _) = why(&mut run, agent("bot", &[]), "OK", json!({}));
     assert_eq!((rule, message.as_str()), (None, "only `r` may vote; `bot` has no role"));
     run.by("cleo", &["r"]).send("OK");

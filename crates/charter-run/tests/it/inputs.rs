@@ -1,4 +1,4 @@
-use charter_kernel::{EffectId, Principal, Timestamp};
+use charter_kernel::{Code, EffectId, Principal, PrincipalKind, Timestamp};
 use charter_run::{
     Action, Bounds, Denied, EventInput, Fault, IdState, Input, Known, Reply, Resume, Retry, Trouble, after_failure,
     after_restart, tasks,
@@ -144,6 +144,19 @@ fn tasks_are_answered_by_those_they_are_for() {
     let settle = |by: Principal| Input::Settled { effect: review, outcome: Ok(json!("fine")), by };
     let eve = host.give(settle(Principal::new("eve", &[])));
     assert!(matches!(eve.reply, Reply::Denied(Denied::NotYours { .. })));
+    // A role is not enough: the task is for persons.
+    for kind in [PrincipalKind::Agent, PrincipalKind::Service] {
+        let by = boss().of_kind(kind);
+        assert!(!task.is_for(&by));
+        let Reply::Denied(denied) = host.give(settle(by)).reply else { panic!() };
+        assert_eq!(denied.to_string(), format!("the task `r/1/0` is for persons only; `bo` is of kind `{kind}`"));
+        assert_eq!(denied.code(), Some((Code::Authority, Some("persons-only"))));
+    }
+    let Reply::Denied(denied) = host.give(settle(Principal::new("eve", &[]).of_kind(PrincipalKind::Agent))).reply
+    else {
+        panic!()
+    };
+    assert_eq!(denied.code(), Some((Code::Authority, None)), "roles are looked at first");
     // An invocation that the host executes itself is not a task.
     let own = Input::Settled { effect: WORK, outcome: Ok(json!(1)), by: boss() };
     assert!(matches!(host.give(own).reply, Reply::Denied(Denied::NoTask { .. })));

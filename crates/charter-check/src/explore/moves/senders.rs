@@ -25,7 +25,7 @@ pub(super) struct Senders {
 }
 
 /// What the transitions for an event ask of a sender besides roles.
-struct Asked {
+struct Conditions {
     persons: bool,
     authenticated: bool,
 }
@@ -115,9 +115,9 @@ fn id_of(kind: PrincipalKind, number: usize) -> String {
 /// Returns the kinds and authentications that the charter can distinguish, beginning with a person
 /// at the terminal.
 fn classes(cone: &ConeOfInfluence, takers: &[&Transition<'_>]) -> Vec<(PrincipalKind, Auth)> {
-    let asked: Vec<Asked> = takers
+    let all: Vec<Conditions> = takers
         .iter()
-        .map(|t| Asked {
+        .map(|t| Conditions {
             persons: (t.def.approves.is_some() || t.def.quorum.is_some()) && !t.def.agents,
             authenticated: t.def.not_by.is_some() || t.def.quorum.is_some(),
         })
@@ -129,9 +129,10 @@ fn classes(cone: &ConeOfInfluence, takers: &[&Transition<'_>]) -> Vec<(Principal
     let mut out = Vec::new();
     for auth in auths {
         for kind in PrincipalKind::ALL {
-            let admits =
-                |a: &Asked| (!a.persons || kind == PrincipalKind::Person) && (!a.authenticated || auth != Auth::None);
-            let admitted: Vec<bool> = asked.iter().map(admits).collect();
+            let admits = |a: &Conditions| {
+                (!a.persons || kind == PrincipalKind::Person) && (!a.authenticated || auth != Auth::None)
+            };
+            let admitted: Vec<bool> = all.iter().map(admits).collect();
             let class = (admitted, cone.kind.then_some(kind), cone.auth.then_some(auth));
             if !seen.contains(&class) {
                 seen.push(class);

@@ -27,7 +27,7 @@ fn the_approvals_are_of_what_was_shown() {
         assert_eq!(approve(&mut run, "ana", data.clone()), Err(code.into()), "{data}");
     }
     // The proposer cannot approve, regardless of role.
-    assert_eq!(approve(&mut run, "agent", json!({"digest": digest(&whole)})), Err("guard".into()));
+    assert_eq!(approve(&mut run, "agent", json!({"digest": digest(&whole)})), Err("authority".into()));
     approve(&mut run, "ana", json!({"digest": digest(&part(&[1])), "accepted": ["b"]})).unwrap();
     assert_eq!(run.var("changeset"), part(&[1]));
     assert_eq!(run.var("approval")["by"], "ana");
@@ -39,7 +39,7 @@ fn the_approvals_are_of_what_was_shown() {
     };
     assert_eq!(approve(&mut run, "ana", hash("other")), Err("stale".into()));
     let right = digest(&run.var("bundle"));
-    assert_eq!(approve(&mut run, "agent", right.clone()), Err("guard".into()));
+    assert_eq!(approve(&mut run, "agent", right.clone()), Err("authority".into()));
     // The approval of the first bundle is not valid for another bundle.
     must(&mut run, "approver", "REVISE_CONTEXT");
     run.done("curate", json!({"files": []}));
