@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use charter::actors::{Folder, VirtualClock};
 use charter::journal::MemoryStore;
-use charter::kernel::Principal;
+use charter::kernel::{Auth, Principal, PrincipalKind};
 use charter::runtime::{Charter, Options, Runtime, SendEvent, Start};
 use serde_json::json;
 
@@ -34,7 +34,8 @@ pub(crate) async fn main() -> Result<(), Box<dyn Error>> {
     let document = charter::format::read(SOURCE, "reminder.yaml", &Default::default())?;
     let charter = runtime.add(Charter::new(&document, Folder::None)?).await?;
 
-    let ana = Principal::new("ana", &["owner"]);
+    // A host says what the sender is and how it knows: approvals are for persons.
+    let ana = Principal::new("ana", &["owner"]).of_kind(PrincipalKind::Person).authenticated(Auth::Session);
     let start = Start { charter: charter.digest(), run: Some("run-1".into()), input: json!({}), by: ana.clone() };
     runtime.start(start).await?;
 
