@@ -63,6 +63,7 @@ pub fn answer_code(denied: &Denied) -> String {
         Denied::TooManyRecords { limit } => format!("too-many-records {limit}"),
         Denied::NoTask { task } => format!("no-task {task}"),
         Denied::NotYours { task, by, .. } => format!("not-yours {task} {by}"),
+        Denied::PersonsOnly { task, by, .. } => format!("persons-only {task} {by}"),
         other => format!("{other:?}"),
     }
 }

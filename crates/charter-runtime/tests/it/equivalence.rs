@@ -200,6 +200,7 @@ fn answer(result: Result<Receipt, RuntimeError>) -> Answer {
         Err(RuntimeError::Limit { limit: "records_per_run", value, .. }) => Denied::TooManyRecords { limit: value },
         Err(RuntimeError::NoTask { task, .. }) => Denied::NoTask { task },
         Err(RuntimeError::NotYours { task, by, .. }) => Denied::NotYours { task, roles: Vec::new(), by },
+        Err(RuntimeError::PersonsOnly { task, by, kind, .. }) => Denied::PersonsOnly { task, by, kind },
         Err(other) => panic!("{other}"),
     };
     Answer::Denied(answer_code(&denied))
