@@ -167,9 +167,7 @@ fn sent(sending: &Sending, scenario: &Scenario) -> Input {
     let value = |part: &Option<Computed>| part.as_ref().map_or(Template::Literal(Json::Null), |c| c.template.clone());
     match &sending.what {
         What::Event { kind, data } => {
-            let roles = sending.sender.roles.as_ref().or_else(|| scenario.principals.get(&sending.sender.id));
-            let roles: Vec<&str> = roles.into_iter().flatten().map(String::as_str).collect();
-            let by = Principal::new(&sending.sender.id, &roles);
+            let by = scenario.principal(&sending.sender);
             Input::Event { to: sending.to.clone(), r#type: kind.clone(), data: value(data), by }
         }
         What::Done { actor, output } => Input::Answer { invocation: actor.clone(), result: Ok(value(output)) },

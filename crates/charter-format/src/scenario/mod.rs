@@ -143,6 +143,21 @@ pub enum What {
     },
 }
 
+impl Scenario {
+    /// Returns the principal of a sender: what the step says, and otherwise what `principals` says.
+    /// A sender that is not listed there has no roles unless the step names them.
+    #[must_use]
+    pub fn principal(&self, sender: &Sender) -> Principal {
+        let listed = self.principals.get(&sender.id);
+        Principal {
+            id: sender.id.clone(),
+            roles: sender.roles.clone().or_else(|| Some(listed?.roles.clone())).unwrap_or_default(),
+            kind: sender.kind.or_else(|| listed?.kind),
+            auth: sender.auth.or_else(|| listed?.auth),
+        }
+    }
+}
+
 /// A principal.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sender {

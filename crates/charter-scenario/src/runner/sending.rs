@@ -95,31 +95,19 @@ impl<'a> Runner<'a> {
     /// Returns the principal for a sender, with its roles.
     pub(crate) fn principal(&self, sender: &Sender, span: Span) -> Result<Principal, StepFailure> {
         let known = &self.scenario.principals;
-        let listed = known.get(&sender.id);
-        let roles = match (&sender.roles, listed) {
-            (Some(roles), _) => roles.clone(),
-            (None, Some(listed)) => listed.roles.clone(),
-            // The sender is anonymous.
-            (None, None) if sender.id.is_empty() || known.is_empty() => Vec::new(),
-            (None, None) => {
-                let near = nearest(&sender.id, known.keys().map(String::as_str));
-                let help = match near {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => "add it there, or give its `roles` in this step".into(),
-                };
-                return Err(StepFailure {
-                    code: codes::SCENARIO,
-                    span,
-                    message: format!("unknown principal `{}`: it is not listed under `principals`", sender.id),
-                    help: Some(help),
-                });
-            }
+        let is_listed = sender.id.is_empty() || known.is_empty() || known.contains_key(&sender.id);
+        if is_listed || sender.roles.is_some() {
+            return Ok(self.scenario.principal(sender));
+        }
+        let help = match nearest(&sender.id, known.keys().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "add it there, or give its `roles` in this step".into(),
         };
-        Ok(Principal {
-            id: sender.id.clone(),
-            roles,
-            kind: sender.kind.or_else(|| listed?.kind),
-            auth: sender.auth.or_else(|| listed?.auth),
+        Err(StepFailure {
+            code: codes::SCENARIO,
+            span,
+            message: format!("unknown principal `{}`: it is not listed under `principals`", sender.id),
+            help: Some(help),
         })
     }
 }
