@@ -43,6 +43,9 @@ pub(crate) struct StepTransaction<'m> {
     pub(crate) taken: SmallVec<[Taken; 1]>,
     pub(crate) microsteps: u32,
     pub(crate) actions: u32,
+    /// The number of changes to variables, ledger and actors, whether or not they made a
+    /// difference; see [`settles`](crate::definition::Chart::settles).
+    pub(crate) changes: u32,
     /// Whether the root has reached a final state.
     pub(crate) ended: bool,
 }
@@ -201,6 +204,7 @@ impl<'m> StepTransaction<'m> {
             taken: SmallVec::new(),
             microsteps: 0,
             actions: 0,
+            changes: 0,
             ended: false,
         }
     }
@@ -239,6 +243,10 @@ impl<'m> StepTransaction<'m> {
             return Err(Refusal::because(Code::Runaway, Cause::Actions { limit: u64::from(MAX_ACTIONS) }));
         }
         Ok(())
+    }
+
+    pub(crate) fn count_change(&mut self) {
+        self.changes = self.changes.wrapping_add(1);
     }
 
     pub(crate) fn note(&mut self, actor_ix: usize, at: Option<Arc<str>>, kind: NoteKind) {
@@ -291,6 +299,7 @@ impl<'m> StepTransaction<'m> {
     }
 
     pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
+        self.count_change();
         let names = &self.m.ledger;
         Arc::make_mut(self.s.ledger.get_or_insert_with(|| Arc::new(Ledger::new(names))))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use charter_kernel::definition::{self, Action};
 use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::EdgeRef;
 use rustc_hash::FxHashSet;
@@ -15,7 +16,7 @@ use crate::model::{Chart, Model, Trigger};
 /// without an event from outside.
 type LeafGraph = DiGraph<u32, u32>;
 
-fn leaf_graph(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> LeafGraph {
+fn leaf_graph<'d>(model: &Model<'d>, chart: &Chart<'d>, which: &dyn Fn(u32) -> bool) -> LeafGraph {
     let mut graph = LeafGraph::new();
     let nodes: Vec<Option<NodeIndex>> = (0u32..)
         .zip(&chart.states)
@@ -36,8 +37,11 @@ fn leaf_graph(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> LeafGraph {
             ([], Trigger::Always) => from.clone(),
             (targets, _) => targets.iter().flat_map(|s| chart.default_leaves(*s)).collect(),
         };
+        // An eventless transition that changes nothing is not taken again at once, if the chart
+        // settles.
+        let settles = chart.def.settles && t.trigger == Trigger::Always && !changes(model, t.def);
         for a in &from {
-            for b in &to {
+            for b in to.iter().filter(|b| !settles || *b != a) {
                 // A transition without a target leads from each leaf only to itself.
                 if let (Some(x), Some(y)) = (node(*a), node(*b))
                     && (!t.targets.is_empty() || a == b)
@@ -48,6 +52,27 @@ fn leaf_graph(chart: &Chart<'_>, which: &dyn Fn(u32) -> bool) -> LeafGraph {
         }
     }
     graph
+}
+
+/// Whether the actions of a transition set variables, write the ledger or start or stop actors.
+fn changes<'d>(model: &Model<'d>, t: &'d definition::Transition) -> bool {
+    let mut found = false;
+    model.visit_block(&t.actions, "", &mut |_, item| {
+        found |= match item {
+            Item::Assign(..) => true,
+            Item::Action(action) => matches!(
+                action,
+                Action::Spawn { .. }
+                    | Action::Stop(_)
+                    | Action::Grant { .. }
+                    | Action::Revoke { .. }
+                    | Action::Open { .. }
+                    | Action::Close { .. }
+            ),
+            _ => false,
+        };
+    });
+    found
 }
 
 /// Finds the first cycle of the graph in document order, as transitions.
@@ -96,7 +121,7 @@ pub(crate) fn always(model: &Model<'_>, findings: &mut Vec<Finding>) {
             let t = chart.transition(n);
             t.trigger == Trigger::Always && t.is_unconditional() && t.def.by.is_empty()
         };
-        if let Some(path) = cycle(&leaf_graph(chart, &free)) {
+        if let Some(path) = cycle(&leaf_graph(model, chart, &free)) {
             let at = path.first().map_or("", |t| chart.transition(*t).at);
             let message = format!(
                 "this cycle never ends: {}, and so on; every event that leads here is refused as `runaway`",
@@ -116,7 +141,7 @@ pub(crate) fn unbounded(model: &Model<'_>, findings: &mut Vec<Finding>) {
         let is_after = |n: u32| chart.transition(n).trigger == Trigger::After;
         let is_free_always =
             |n: u32| chart.transition(n).trigger == Trigger::Always && chart.transition(n).is_unconditional();
-        if cycle(&leaf_graph(chart, &is_free_always)).is_some() {
+        if cycle(&leaf_graph(model, chart, &is_free_always)).is_some() {
             continue; // reported by `always`
         }
         let fast = uncounted(model, chart, &|n| !is_after(n));
@@ -139,7 +164,7 @@ pub(crate) fn unbounded(model: &Model<'_>, findings: &mut Vec<Finding>) {
 
 /// Finds a cycle that remains after the transitions with a counter are removed.
 fn uncounted<'d>(model: &Model<'d>, chart: &Chart<'d>, which: &dyn Fn(u32) -> bool) -> Option<Vec<u32>> {
-    let graph = leaf_graph(chart, which);
+    let graph = leaf_graph(model, chart, which);
     let mut counted: FxHashSet<u32> = FxHashSet::default();
     for component in petgraph::algo::tarjan_scc(&graph) {
         let inside: FxHashSet<NodeIndex> = component.iter().copied().collect();
@@ -166,7 +191,7 @@ fn uncounted<'d>(model: &Model<'d>, chart: &Chart<'d>, which: &dyn Fn(u32) -> bo
         }
         counted.extend(edges.into_iter().filter(|t| reads_any(model, chart, *t, &assigned)));
     }
-    cycle(&leaf_graph(chart, &|n| which(n) && !counted.contains(&n)))
+    cycle(&leaf_graph(model, chart, &|n| which(n) && !counted.contains(&n)))
 }
 
 /// Whether a transition, or another transition that is tried before it, reads one of these

@@ -1,6 +1,9 @@
 //! Each lint with one charter that it reports and one that it does not.
 
-use crate::support::{all, found, lint, reports};
+use charter_check::{Options, check};
+use charter_kernel::Machine;
+
+use crate::support::{all, document, found, lint, reports};
 
 #[test]
 fn a_tidy_charter_has_no_findings() {
@@ -130,6 +133,24 @@ fn always_loop() {
         "this cycle never ends",
         "context: {n: 0}\nstates: {a: {always: {target: b, when: 'context.n > 1'}}, b: {always: a}}",
     );
+}
+
+#[test]
+fn an_eventless_transition_that_changes_nothing_ends_where_the_chart_settles() {
+    let loops = |chart: &str, settles: bool| {
+        let mut document = document(chart);
+        document.definition.root.settles = settles;
+        let machine = Machine::compile(document.definition.clone()).unwrap();
+        let report = check(&document, &machine, &Options { explore: false, ..Options::default() });
+        report.findings.iter().filter(|f| f.code == "always-loop").count()
+    };
+    let logs = "states: {a: {always: {actions: {log: a}}}}";
+    assert_eq!((loops(logs, false), loops(logs, true)), (1, 0));
+    let assigns =
+        "context: {n: 0}\nactions: {count: {assign: {n: '= context.n + 1'}}}\nstates: {a: {always: {actions: count}}}";
+    assert_eq!((loops(assigns, false), loops(assigns, true)), (1, 1));
+    let moves = "states: {a: {always: b}, b: {always: a}}";
+    assert_eq!((loops(moves, false), loops(moves, true)), (1, 1));
 }
 
 const WORK: &str = "

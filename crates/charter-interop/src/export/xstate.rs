@@ -40,7 +40,11 @@ pub fn xstate(machine: &Machine) -> String {
     };
     let seal = seal(writer.machine());
     let mut config = writer.machine();
-    config.put("meta", json!({"charter": {"seal": seal, "definition": text(definition)}}));
+    let mut charter = json!({"seal": seal, "definition": text(definition)});
+    if let (Some(state), Json::Object(map)) = (beyond(&definition.root.state), &mut charter) {
+        map.insert("state".to_owned(), state);
+    }
+    config.put("meta", json!({"charter": charter}));
     serde_json::to_string_pretty(&OrderedJson::Object(config)).unwrap_or_default()
 }
 
@@ -128,8 +132,9 @@ impl XstateWriter<'_> {
         }
         if number != 0 {
             out.put_some("description", state.description.as_deref());
-            if !state.meta.is_null() {
-                out.put("meta", state.meta.clone());
+            let meta = with_charter(&state.meta, beyond(state));
+            if !meta.is_null() {
+                out.put("meta", meta);
             }
         }
         out.put_names("tags", &state.tags);
@@ -244,12 +249,17 @@ impl XstateWriter<'_> {
         let mut out = OrderedObject::default();
         out.put("src", invoke.src.as_str());
         out.put("id", invoke.id.as_deref().unwrap_or(&invoke.src));
-        match &invoke.input {
-            Some(Template::Literal(json)) => out.put("input", json.clone()),
-            Some(other) => {
-                out.put("meta", json!({"charter": {"input": serde_json::to_value(other).unwrap_or_default()}}))
+        let mut rest =
+            Invoke { src: String::new(), id: None, on_done: Vec::new(), on_error: Vec::new(), ..invoke.clone() };
+        if let Some(Template::Literal(json)) = &invoke.input {
+            out.put("input", json.clone());
+            rest.input = None;
+        }
+        if let Ok(Json::Object(mut rest)) = serde_json::to_value(&rest) {
+            rest.remove("src");
+            if !rest.is_empty() {
+                out.put("meta", json!({"charter": rest}));
             }
-            None => {}
         }
         out.put_list("onDone", &invoke.on_done, |t| self.transition(t, source));
         out.put_list("onError", &invoke.on_error, |t| self.transition(t, source));
@@ -314,15 +324,36 @@ fn meta(t: &Transition) -> Json {
     put("not_by", json!(t.not_by), t.not_by.is_none());
     put("agents", json!(t.agents), !t.agents);
     put("refuse", json!(t.refuse), t.refuse.is_none());
-    if charter.is_empty() {
-        return t.meta.clone();
-    }
-    let mut meta = match &t.meta {
-        Json::Object(map) => map.clone(),
-        _ => serde_json::Map::new(),
+    with_charter(&t.meta, (!charter.is_empty()).then(|| charter.into()))
+}
+
+/// Adds the part that XState cannot express to the `meta` of a state or transition.
+fn with_charter(meta: &Json, charter: Option<Json>) -> Json {
+    let Some(charter) = charter else {
+        return meta.clone();
     };
-    meta.insert("charter".into(), charter.into());
+    let mut meta = meta.as_object().cloned().unwrap_or_default();
+    meta.insert("charter".to_owned(), charter);
     meta.into()
+}
+
+/// Returns the parts of a state that XState cannot express: a computed output, computed delays, and
+/// variables that are bound late.
+fn beyond(state: &State) -> Option<Json> {
+    let mut parts = serde_json::Map::new();
+    if let Some(output) = state.output.as_ref().filter(|output| !matches!(output, Template::Literal(_))) {
+        parts.insert("output".to_owned(), json!(output));
+    }
+    let computed = state.after.iter().filter(|after| matches!(after.delay, Delay::Cel(_)));
+    let delays: serde_json::Map<String, Json> = computed.map(|after| (after.key.clone(), json!(after.delay))).collect();
+    if !delays.is_empty() {
+        parts.insert("after".to_owned(), delays.into());
+    }
+    if !state.data.is_empty() {
+        // As text, because the order of the variables counts.
+        parts.insert("data".to_owned(), serde_json::to_string(&state.data).unwrap_or_default().into());
+    }
+    (!parts.is_empty()).then(|| parts.into())
 }
 
 /// Finds the transition at an address in the definition.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use charter_format::import::no_files;
 use charter_format::{ReadOptions, read};
 use charter_interop::{export, import};
+use charter_kernel::definition::Template;
 use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
 use charter_test_support::cases;
 use serde_json::{Value as Json, json};
@@ -110,6 +111,42 @@ fn an_edited_config_keeps_the_rest_of_the_charter() {
     compiled(back);
 }
 
+/// What XState cannot express is kept beside the parts that were edited.
+#[test]
+fn an_edited_config_keeps_what_is_computed() {
+    let source = "
+charter: 1
+id: computed
+strict: false
+context: {n: 1, sum: '= 1 + 1', gone: '= 3'}
+output: '= context.sum'
+actors: {work: {kind: exec}}
+states:
+  a:
+    invoke: {src: work, id: w, input: {n: '= context.n'}, timeout: 5s, onDone: b}
+    after: {'= duration(string(context.n) + \"s\")': b}
+  b: {initial: x, states: {x: {type: final, output: {n: '= context.n'}}}, onDone: c}
+  c: {type: final, output: '= context.n'}
+";
+    let machine = charter_test_support::machine(source);
+    let edited =
+        export::xstate(&machine).replacen("\"n\": 1", "\"n\": 2", 1).replacen("\"gone\": null", "\"gone\": 4", 1);
+    let back =
+        import::xstate(&edited, "back.json", &Definition::default()).unwrap_or_else(|e| panic!("{e}")).definition;
+    let mut expected = machine.definition().clone();
+    expected.root.context.insert("n".to_owned(), Template::Literal(json!(2)));
+    expected.root.context.insert("gone".to_owned(), Template::Literal(json!(4)));
+    assert_eq!(back.root.context, expected.root.context);
+    assert_eq!(back.root.output, expected.root.output);
+    let (found, states) = (&back.root.state.states, &expected.root.state.states);
+    assert_eq!(found["a"].invoke[0].input, states["a"].invoke[0].input);
+    assert_eq!(found["a"].invoke[0].timeout, states["a"].invoke[0].timeout);
+    assert_eq!(found["a"].after[0].delay, states["a"].after[0].delay);
+    assert_eq!(found["b"].states["x"].output, states["b"].states["x"].output);
+    assert_eq!(found["c"].output, states["c"].output);
+    compiled(back);
+}
+
 #[test]
 fn an_edited_document_is_plain_scxml_with_a_warning() {
     let source = "charter: 1\nid: c\nevents: {E: {}}\nstates: {a: {on: {E: b}}, b: {}}\n";
@@ -158,7 +195,7 @@ fn records(machine: &Machine, case: &Case) -> Vec<Json> {
     for event in &case.events {
         match event {
             RuntimeEvent::Event(kind) => {
-                let event = Event::External { r#type: (*kind).into(), data: Json::Null };
+                let event = Event::External { r#type: kind.as_str().into(), data: Json::Null };
                 step(&mut snapshot, event, now, &mut seen);
             }
             RuntimeEvent::Done(n) | RuntimeEvent::Failed(n) => {
@@ -208,7 +245,7 @@ fn as_charter(case: &Case) -> Definition {
     })
     .unwrap();
     let parts: serde_json::Map<String, Json> = serde_json::from_str(&parts).unwrap();
-    for key in ["guards", "actions", "actors"] {
+    for key in ["guards", "actions", "actors", "delays"] {
         charter = charter.replacen('{', &format!("{{\"{key}\":{},", parts[key]), 1);
     }
     let events: String =

@@ -1,9 +1,11 @@
-// What XState itself does: reads cases as JSON lines (`{config, names, events}`) and answers each with the active states and the log
-// after the start and after every event. XSTATE_DIR is a folder in which `npm install xstate@5` was run.
+// What XState itself does: reads cases as JSON lines (`{config, names, notes, events}`, where the config is text) and answers each
+// line with the active states, the logs, the status, the output and the pending invocations after the start and after every event.
+// XSTATE_DIR is a folder in which `npm install xstate@5` was run.
 const { createRequire } = require('module');
 const path = require('path');
+const readline = require('readline');
 const from = createRequire(path.join(process.env.XSTATE_DIR || __dirname, 'package.json'));
-const { setup, assign, raise, cancel, enqueueActions, fromPromise, createActor, SimulatedClock } = from('xstate');
+const { setup, assign, raise, cancel, enqueueActions, fromPromise, createActor, SimulatedClock, and, or, not, stateIn } = from('xstate');
 
 const leaves = (value, prefix) =>
   typeof value === 'string'
@@ -19,45 +21,73 @@ const whole = (nodes) => {
   const active = new Set(nodes);
   const children = (node) => Object.values(node.states).filter((child) => child.type !== 'history');
   return nodes.every((node) => {
+    if (node.type === 'history') return false;
     if (node.parent && !active.has(node.parent)) return false;
     const inside = children(node).filter((child) => active.has(child)).length;
     return node.type === 'compound' ? inside === 1 : node.type !== 'parallel' || inside === children(node).length;
   });
 };
 
-const lines = require('fs').readFileSync(0, 'utf8').split('\n').filter(Boolean);
 // What the host answers comes when the case says so.
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-const run = async ({ config, names, events }) => {
+// A config has combinations of guards as data, XState as functions.
+const guard = (value) => {
+  if (!value || typeof value !== 'object') return value;
+  if (value.type === 'and') return and(value.guards.map(guard));
+  if (value.type === 'or') return or(value.guards.map(guard));
+  if (value.type === 'not') return not(guard(value.guard));
+  if (value.type === 'stateIn') return stateIn(value.stateValue);
+  return value;
+};
+const revive = (text) => JSON.parse(text, (key, value) => (key === 'guard' ? guard(value) : value));
+
+const run = async ({ config, names, notes, events }) => {
   const pending = new Map();
   const work = fromPromise(({ self }) => new Promise((resolve, reject) => pending.set(self.id, { self, resolve, reject })));
   const later = enqueueActions(({ enqueue }) => {
     enqueue.cancel('later');
     enqueue.raise({ type: 'H' }, { delay: 5, id: 'later' });
   });
+  const log = (text) => assign({ log: (args, params) => args.context.log + text(args, params) + ' ' });
+  let noted = '';
   const actions = {
     tell: raise({ type: 'H' }),
     later,
     never: cancel('later'),
-    given: assign({ log: ({ context, event }) => context.log + (event.output ?? '-') + ' ' }),
+    given: log(({ event }) => event.output ?? '-'),
+    say: log((_, params) => params.text),
   };
-  for (const name of names) actions[name] = assign({ log: ({ context }) => context.log + name + ' ' });
-  const guards = { yes: () => true, no: () => false };
-  const machine = setup({ actions, guards, actors: { work } }).createMachine({ ...config, options: { maxIterations: 300 } });
+  for (const name of names) actions[name] = log(() => name);
+  for (const name of notes) actions[name] = () => void (noted += name + ' ');
+  const guards = { yes: () => true, no: () => false, is: (_, params) => params.value };
+  const machine = setup({ actions, guards, actors: { work }, delays: { soon: 5 } }).createMachine({
+    ...revive(config),
+    options: { maxIterations: 300 },
+  });
   const clock = new SimulatedClock();
   const actor = createActor(machine, { clock, logger: () => {} });
-  actor.subscribe({ error: () => {} });
+  let error;
+  actor.subscribe({ error: (e) => (error = String(e && e.message)) });
   const seen = [];
   const look = () => {
     const s = actor.getSnapshot();
-    const status = s.status !== 'error' && !whole(s._nodes) ? 'broken' : s.status;
+    if (s.status === 'error' || error !== undefined) return seen.push({ status: 'error', error: error ?? '' });
+    const status = whole(s._nodes) ? s.status : 'broken';
     const waits = Object.keys(s.children).filter((id) => s.children[id].getSnapshot().status === 'active');
-    seen.push({ states: leaves(s.value, '').sort(), log: s.context.log, status, waits: s.status === 'active' ? waits.sort() : [] });
+    seen.push({
+      states: leaves(s.value, '').sort(),
+      log: s.context.log,
+      noted,
+      status,
+      output: s.output ?? null,
+      waits: s.status === 'active' ? waits.sort() : [],
+    });
   };
   actor.start();
   look();
   for (const event of events) {
+    if (error !== undefined) break;
     if (event.wait) clock.increment(event.wait);
     else if (event.done !== undefined || event.failed !== undefined) {
       const waits = seen[seen.length - 1].waits;
@@ -77,7 +107,8 @@ const run = async ({ config, names, events }) => {
 };
 
 (async () => {
-  for (const line of lines) {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    if (!line) continue;
     try {
       console.log(JSON.stringify(await run(JSON.parse(line))));
     } catch (error) {

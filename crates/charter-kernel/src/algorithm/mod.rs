@@ -59,9 +59,17 @@ impl StepTransaction<'_> {
                 current = Some(ev.clone()).or(current);
             }
         }
+        let settles = self.chart(actor_ix).settles;
         loop {
+            // Whether the last eventless transitions changed nothing, in a chart that settles.
+            let mut settled = false;
             while session.running {
-                let mut enabled = self.select_eventless(actor_ix, current.as_ref(), &mut session)?;
+                let mut enabled = match std::mem::take(&mut settled) {
+                    true => Enabled::new(),
+                    false => self.select_eventless(actor_ix, current.as_ref(), &mut session)?,
+                };
+                let before = (settles && !enabled.is_empty())
+                    .then(|| (self.actor(actor_ix).configuration.clone(), self.changes));
                 if enabled.is_empty() {
                     let Some(ev) = session.internal.pop_front() else {
                         break;
@@ -79,6 +87,9 @@ impl StepTransaction<'_> {
                 if !enabled.is_empty() {
                     self.microstep(actor_ix, &enabled, current.as_ref(), &mut session)?;
                 }
+                settled = before.is_some_and(|(configuration, changes)| {
+                    changes == self.changes && configuration == self.actor(actor_ix).configuration
+                });
             }
             if !session.running || session.to_invoke.is_empty() {
                 break;

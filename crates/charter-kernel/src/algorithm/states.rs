@@ -83,6 +83,9 @@ impl StepTransaction<'_> {
         session: &mut Session,
     ) -> Result<(), Refusal> {
         let node = self.chart(actor_ix).state(state);
+        if !node.invokes.is_empty() || !node.histories.is_empty() {
+            self.count_change();
+        }
         for block in &node.exit {
             self.run_block(actor_ix, block, ev, session)?;
         }

@@ -55,6 +55,7 @@ impl<'d> Compiler<'d> {
             names: scheme.names.clone(),
             states: Vec::with_capacity(scheme.flat.len()),
             has_always: false,
+            settles: chart.settles,
             has_parallel: false,
             moves: Vec::new(),
             forwards: false,
@@ -73,6 +74,7 @@ impl<'d> Compiler<'d> {
         compiled.has_parallel = compiled.states.iter().any(|s| s.kind == StateKind::Parallel);
         compiled.moves = if self.problems.is_empty() { crate::fast_path::moves(&compiled) } else { Vec::new() };
         self.invocation_ids(&scheme, &compiled);
+        self.histories(&scheme, &compiled);
         compiled
     }
 

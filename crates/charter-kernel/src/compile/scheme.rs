@@ -130,6 +130,37 @@ pub(super) fn kind_of(flat: &Flat<'_>) -> StateKind {
     }
 }
 
+/// Gives each state a path of its own: keys may contain dots, so `a.b` beside `a: {b: {}}` would
+/// have the same one. Where a path is ambiguous, a dot inside a key is written `\.`.
+fn distinguish(flat: &mut [Flat<'_>]) {
+    if !flat.iter().any(|f| f.key.contains('.')) {
+        return;
+    }
+    let mut uses: FxHashMap<Arc<str>, u32> = FxHashMap::default();
+    for f in flat.iter() {
+        let count = uses.entry(f.path.clone()).or_default();
+        *count = count.saturating_add(1);
+    }
+    let again = (0..flat.len()).filter(|id| flat.get(*id).is_some_and(|f| uses.get(&f.path).is_some_and(|n| *n > 1)));
+    let paths: Vec<(usize, Arc<str>)> = again
+        .map(|id| {
+            let mut keys: Vec<String> = Vec::new();
+            let mut at = flat.get(id);
+            while let Some(f) = at.filter(|f| f.parent != NONE) {
+                keys.push(f.key.replace('.', "\\."));
+                at = flat.get(f.parent as usize);
+            }
+            keys.reverse();
+            (id, keys.join(".").into())
+        })
+        .collect();
+    for (id, path) in paths {
+        if let Some(f) = flat.get_mut(id) {
+            f.path = path;
+        }
+    }
+}
+
 impl<'d> Compiler<'d> {
     /// Lists all states in pre-order, without recursion over the nesting of the definition.
     pub(super) fn flatten(&mut self, chart: &'d definition::Chart, at: &str) -> Vec<Flat<'d>> {
@@ -156,6 +187,7 @@ impl<'d> Compiler<'d> {
             }
             flat.push(Flat { def, key, parent, last: id, path, at, children: Vec::new() });
         }
+        distinguish(&mut flat);
         // The last descendant of a state is the last descendant of its last child, so iterate from
         // the back.
         for id in (1..flat.len()).rev() {

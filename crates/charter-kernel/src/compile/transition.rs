@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::scheme::Scheme;
 use super::survey::Raised;
-use super::{Compiler, is_platform};
+use super::{Compiler, MAX_NESTING, is_platform};
 use crate::definition::{self, StateKind};
 use crate::machine::{Chart, Domain, EventId, Initial, Pattern, Quorum, StateId, StateNode, Transition, TransitionId};
 use crate::sender::SenderRule;
@@ -69,6 +70,37 @@ impl<'d> Compiler<'d> {
         self.together(scheme, &targets, &at);
         let block = self.block(scheme, &initial.actions, &format!("{at}/actions"), &mut Vec::new());
         Some(Initial { targets, block })
+    }
+
+    /// Reports history states whose default leads back to them, or passes through too many others:
+    /// an entry follows these defaults by recursion.
+    pub(super) fn histories(&mut self, scheme: &Scheme<'d>, chart: &Chart) {
+        let onward = |id: StateId| {
+            let targets = chart.states.get(id as usize).and_then(|s| s.initial.as_ref()).map(|i| i.targets.as_slice());
+            targets
+                .unwrap_or_default()
+                .iter()
+                .copied()
+                .filter(|t| matches!(scheme.kind(*t), StateKind::Shallow | StateKind::Deep))
+        };
+        let all = chart.states.iter().zip(0u32..).filter(|(s, _)| s.is_history()).map(|(_, id)| id);
+        let mut waiting: Vec<StateId> = all.filter(|id| onward(*id).next().is_some()).collect();
+        let mut settled: FxHashSet<StateId> = FxHashSet::default();
+        for _ in 0..MAX_NESTING {
+            let (done, rest): (Vec<_>, Vec<_>) = waiting
+                .into_iter()
+                .partition(|id| onward(*id).all(|t| settled.contains(&t) || onward(t).next().is_none()));
+            waiting = rest;
+            if done.is_empty() || waiting.is_empty() {
+                break;
+            }
+            settled.extend(done);
+        }
+        if let Some(flat) = waiting.first().and_then(|id| scheme.get(*id)) {
+            let message = format!("the default of history state `{}` leads to no state that can be active", flat.key);
+            let help = Some("set its `target` to a state that is not a history state".to_string());
+            self.problem("history-target", &flat.at, message, help);
+        }
     }
 
     pub(super) fn transition(
@@ -204,14 +236,18 @@ impl<'d> Compiler<'d> {
             c.problem("bad-event-name", at, format!("`{text}` is not an event descriptor"), Some(help.into()))
         };
         if let Some(prefix) = text.strip_suffix(".*") {
-            if prefix.is_empty() || prefix.contains('*') {
+            if prefix.is_empty() || (prefix.contains('*') && !is_platform(prefix)) {
                 bad(self, "a descriptor is a type, `prefix.*`, or `*`");
                 return None;
             }
             return Some(Listen::Pattern(Pattern::Prefix(prefix.into())));
         }
-        if text.is_empty() || text.contains('*') || text.chars().any(char::is_whitespace) {
-            bad(self, "a descriptor is a type, `prefix.*`, or `*`");
+        // A platform event contains the name of a state or an invocation, and an import may handle
+        // any event.
+        let platform = is_platform(text);
+        let blank = self.def.strict && text.contains(char::is_whitespace);
+        if text.is_empty() || (!platform && (blank || text.contains('*'))) {
+            bad(self, "a descriptor is a type without spaces, `prefix.*`, or `*`");
             return None;
         }
         let declared = self.def.events.contains_key(text);

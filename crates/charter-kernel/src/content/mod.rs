@@ -69,6 +69,9 @@ impl StepTransaction<'_> {
     ) -> Result<(), Stop> {
         for action in block {
             self.count_action()?;
+            if matches!(action, Action::Assign(_) | Action::Spawn { .. } | Action::Stop(_)) {
+                self.count_change();
+            }
             self.action(actor_ix, action, ev, locals, session)?;
         }
         Ok(())

@@ -24,6 +24,12 @@ pub struct Chart {
     /// The chart's output when it is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Template>,
+    /// Stops selecting eventless transitions, until the next event, after some were taken and
+    /// changed nothing (as in XState): the active states are the same, no variable or ledger entry
+    /// was written, no actor started or stopped, and no state with an invocation or a history child
+    /// was left; imports only. Without it such a loop is refused as `runaway`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub settles: bool,
     /// The root state: its key is the name of the chart.
     pub state: State,
 }

@@ -28,6 +28,8 @@ pub(crate) struct Chart {
     pub(crate) states: Vec<StateNode>,
     /// Whether any state has eventless transitions.
     pub(crate) has_always: bool,
+    /// Whether eventless transitions that change nothing are not selected again at once.
+    pub(crate) settles: bool,
     /// Whether any state is parallel: then several atomic states may be active.
     pub(crate) has_parallel: bool,
     /// For each transition, its move if the transition is trivial.

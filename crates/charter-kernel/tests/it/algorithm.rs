@@ -1,7 +1,10 @@
 //! Parts of SCXML's algorithm that are easy to get wrong, each with a small chart. The log is the
 //! order in which content runs.
 
-use crate::common::{Run, check};
+use std::sync::Arc;
+
+use crate::common::{Run, check, problems};
+use charter_kernel::Machine;
 use serde_json::json;
 
 #[test]
@@ -269,4 +272,80 @@ states:
     let mut run = Run::start(&format!("strict: false\n{chart}"));
     run.send("F");
     assert_eq!(run.status().word(), "failed");
+}
+
+/// Starts a run of a chart that settles, as imports of XState configs do.
+fn settling(chart: &str) -> Result<Run, charter_kernel::Refusal> {
+    let mut definition = charter_test_support::try_definition(&format!("strict: false\n{chart}")).unwrap();
+    definition.root.settles = true;
+    Run::on(Arc::new(Machine::compile(definition).unwrap()), json!({}))
+}
+
+#[test]
+fn a_chart_that_settles_takes_an_eventless_transition_that_changes_nothing_once_per_event() {
+    let chart = "
+states:
+  s: {always: {actions: {log: a}}, on: {E: {actions: [{log: e}, {raise: {type: F}}]}, X: t}}
+  t: {}
+";
+    let mut run = settling(chart).unwrap();
+    assert_eq!(run.logged(), "a");
+    // Once after the event from outside, and once after the one that it raises.
+    run.send("E");
+    assert_eq!(run.logged(), "a e a a");
+    // Also if no transition takes the event.
+    run.send("NOTHING");
+    assert_eq!((run.logged().as_str(), run.state().as_str()), ("a e a a a", "s"));
+    run.send("X");
+    assert_eq!(run.state(), "t");
+    let refused = Run::try_start(&format!("strict: false\n{chart}"), json!({})).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code.word(), "runaway");
+}
+
+#[test]
+fn a_chart_that_settles_goes_on_as_long_as_something_changes() {
+    for always in
+        ["{actions: {assign: {x: 1}}}", "{target: s, reenter: true}", "{actions: {raise: {type: F}}, target: t}"]
+    {
+        let chart = format!(
+            "context: {{x: 0}}\nstates:\n  s: {{exit: {{assign: {{x: 2}}}}, always: {always}}}\n  t: {{always: s}}"
+        );
+        assert_eq!(settling(&chart).map(|_| ()).unwrap_err().code.word(), "runaway", "{always}");
+    }
+    let chart = "
+states:
+  s: {states: {h: {type: history, target: a}, a: {}}, always: {target: s, reenter: true}}
+";
+    assert_eq!(settling(chart).map(|_| ()).unwrap_err().code.word(), "runaway", "its history is recorded");
+    let run = settling("states: {s: {exit: {log: x}, entry: {log: e}, always: {target: s, reenter: true}}}").unwrap();
+    assert_eq!(run.logged(), "e x e");
+}
+
+#[test]
+fn the_default_of_a_history_state_leads_to_a_state() {
+    let chart = |targets: &str| format!("states:\n  p: {{states: {{a: {{}}, {targets}}}}}");
+    let message = "the default of history state `h` leads to no state that can be active".to_owned();
+    let refused =
+        |at: &str| vec![("history-target".to_owned(), format!("/root/state/states/p/states/{at}: {message}"))];
+    assert_eq!(problems(&chart("h: {type: history, target: h}")), refused("h"));
+    assert_eq!(problems(&chart("h: {type: history, target: k}, k: {type: history, target: h}")), refused("h"));
+    let fine = chart("h: {type: history, target: k}, k: {type: history, target: a}");
+    assert_eq!(problems(&fine), []);
+    let long: String = (0..200).map(|n| format!("h{n}: {{type: history, target: h{}}}, ", n + 1)).collect();
+    assert_eq!(problems(&chart(&format!("{long} h200: {{type: history, target: a}}"))).len(), 1);
+}
+
+#[test]
+fn states_with_the_same_path_have_different_names() {
+    let chart = "states:\n  a.b: {on: {E: a}}\n  a: {states: {b: {on: {E: c}}, c: {}}}";
+    let mut run = Run::start(&format!("strict: false\n{chart}"));
+    assert_eq!(run.state(), r"a\.b");
+    let copy = run.machine.restore(&run.machine.snapshot_json(&run.snapshot)).unwrap();
+    assert_eq!(copy, run.snapshot);
+    run.send("E");
+    assert_eq!(run.state(), "a.b");
+    let copy = run.machine.restore(&run.machine.snapshot_json(&run.snapshot)).unwrap();
+    assert_eq!(copy, run.snapshot);
+    run.send("E");
+    assert_eq!(run.state(), "a.c");
 }

@@ -181,44 +181,66 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
     /// Reads `<script>`: lines of the form `name = CEL`. Any other line continues the previous one.
     pub(super) fn script(&mut self, node: Node<'d, 'i>) -> Vec<Action> {
         self.only(node, &["src"]);
-        let text = match xml::attribute(node, "src") {
-            Some(src) => match self.shared.text(src.value) {
-                Ok(text) => text,
-                Err(why) => {
-                    // REC 5.8: a document is rejected if its script cannot be loaded.
-                    self.refuse(codes::FILE, src.span, format!("cannot read script `{}`: {why}", src.value), None);
-                    return Vec::new();
-                }
-            },
-            None => node.children().filter_map(|c| c.is_text().then(|| c.text()).flatten()).collect(),
+        let text = match self.script_text(node) {
+            Ok(text) => text,
+            Err((src, why)) => {
+                // REC 5.8: a document is rejected if its script cannot be loaded.
+                self.refuse(codes::FILE, src.span, format!("cannot read script `{}`: {why}", src.value), None);
+                return Vec::new();
+            }
         };
-        let mut statements: Vec<(String, String)> = Vec::new();
-        let mut actions = Vec::new();
-        for line in text.lines() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with("//") {
-                continue;
-            }
-            match (statement(line), statements.last_mut()) {
-                (Some((place, value)), _) => statements.push((place.to_owned(), value.to_owned())),
-                (None, Some((_, value))) => {
-                    value.push(' ');
-                    value.push_str(line);
-                }
-                (None, None) => {
-                    actions.push(failing(&format!("invalid statement `{line}`: write `name = expression`")));
-                }
-            }
-        }
+        let (statements, stray) = statements(&text);
+        let stray =
+            stray.into_iter().map(|line| failing(&format!("invalid statement `{line}`: write `name = expression`")));
+        let mut actions: Vec<Action> = stray.collect();
         for (place, value) in statements {
-            let value = value.trim().trim_end_matches(';').trim_end();
             actions.push(match self.variables.location(&place) {
-                Ok(path) => assign(path, self.variables.value(value)),
+                Ok(path) => assign(path, self.variables.value(&value)),
                 Err(error) => failing(&error.to_string()),
             });
         }
         actions
     }
+
+    /// The text of a `<script>`; the attribute and the reason if its file cannot be read.
+    fn script_text(&self, node: Node<'d, 'i>) -> Result<String, (xml::Attribute<'d>, std::io::Error)> {
+        match xml::attribute(node, "src") {
+            Some(src) => self.shared.text(src.value).map_err(|why| (src, why)),
+            None => Ok(node.children().filter_map(|c| c.is_text().then(|| c.text()).flatten()).collect()),
+        }
+    }
+
+    /// Returns the names that a `<script>` sets. A script declares them, unless the document does
+    /// (REC 5.8).
+    pub(super) fn script_names(&self, node: Node<'d, 'i>) -> Vec<String> {
+        let text = self.script_text(node).unwrap_or_default();
+        statements(&text).0.into_iter().map(|(place, _)| place).filter(|place| is_name(place)).collect()
+    }
+}
+
+/// Splits a script into assignments (place and value). The second list has the lines before the
+/// first of them.
+fn statements(text: &str) -> (Vec<(String, String)>, Vec<&str>) {
+    let mut statements: Vec<(String, String)> = Vec::new();
+    let mut stray = Vec::new();
+    for line in text.lines() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with("//") {
+            continue;
+        }
+        match (statement(line), statements.last_mut()) {
+            (Some((place, value)), _) => statements.push((place.to_owned(), value.to_owned())),
+            (None, Some((_, value))) => {
+                value.push(' ');
+                value.push_str(line);
+            }
+            (None, None) => stray.push(line),
+        }
+    }
+    for (_, value) in &mut statements {
+        *value = value.trim().trim_end_matches(';').trim_end().to_owned();
+    }
+    (statements, stray)
 }
 
 /// Splits `place = value`; `==`, `<=`, `>=` and `!=` are not treated as assignments.

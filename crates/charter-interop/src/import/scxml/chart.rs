@@ -77,10 +77,16 @@ impl<'d, 'i> ScxmlReader<'_, '_, 'd, 'i> {
         }
     }
 
-    /// Returns the variables of a document, declared by `<data>` and `<foreach>` (REC 4.6).
+    /// Returns the variables of a document, declared by `<data>`, by `<foreach>` (REC 4.6), or by
+    /// the first `<script>` that sets them.
     fn declared(&mut self, all: &[Node<'d, 'i>]) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for node in all {
+            if xml::is(*node, "script") {
+                let set = self.script_names(*node);
+                names.extend(set.into_iter().filter(|name| !name.starts_with('_')));
+                continue;
+            }
             let attributes: &[&str] = match node.tag_name().name() {
                 "data" => &["id"],
                 "foreach" => &["item", "index"],

@@ -32,17 +32,10 @@ impl XstateReader<'_> {
                 self.refuse(codes::NOT_SUPPORTED, span, format!("event type `{descriptor}` is reserved"), Some(help));
                 return None;
             }
-            let bad = descriptor.is_empty()
-                || descriptor.contains(char::is_whitespace)
-                || descriptor.strip_suffix(".*").unwrap_or(descriptor).contains('*');
-            if bad {
+            let stem = descriptor.strip_suffix(".*").unwrap_or(descriptor);
+            if stem.is_empty() || stem.contains('*') {
                 let message = format!("invalid event descriptor `{descriptor}`");
-                self.refuse(
-                    codes::VALUE,
-                    span,
-                    message,
-                    Some("write an event type without spaces, `prefix.*`, or `*`"),
-                );
+                self.refuse(codes::VALUE, span, message, Some("write an event type, `prefix.*`, or `*`"));
                 return None;
             }
             return Some(vec![descriptor.to_owned()]);

@@ -5,6 +5,8 @@ use charter_format::source::Node;
 use charter_kernel::definition::{Invoke, Template};
 
 use super::XstateReader;
+use super::states::without_wildcard;
+use super::transition::own_part;
 
 impl XstateReader<'_> {
     /// Reads the invocations of a state.
@@ -36,8 +38,20 @@ impl XstateReader<'_> {
                 // The same id as in XState: the index of the invocation and the id of its state.
                 None => format!("{index}.{}", self.states.get(number).map_or("", |p| p.id.as_str())),
             };
-            let mut invoke = Invoke { src: name.to_owned(), id: Some(id), ..Invoke::default() };
-            invoke.input = item.get("input").map(|input| Template::Literal(input.json()));
+            let id = without_wildcard(&id);
+            let mut invoke: Invoke = own_part(item)
+                .and_then(|own| match own.json() {
+                    serde_json::Value::Object(mut own) => {
+                        own.insert("src".to_owned(), name.into());
+                        serde_json::from_value(own.into()).ok()
+                    }
+                    _ => None,
+                })
+                .unwrap_or_default();
+            (invoke.src, invoke.id) = (name.to_owned(), Some(id));
+            if let Some(input) = item.get("input") {
+                invoke.input = Some(Template::Literal(input.json()));
+            }
             let spans = item.span;
             self.inside("invoke", entry.key.span, |reader| {
                 reader.inside(&index.to_string(), spans, |reader| {

@@ -8,6 +8,7 @@
 mod action;
 mod events;
 mod invoke;
+mod names;
 mod state;
 mod states;
 mod transition;
@@ -15,8 +16,10 @@ mod transition;
 use std::sync::Arc;
 
 use charter_kernel::Definition;
-use charter_kernel::definition::{Chart, Template};
+use charter_kernel::definition::{Chart, StateKind, Template};
+use indexmap::IndexMap;
 
+use self::names::Missing;
 use self::states::StateIndex;
 use super::charter_id;
 use charter_format::import::DocumentBuilder;
@@ -53,19 +56,25 @@ pub(crate) fn config(
             return cx.finish(Definition::default(), name, Arc::clone(&source), empty);
         }
     };
-    let embedded;
+    if let Some(problem) = not_a_config(&root) {
+        cx.report(problem);
+        return cx.finish(Definition::default(), name, Arc::clone(&source), root);
+    }
+    let (embedded, exported);
     let around = match crate::export::xstate::embedded(&root).filter(|_| use_embedded) {
         Some((definition, true)) => {
             return cx.finish(definition, name, Arc::clone(&source), root);
         }
         // The config was edited after the export: use its chart, and the rest of the embedded
         // charter.
-        Some((mut definition, false)) => {
-            definition.root.context = Default::default();
-            embedded = definition;
+        Some((definition, false)) => {
+            (embedded, exported) = (definition, true);
             &embedded
         }
-        None => around,
+        None => {
+            exported = false;
+            around
+        }
     };
     let id = root.get("id").and_then(Node::text).unwrap_or("(machine)");
     let states = StateIndex::new(id, &root, &mut cx);
@@ -76,17 +85,64 @@ pub(crate) fn config(
     if definition.version.is_empty() {
         definition.version = root.get("version").and_then(Node::text).unwrap_or_default().to_owned();
     }
-    let mut reader = XstateReader { cx, states, definition };
+    let mut reader =
+        XstateReader { cx, states, definition, missing: IndexMap::new(), stays: false, settles: false, exported };
     let chart = reader.chart(&root);
+    reader.report_missing(use_embedded.then_some(name));
     let XstateReader { cx, mut definition, .. } = reader;
-    definition.root =
-        Chart { input: around.root.input.clone(), context_schema: around.root.context_schema.clone(), ..chart };
-    // The context and output of the importing charter override those of the config.
-    definition.root.context.extend(around.root.context.clone());
-    if around.root.output.is_some() {
-        definition.root.output.clone_from(&around.root.output);
+    let (input, context_schema) = (around.root.input.clone(), around.root.context_schema.clone());
+    definition.root = Chart { input, context_schema, ..chart };
+    if exported {
+        keep_computed(&mut definition.root, &around.root);
+    } else {
+        // The context and output of the importing charter override those of the config.
+        definition.root.context.extend(around.root.context.clone());
+        if around.root.output.is_some() {
+            definition.root.output.clone_from(&around.root.output);
+        }
     }
     cx.finish(definition, name, Arc::clone(&source), root)
+}
+
+/// Keeps what an export could not write into the config: computed variables, whose values in the
+/// config are `null`, a computed output, and whether eventless transitions settle.
+fn keep_computed(edited: &mut Chart, exported: &Chart) {
+    for (name, value) in &mut edited.context {
+        let computed = exported.context.get(name).filter(|value| !matches!(value, Template::Literal(_)));
+        if let (Template::Literal(serde_json::Value::Null), Some(computed)) = (&*value, computed) {
+            value.clone_from(computed);
+        }
+    }
+    if edited.output.is_none() {
+        edited.output.clone_from(&exported.output);
+    }
+    edited.settles = exported.settles;
+}
+
+/// Recognizes JSON that was written from a machine instead of a config of XState 5.
+fn not_a_config(root: &Node) -> Option<Diagnostic> {
+    // XState 6 writes functions as `{"@code": ..., "@lang": ...}`.
+    let mut stack = vec![root];
+    while let Some(node) = stack.pop() {
+        if let Some(code) = node.entry("@code") {
+            let message =
+                "this is a machine of XState 6, which contains program code; only configs of XState 5 can be imported";
+            let help =
+                "replace each function by a name, declare the name in the charter, and write transitions as objects";
+            return Some(Diagnostic::error(codes::NOT_SUPPORTED, code.key.span, message).help(help));
+        }
+        let below = match &node.value {
+            Value::Map(entries) => entries.iter().map(|entry| &entry.value).collect(),
+            Value::List(items) => items.iter().collect(),
+            _ => Vec::new(),
+        };
+        stack.extend(below.into_iter().rev());
+    }
+    // The definition of a machine has the transitions twice, but neither `always` nor `after`.
+    let transitions = root.entry("transitions").filter(|_| root.get("key").is_some() && root.get("order").is_some())?;
+    let message = "this is the definition of a machine, which lacks `always` and `after`, not its config";
+    let help = "write `JSON.stringify(machine.config)` instead of `JSON.stringify(machine)`";
+    Some(Diagnostic::error(codes::NOT_SUPPORTED, transitions.key.span, message).help(help))
 }
 
 /// Keys of XState 4 and how to replace them.
@@ -107,6 +163,14 @@ struct XstateReader<'s> {
     states: StateIndex,
     /// The resulting charter, whose declarations are used to resolve names.
     definition: Definition,
+    /// The names that the charter does not declare, with the place of their first use.
+    missing: IndexMap<Missing, Span>,
+    /// Whether one of the transitions read since this was reset may leave the same states active.
+    stays: bool,
+    /// Whether this holds for an eventless transition; then it matters that the chart settles.
+    settles: bool,
+    /// Whether the config is an edited export of a charter.
+    exported: bool,
 }
 
 impl XstateReader<'_> {
@@ -128,9 +192,31 @@ impl XstateReader<'_> {
         chart.state = self.state(root, 0);
         // In XState, the output of the machine is the output of its root state.
         chart.output = chart.state.output.take();
+        if !self.exported {
+            self.unused_outputs(root, &mut chart);
+        }
+        chart.settles = self.settles;
         self.cx.leave(above_state);
         self.cx.leave(above);
         chart
+    }
+
+    /// Drops the outputs of top-level final states. In XState they are data of an event that only a
+    /// function for the output of the machine can read.
+    fn unused_outputs(&mut self, root: &Node, chart: &mut Chart) {
+        for (key, state) in &mut chart.state.states {
+            let config = root.get("states").and_then(|states| states.get(key));
+            let Some(entry) = config.and_then(|config| config.entry("output")) else {
+                continue;
+            };
+            if state.kind != StateKind::Final {
+                continue;
+            }
+            state.output = None;
+            let message = "the `output` of a top-level final state is not the output of the machine; it is ignored";
+            let help = "write `output` at the root of the config, or in the importing charter";
+            self.cx.report(Diagnostic::warning(codes::CONFLICT, entry.key.span, message).help(help));
+        }
     }
 
     fn refuse(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: Option<&str>) {
@@ -145,35 +231,6 @@ impl XstateReader<'_> {
         let answer = f(self);
         self.cx.leave(above);
         answer
-    }
-
-    /// Checks that the charter declares a name.
-    fn declared(&mut self, what: &str, name: &str, span: Span) -> bool {
-        let d = &self.definition;
-        let known = match what {
-            "guard" => d.guards.contains_key(name),
-            "action" => d.actions.contains_key(name),
-            "delay" => d.delays.contains_key(name),
-            _ => d.actors.contains_key(name) || d.machines.contains_key(name),
-        };
-        if known {
-            return true;
-        }
-        let (known, place): (Vec<&String>, &str) = match what {
-            "guard" => (d.guards.keys().collect(), "guards"),
-            "action" => (d.actions.keys().collect(), "actions"),
-            "delay" => (d.delays.keys().collect(), "delays"),
-            _ => (d.actors.keys().chain(d.machines.keys()).collect(), "actors"),
-        };
-        let mut problem = Diagnostic::error(codes::UNDEFINED, span, format!("undefined {what} `{name}`"));
-        problem.help = Some(match charter_expr::nearest(name, known.iter().map(|k| k.as_str())) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!(
-                "declare it under `{place}` of the importing charter; a JSON config has names instead of functions"
-            ),
-        });
-        self.cx.report(problem);
-        false
     }
 
     /// Reports unknown keys.

@@ -4,6 +4,7 @@ use charter_kernel::definition::{After, Delay, Initial, On, State, StateKind, Te
 
 use super::events::{EVERY, Listener, before_wildcards};
 use super::states::StateType;
+use super::transition::{own_part, part, without_own_part};
 use super::{XstateReader, ordered};
 use charter_format::source::{Node, Value};
 use charter_format::{Diagnostic, codes};
@@ -62,6 +63,16 @@ impl XstateReader<'_> {
             .map(|tags| tags.one_or_many().iter().filter_map(|t| t.text().map(str::to_owned)).collect())
             .unwrap_or_default();
         state.output = node.get("output").map(|output| Template::Literal(output.json()));
+        // The root has the whole charter in its `meta.charter`.
+        let own = own_part(node).and_then(|own| if number == 0 { own.get("state") } else { Some(own) });
+        if let Some(own) = own {
+            state.output = state.output.or_else(|| part(own, "output"));
+            let data: Option<String> = part(own, "data");
+            state.data = data.and_then(|data| serde_json::from_str(&data).ok()).unwrap_or_default();
+        }
+        if own.is_some() || number == 0 {
+            without_own_part(&mut state.meta);
+        }
         if kind == StateType::History {
             self.history(node, number, &mut state);
             return state;
@@ -94,7 +105,8 @@ impl XstateReader<'_> {
             StateType::Final => StateKind::Final,
         };
         self.initial(node, number, kind, &mut state);
-        self.listeners(node, number, &mut state);
+        self.history_actions(node, &mut state);
+        self.listeners(node, number, &mut state, own);
         state
     }
 
@@ -158,6 +170,21 @@ impl XstateReader<'_> {
         state.initial = Some(Initial { target: targets, actions: Vec::new() });
     }
 
+    /// A history state without a target takes the initial transition of its parent, with its
+    /// actions.
+    fn history_actions(&self, node: &Node, state: &mut State) {
+        let Some(actions) = state.initial.as_ref().map(|i| i.actions.clone()).filter(|a| !a.is_empty()) else {
+            return;
+        };
+        for (key, child) in &mut state.states {
+            let history = matches!(child.kind, StateKind::Shallow | StateKind::Deep);
+            let config = node.get("states").and_then(|states| states.get(key));
+            if history && config.is_some_and(|config| config.get("target").is_none()) {
+                child.initial.iter_mut().for_each(|initial| initial.actions.clone_from(&actions));
+            }
+        }
+    }
+
     /// Returns the children that a state enters by default.
     pub(super) fn starts(&self, number: usize) -> Vec<usize> {
         let Some(place) = self.states.get(number) else {
@@ -174,7 +201,7 @@ impl XstateReader<'_> {
 
     /// Reads the transitions of a state. XState tries exact descriptors first, then wildcards from
     /// longest to shortest.
-    fn listeners(&mut self, node: &Node, number: usize, state: &mut State) {
+    fn listeners(&mut self, node: &Node, number: usize, state: &mut State, own: Option<&Node>) {
         let mut listeners: Vec<Listener> = Vec::new();
         if let Some(on) = node.get("on") {
             for entry in ordered(on) {
@@ -200,10 +227,12 @@ impl XstateReader<'_> {
                 self.cx.report(problem);
             }
         }
-        self.after(node, number, state);
+        self.after(node, number, state, own.and_then(|own| own.get("after")));
         if let Some(entry) = node.entry("always") {
+            self.stays = false;
             state.always =
                 self.inside("always", entry.key.span, |reader| reader.transitions_here(&entry.value, number));
+            self.settles |= self.stays;
         }
         // `onDone` and `onError` override `on` for the same event.
         let name = self.states.name(number);
@@ -249,7 +278,9 @@ impl XstateReader<'_> {
         self.cx.leave(above);
     }
 
-    fn after(&mut self, node: &Node, number: usize, state: &mut State) {
+    /// Reads delayed transitions. `computed` has the delays of an exported charter that are
+    /// expressions.
+    fn after(&mut self, node: &Node, number: usize, state: &mut State, computed: Option<&Node>) {
         let Some(after) = node.get("after") else {
             return;
         };
@@ -259,7 +290,8 @@ impl XstateReader<'_> {
             // name.
             let number_like = key.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
             let parsed = key.parse::<f64>().ok().filter(|_| number_like || key == "Infinity");
-            let delay = match parsed.ok_or(()) {
+            let own: Option<Delay> = computed.and_then(|computed| part(computed, key));
+            let delay = match parsed.ok_or(own) {
                 Ok(ms) if (0.0..9e15).contains(&ms) => {
                     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                     // The value is in range.
@@ -274,7 +306,8 @@ impl XstateReader<'_> {
                     );
                     continue;
                 }
-                Err(_) => {
+                Err(Some(own)) => own,
+                Err(None) => {
                     self.declared("delay", key, entry.key.span);
                     Delay::Name(key.to_owned())
                 }

@@ -1,17 +1,18 @@
 //! The index of the states of a config by id and by path. Resolves targets by the rules of XState
 //! (`resolveTarget`).
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ordered;
 use charter_format::import::DocumentBuilder;
-use charter_format::source::Node;
+use charter_format::source::{Node, Value};
 use charter_format::{Diagnostic, codes};
 
 /// A state of the config.
 #[derive(Debug)]
 pub(super) struct IndexedState {
     pub(super) parent: Option<usize>,
+    key: String,
     /// The keys on the path from the root, joined by `.`.
     pub(super) path: String,
     /// The id in XState: the `id` of the state, or `MACHINE.PATH`.
@@ -50,6 +51,8 @@ pub(super) enum TargetError {
 pub(super) struct StateIndex {
     pub(super) list: Vec<IndexedState>,
     ids: FxHashMap<String, usize>,
+    /// The paths that more than one state has, because keys contain dots.
+    ambiguous: FxHashSet<String>,
 }
 
 impl StateIndex {
@@ -57,12 +60,16 @@ impl StateIndex {
         let mut states_index = StateIndex::default();
         // Pre-order without recursion, because the nesting may be deep.
         let mut stack: Vec<(&Node, String, Option<usize>)> = vec![(root, String::new(), None)];
+        let mut paths: FxHashSet<String> = FxHashSet::default();
         while let Some((node, key, parent)) = stack.pop() {
             let number = states_index.list.len();
             let path = match parent.and_then(|p| states_index.list.get(p)) {
                 Some(up) if !up.path.is_empty() => format!("{}.{key}", up.path),
                 _ => key.clone(),
             };
+            if !paths.insert(path.clone()) {
+                states_index.ambiguous.insert(path.clone());
+            }
             let given = node.get("id").and_then(Node::text).filter(|_| parent.is_some());
             let id = match (given, parent) {
                 (Some(id), _) => id.to_owned(),
@@ -75,11 +82,13 @@ impl StateIndex {
                 Some("parallel") => StateType::Parallel,
                 Some("final") => StateType::Final,
                 Some("history") => StateType::History,
-                _ if node.get("history").is_some_and(|h| h.text().is_some()) => StateType::History,
-                _ if empty => StateType::Atomic,
-                _ => StateType::Compound,
+                _ if !empty => StateType::Compound,
+                _ if node.get("history").is_some_and(is_truthy) => StateType::History,
+                _ => StateType::Atomic,
             };
-            if states_index.ids.insert(id.clone(), number).is_some() {
+            let other = states_index.ids.insert(id.clone(), number).and_then(|n| states_index.list.get(n));
+            // Two states have the same id by default if keys contain dots.
+            if other.is_some_and(|other| other.has_id || given.is_some() || other.parent.is_none()) {
                 let span = node.get("id").map_or(node.span, |id| id.span);
                 cx.report(Diagnostic::error(codes::AMBIGUOUS, span, format!("duplicate state id `{id}`")));
             }
@@ -91,6 +100,7 @@ impl StateIndex {
                 node.get("initial").and_then(|i| i.text().or_else(|| i.get("target")?.text())).map(str::to_owned);
             states_index.list.push(IndexedState {
                 parent,
+                key,
                 path,
                 id,
                 has_id: given.is_some(),
@@ -118,7 +128,8 @@ impl StateIndex {
         self.get(of)?.keys.get(key).copied()
     }
 
-    fn descend(&self, mut at: usize, path: &[String]) -> Option<usize> {
+    /// Follows keys down from a state.
+    pub(super) fn descend(&self, mut at: usize, path: &[String]) -> Option<usize> {
         for key in path {
             if key.is_empty() {
                 break;
@@ -162,6 +173,23 @@ impl StateIndex {
         false
     }
 
+    /// Whether entering the target `one` means that `other`, which is active, is left: the two are
+    /// in different children of a compound state.
+    pub(super) fn excludes(&self, one: usize, other: usize) -> bool {
+        let history = self.get(one).filter(|p| p.kind == StateType::History);
+        let Some(one) = history.map_or(Some(one), |p| p.parent) else {
+            return false;
+        };
+        let mut up = Some(one);
+        while let Some(at) = up {
+            if at == other || self.is_inside(other, at) {
+                return at != one && at != other && !self.is_parallel(at);
+            }
+            up = self.get(at).and_then(|p| p.parent);
+        }
+        false
+    }
+
     pub(super) fn is_parallel(&self, state: usize) -> bool {
         self.get(state).is_some_and(|p| p.kind == StateType::Parallel)
     }
@@ -198,13 +226,33 @@ impl StateIndex {
         false
     }
 
-    /// The id that the definition gives to the state explicitly, if the state has an `id` or its
-    /// path is the id of another state.
+    /// The id that the definition gives to the state explicitly: if the state has an `id`, if its
+    /// path is also the id or the path of another state, or if an event descriptor could not
+    /// contain it.
     pub(super) fn explicit(&self, number: usize) -> Option<String> {
-        let place = self.get(number)?;
+        let place = self.get(number).filter(|place| place.has_id || place.parent.is_some())?;
         let shadowed =
             || self.ids.get(&place.path).is_some_and(|n| *n != number && self.get(*n).is_some_and(|p| p.has_id));
-        (place.has_id || (place.parent.is_some() && shadowed())).then(|| place.id.clone())
+        let id = match self.ambiguous.contains(&place.path) {
+            _ if place.has_id => place.id.clone(),
+            true => self.escaped(number),
+            false if shadowed() => place.id.clone(),
+            false if place.path.ends_with('*') => place.path.clone(),
+            false => return None,
+        };
+        Some(without_wildcard(&id))
+    }
+
+    /// The path with `\.` for a dot inside a key.
+    fn escaped(&self, number: usize) -> String {
+        let mut keys = Vec::new();
+        let mut at = self.get(number);
+        while let Some(place) = at {
+            keys.extend(place.parent.map(|_| place.key.replace('.', "\\.")));
+            at = place.parent.and_then(|up| self.get(up));
+        }
+        keys.reverse();
+        keys.join(".")
     }
 
     /// The name of the state in the definition, as in `#NAME` and `done.state.NAME`.
@@ -213,20 +261,33 @@ impl StateIndex {
     }
 }
 
-/// Splits a path at its dots; `\.` is a dot inside a key.
-fn split(path: &str) -> Vec<String> {
+/// Changes a name with which a descriptor would end in a wildcard, such as `done.state.*`.
+pub(super) fn without_wildcard(name: &str) -> String {
+    match name.strip_suffix('*') {
+        Some(rest) if rest.is_empty() || rest.ends_with('.') => format!("{rest}%2A"),
+        _ => name.to_owned(),
+    }
+}
+
+/// Whether JavaScript counts a value as true.
+fn is_truthy(node: &Node) -> bool {
+    match &node.value {
+        Value::Null | Value::Bool(false) => false,
+        Value::Text(text) => !text.text.is_empty(),
+        _ => true,
+    }
+}
+
+/// Splits a path at its dots; the character after a `\` belongs to the key.
+pub(super) fn split(path: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
-    let mut escaped = false;
-    for c in path.chars() {
+    let mut characters = path.chars();
+    while let Some(c) = characters.next() {
         match c {
-            '\\' if !escaped => escaped = true,
-            '.' if !escaped => parts.push(String::new()),
+            '.' => parts.push(String::new()),
             c => {
-                if escaped && c != '.' {
-                    parts.last_mut().into_iter().for_each(|part| part.push('\\'));
-                }
-                parts.last_mut().into_iter().for_each(|part| part.push(c));
-                escaped = false;
+                let c = if c == '\\' { characters.next() } else { Some(c) };
+                parts.last_mut().into_iter().for_each(|part| part.extend(c));
             }
         }
     }

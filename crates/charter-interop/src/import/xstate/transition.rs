@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 
 use super::XstateReader;
 use super::action::with_params;
-use super::states::StateType;
-use charter_format::codes;
+use super::states::{StateType, split};
 use charter_format::source::{Node, Span, Value};
+use charter_format::{Diagnostic, codes};
 
 impl XstateReader<'_> {
     /// Reads a target, an object, or a list of them.
@@ -72,6 +72,7 @@ impl XstateReader<'_> {
             }
         }
         // A transition without a target exits no state.
+        self.stays |= read.target.is_empty();
         if read.target.is_empty() {
             (read.reenter, read.parallel_domain) = (false, false);
         }
@@ -85,6 +86,10 @@ impl XstateReader<'_> {
                 self.null(node.span, "a target");
                 continue;
             };
+            // An empty target means none, as in XState.
+            if text.is_empty() {
+                continue;
+            }
             match self.states.target(source, text) {
                 Ok(0) => self.refuse(
                     codes::NOT_SUPPORTED,
@@ -96,6 +101,7 @@ impl XstateReader<'_> {
                 Err(error) => self.refuse(codes::UNDEFINED, node.span, error.to_string(), None),
             }
         }
+        self.stays |= !found.iter().any(|(s, _)| self.states.excludes(*s, source));
         let inner = |s: &usize| *s == source || self.states.is_inside(*s, source);
         if !read.reenter && found.iter().all(|(s, _)| inner(s)) && found.iter().any(|(s, _)| *s == source) {
             // In XState the source stays active and its children are re-entered; an atomic state
@@ -133,12 +139,9 @@ impl XstateReader<'_> {
 
     /// Reads the parts of an exported transition that XState cannot express.
     fn governance(&mut self, node: &Node, read: &mut Transition) {
-        let Some(meta) = node.get("meta").and_then(|m| m.get("charter")) else {
+        let Some(meta) = own_part(node) else {
             return;
         };
-        fn part<T: DeserializeOwned + Default>(meta: &Node, key: &str) -> T {
-            meta.get(key).and_then(|v| serde_json::from_value(v.json()).ok()).unwrap_or_default()
-        }
         read.by = part(meta, "by");
         read.approves = part(meta, "approves");
         read.requires = part(meta, "requires");
@@ -146,12 +149,7 @@ impl XstateReader<'_> {
         read.not_by = part(meta, "not_by");
         read.agents = part(meta, "agents");
         read.refuse = part(meta, "refuse");
-        if let serde_json::Value::Object(map) = &mut read.meta {
-            map.remove("charter");
-            if map.is_empty() {
-                read.meta = serde_json::Value::Null;
-            }
-        }
+        without_own_part(&mut read.meta);
     }
 
     /// Reads an exported guard without a name: `{type: charter.guard, params: {guard, when}}`.
@@ -187,7 +185,7 @@ impl XstateReader<'_> {
             }
             ("stateIn", _) if !supplied => {
                 let value = node.get("stateValue").or_else(|| node.get("params")).map(Node::json).unwrap_or_default();
-                let cel = self.state_in(&value);
+                let cel = self.state_in(&value, node.span);
                 if cel.is_none() {
                     self.refuse(codes::VALUE, node.span, "`stateIn` requires a state id or a state value", None);
                 }
@@ -218,23 +216,23 @@ impl XstateReader<'_> {
         Some(Guard::Name(cel))
     }
 
-    /// Translates `stateIn`: an id, or a state value in the notation of XState.
-    fn state_in(&self, value: &serde_json::Value) -> Option<String> {
-        let mut paths = Vec::new();
+    /// Translates `stateIn`: an id, or a state value in the notation of XState. It never holds if a
+    /// state in it does not exist.
+    fn state_in(&mut self, value: &serde_json::Value, span: Span) -> Option<String> {
+        let mut paths: Vec<Vec<String>> = Vec::new();
         match value {
-            serde_json::Value::String(text) => match text.strip_prefix('#') {
-                Some(_) => paths.push(self.states.name(self.states.target(0, text).ok()?)),
-                None => paths.push(text.clone()),
-            },
+            serde_json::Value::String(text) if text.starts_with('#') => {
+                let name = self.states.name(self.states.target(0, text).ok()?);
+                return Some(format!("in({})", serde_json::Value::from(name)));
+            }
+            serde_json::Value::String(text) => paths.push(split(text)),
             value => {
-                let mut stack = vec![(String::new(), value)];
+                let mut stack: Vec<(Vec<String>, _)> = vec![(Vec::new(), value)];
                 while let Some((path, value)) = stack.pop() {
-                    let join = |key: &str| {
-                        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
-                    };
+                    let join = |key: &str| [path.as_slice(), &[key.to_owned()]].concat();
                     match value {
                         serde_json::Value::String(key) => paths.push(join(key)),
-                        serde_json::Value::Object(map) if map.is_empty() => paths.push(path.clone()),
+                        serde_json::Value::Object(map) if map.is_empty() => paths.push(path),
                         serde_json::Value::Object(map) => {
                             stack.extend(map.iter().map(|(key, value)| (join(key), value)))
                         }
@@ -244,9 +242,36 @@ impl XstateReader<'_> {
                 paths.sort();
             }
         }
-        let calls: Vec<String> =
-            paths.iter().map(|path| format!("in({})", serde_json::Value::from(path.as_str()))).collect();
+        let mut calls = Vec::new();
+        for path in paths {
+            let Some(state) = self.states.descend(0, &path) else {
+                let message = format!("there is no state `{}`: this guard never holds", path.join("."));
+                self.cx.report(Diagnostic::warning(codes::UNDEFINED, span, message));
+                return Some("false".to_owned());
+            };
+            calls.push(format!("in({})", serde_json::Value::from(self.states.name(state))));
+        }
         (!calls.is_empty()).then(|| calls.join(" && "))
+    }
+}
+
+/// The `meta.charter` of an exported state, invocation or transition: what XState cannot express.
+pub(super) fn own_part(node: &Node) -> Option<&Node> {
+    node.get("meta")?.get("charter")
+}
+
+/// Reads a field of [`own_part`].
+pub(super) fn part<T: DeserializeOwned + Default>(own: &Node, key: &str) -> T {
+    own.get(key).and_then(|value| serde_json::from_value(value.json()).ok()).unwrap_or_default()
+}
+
+/// Removes [`own_part`] from a `meta`.
+pub(super) fn without_own_part(meta: &mut serde_json::Value) {
+    if let serde_json::Value::Object(map) = meta {
+        map.remove("charter");
+        if map.is_empty() {
+            *meta = serde_json::Value::Null;
+        }
     }
 }
 

@@ -3,13 +3,14 @@
 
 mod compared;
 mod importing;
+mod refused;
 
 use std::path::Path;
 
 use charter_format::{ReadOptions, read, read_file};
 use charter_interop::import;
 use charter_interop::import::Importer;
-use charter_kernel::{Definition, Envelope, Event, Machine, Principal, Snapshot};
+use charter_kernel::{Definition, EffectKind, Envelope, Event, Machine, Principal, Snapshot, Step};
 use serde_json::{Value as Json, json};
 
 /// A machine and its snapshot.
@@ -18,26 +19,56 @@ struct Run {
     snapshot: Snapshot,
     seq: u64,
     at: i64,
+    /// What the actions logged as effects.
+    noted: String,
 }
 
 impl Run {
     fn start(definition: Definition) -> Run {
         let machine = Machine::compile(definition).unwrap_or_else(|p| panic!("{p:#?}"));
-        let start = Envelope::host(0, Event::Start { input: Json::Null }, 1_000_000);
-        let snapshot = machine.start("run", &start).unwrap().snapshot;
-        Run { machine, snapshot, seq: 0, at: 1_000_000 }
+        Run::try_start(machine).unwrap()
     }
 
-    fn step(&mut self, event: Event) -> &mut Run {
+    /// Starts a run, or returns the code of the refusal.
+    fn try_start(machine: Machine) -> Result<Run, &'static str> {
+        let start = Envelope::host(0, Event::Start { input: Json::Null }, 1_000_000);
+        let step = machine.start("run", &start).map_err(|refusal| refusal.code.word())?;
+        let mut run = Run { machine, snapshot: step.snapshot.clone(), seq: 0, at: 1_000_000, noted: String::new() };
+        run.note(&step);
+        Ok(run)
+    }
+
+    fn note(&mut self, step: &Step) {
+        for effect in &step.effects {
+            if let EffectKind::Log { value, .. } = &effect.kind {
+                self.noted += value.as_str().unwrap_or_default();
+                self.noted += " ";
+            }
+        }
+    }
+
+    fn try_step(&mut self, event: Event) -> Result<(), &'static str> {
         self.seq += 1;
         let mut envelope = Envelope::host(self.seq, event, self.at);
         envelope.by = Principal::new("u", &[]);
-        self.snapshot = self.machine.step(&self.snapshot, &envelope).unwrap_or_else(|r| panic!("{r:?}")).snapshot;
+        let step = self.machine.step(&self.snapshot, &envelope).map_err(|refusal| refusal.code.word())?;
+        self.note(&step);
+        self.snapshot = step.snapshot;
+        Ok(())
+    }
+
+    fn step(&mut self, event: Event) -> &mut Run {
+        self.try_step(event).unwrap();
         self
     }
 
+    fn try_send(&mut self, kind: &str) -> Result<(), &'static str> {
+        self.try_step(Event::External { r#type: kind.into(), data: Json::Null })
+    }
+
     fn send(&mut self, kind: &str) -> &mut Run {
-        self.step(Event::External { r#type: kind.into(), data: Json::Null })
+        self.try_send(kind).unwrap();
+        self
     }
 
     fn done(&mut self, invocation: &str, output: Json) -> &mut Run {
@@ -59,26 +90,32 @@ impl Run {
     }
 
     /// Completes or fails the n-th pending invocation.
-    fn answer(&mut self, n: usize, well: bool) {
+    fn answer(&mut self, n: usize, well: bool) -> Result<(), &'static str> {
         let pending = self.pending();
-        if let Some(id) = n.checked_rem(pending.len()).and_then(|n| pending.get(n)) {
-            if well {
-                self.done(id, json!(format!("done{n}")));
-            } else {
-                self.failed(id);
-            }
-        }
+        let Some(id) = n.checked_rem(pending.len()).and_then(|n| pending.get(n)) else {
+            return Ok(());
+        };
+        let invocation = id.clone();
+        self.try_step(match well {
+            true => Event::Done { invocation, effect: None, output: json!(format!("done{n}")) },
+            false => Event::Failed { invocation, effect: None, error: json!({"message": "no"}) },
+        })
     }
 
     /// Advances the time and fires due timers.
-    fn wait(&mut self, ms: i64) -> &mut Run {
+    fn try_wait(&mut self, ms: i64) -> Result<(), &'static str> {
         let until = self.at + ms;
         while let Some(timer) = self.snapshot.next_timer().filter(|t| t.due.0 <= until) {
             let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
             self.at = timer.due.0.max(self.at);
-            self.step(event);
+            self.try_step(event)?;
         }
         self.at = until;
+        Ok(())
+    }
+
+    fn wait(&mut self, ms: i64) -> &mut Run {
+        self.try_wait(ms).unwrap();
         self
     }
 

@@ -1,0 +1,113 @@
+//! The names that stand for functions in a config: guards, actions, actors and delays, which the
+//! importing charter declares.
+
+use std::fmt::Write as _;
+
+use charter_format::source::Span;
+use charter_format::{Diagnostic, codes};
+
+use super::XstateReader;
+
+/// Upper limit of the names of one kind in the help of a message.
+const MAX_LISTED: usize = 40;
+
+/// The kinds of names: the word for one, the key under which a charter declares them, and the value
+/// of an example.
+const KINDS: [(&str, &str, &str); 4] = [
+    ("guard", "guards", "\"true\""),
+    ("action", "actions", "[]"),
+    ("actor", "actors", "{kind: scripted}"),
+    ("delay", "delays", "1s"),
+];
+
+/// A name that the charter does not declare.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Missing {
+    what: &'static str,
+    name: String,
+}
+
+impl XstateReader<'_> {
+    /// Checks that the charter declares a name; remembers it otherwise.
+    pub(super) fn declared(&mut self, what: &'static str, name: &str, span: Span) -> bool {
+        let d = &self.definition;
+        let known = match what {
+            "guard" => d.guards.contains_key(name),
+            "action" => d.actions.contains_key(name),
+            "delay" => d.delays.contains_key(name),
+            _ => d.actors.contains_key(name) || d.machines.contains_key(name),
+        };
+        if !known {
+            self.missing.entry(Missing { what, name: name.to_owned() }).or_insert(span);
+        }
+        known
+    }
+
+    fn known(&self, what: &str) -> Vec<&str> {
+        let d = &self.definition;
+        match what {
+            "guard" => d.guards.keys().map(String::as_str).collect(),
+            "action" => d.actions.keys().map(String::as_str).collect(),
+            "delay" => d.delays.keys().map(String::as_str).collect(),
+            _ => d.actors.keys().chain(d.machines.keys()).map(String::as_str).collect(),
+        }
+    }
+
+    /// Reports each undeclared name once. The first message without a suggestion has the
+    /// lines that declare all such names.
+    /// `file` is the name of the config if no charter imports it.
+    pub(super) fn report_missing(&mut self, file: Option<&str>) {
+        let mut missing: Vec<(Missing, Span)> = std::mem::take(&mut self.missing).into_iter().collect();
+        missing.sort_by_key(|(_, span)| span.start);
+        let near: Vec<Option<&str>> =
+            missing.iter().map(|(m, _)| charter_expr::nearest(&m.name, self.known(m.what).into_iter())).collect();
+        let unknown: Vec<&Missing> =
+            missing.iter().zip(&near).filter(|(_, near)| near.is_none()).map(|((m, _), _)| m).collect();
+        let mut skeleton = Some(skeleton(&unknown, file));
+        let problems = missing.iter().zip(near).map(|((Missing { what, name }, span), near)| {
+            let mut problem = Diagnostic::error(codes::UNDEFINED, *span, format!("undefined {what} `{name}`"));
+            problem.help = match near {
+                Some(near) => Some(format!("did you mean `{near}`?")),
+                None => skeleton.take(),
+            };
+            problem
+        });
+        for problem in problems.collect::<Vec<_>>() {
+            self.cx.report(problem);
+        }
+    }
+}
+
+/// Writes the part of a charter that declares names.
+fn skeleton(missing: &[&Missing], file: Option<&str>) -> String {
+    let mut text = match file {
+        Some(file) => format!(
+            "import the config into a charter that declares its names:\ncharter: 1\nid: {}\nstatechart: {{import: {}, format: xstate}}",
+            super::charter_id(file),
+            plain(file)
+        ),
+        None => "declare the names of the config in the importing charter, for example:".to_owned(),
+    };
+    for (what, key, example) in KINDS {
+        let names: Vec<&str> = missing.iter().filter(|m| m.what == what).map(|m| m.name.as_str()).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "\n{key}:");
+        for name in names.iter().take(MAX_LISTED) {
+            let _ = write!(text, "\n  {}: {example}", plain(name));
+        }
+        if let Some(more) = names.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+            let _ = write!(text, "\n  # and {more} more");
+        }
+    }
+    text
+}
+
+/// Writes a YAML scalar, in quotes if it may need them.
+fn plain(text: &str) -> String {
+    let simple = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c))
+        && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"].contains(&text.to_ascii_lowercase().as_str());
+    if simple { text.to_owned() } else { serde_json::Value::from(text).to_string() }
+}

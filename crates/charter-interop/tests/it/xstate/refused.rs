@@ -1,0 +1,81 @@
+//! What an import refuses, and how it says so: undeclared names, other versions of XState, cycles.
+
+use charter_format::Diagnostics;
+use charter_interop::import;
+use charter_kernel::{Definition, Machine};
+
+use super::{around, refused};
+
+fn errors(json: &str, around: &Definition) -> Diagnostics {
+    import::xstate(json, "door.json", around).unwrap_err()
+}
+
+#[test]
+fn each_undeclared_name_is_reported_once_with_the_lines_that_declare_all() {
+    let config = r#"{"initial": "a", "states": {
+      "a": {"entry": ["hello", "hello"], "invoke": {"src": "work"}, "after": {"myDelay": "b", "no": "b"},
+        "on": {"E": {"guard": "ready", "target": "b"}, "F": {"guard": "ready", "actions": "hello"}}},
+      "b": {"entry": {"type": "hello", "params": {"n": 1}}}}}"#;
+    let found = errors(config, &Definition::default());
+    let messages: Vec<&str> = found.list.iter().map(|d| d.message.as_str()).collect();
+    let expected = [
+        "undefined action `hello`",
+        "undefined actor `work`",
+        "undefined delay `myDelay`",
+        "undefined delay `no`",
+        "undefined guard `ready`",
+    ];
+    assert_eq!(messages, expected);
+    let help = found.list[0].help.as_deref().unwrap();
+    let (intro, charter) = help.split_once('\n').unwrap();
+    assert_eq!(intro, "import the config into a charter that declares its names:");
+    assert!(found.list[1..].iter().all(|d| d.help.is_none()));
+    // The lines are a charter that imports the config.
+    let files =
+        |name: &str| (name == "door.json").then(|| config.to_owned()).ok_or_else(|| std::io::Error::other("no"));
+    let options = charter_format::ReadOptions {
+        files: &files,
+        importer: &import::Importer,
+        ..charter_format::ReadOptions::default()
+    };
+    let document = charter_format::read(charter, "c.yaml", &options).unwrap_or_else(|e| panic!("{e}\n{charter}"));
+    Machine::compile(document.definition).unwrap();
+}
+
+#[test]
+fn a_misspelt_name_is_corrected() {
+    let around = around("guards: {ready: \"true\"}");
+    let config = r#"{"initial": "a", "states": {"a": {"on": {"E": {"guard": "raedy", "target": "b"}, "F": {"guard": "other", "target": "b"}}}, "b": {}}}"#;
+    let found = errors(config, &around);
+    let helps: Vec<&str> = found.list.iter().filter_map(|d| d.help.as_deref()).collect();
+    assert_eq!(helps[0], "did you mean `ready`?");
+    assert!(helps[1].ends_with("\nguards:\n  other: \"true\""), "{}", helps[1]);
+}
+
+#[test]
+fn machines_of_xstate_6_and_definitions_are_recognized() {
+    let six = r#"{"initial": "a", "states": {"a": {"entry": {"@code": "() => {}", "@lang": "ts"}, "exit": {"@code": "() => {}", "@lang": "ts"}}}}"#;
+    let message =
+        "this is a machine of XState 6, which contains program code; only configs of XState 5 can be imported";
+    assert_eq!(refused(six), [format!("states.a.entry.\"@code\": {message}")]);
+    let definition = r##"{"id": "m", "key": "m", "type": "compound", "initial": {"target": ["#m.a"]}, "states": {"a": {"id": "m.a"}}, "on": {}, "transitions": [], "order": -1}"##;
+    let message = "this is the definition of a machine, which lacks `always` and `after`, not its config";
+    assert_eq!(refused(definition), [format!("transitions: {message}")]);
+}
+
+#[test]
+fn a_history_state_that_leads_to_itself_has_a_place() {
+    for (config, line) in [
+        (r#"{"initial":"h","states":{"h":{"type":"history"},"a":{}}}"#, "c.json:1:26"),
+        (
+            r#"{"initial":"a","states":{"a":{},"p":{"initial":"h","states":{"x":{},"h":{"history":true}}}}}"#,
+            "c.json:1:69",
+        ),
+    ] {
+        let document = import::xstate(config, "c.json", &Definition::default()).unwrap();
+        let problem = Machine::compile(document.definition.clone()).unwrap_err().remove(0);
+        let shown = document.diagnose(&problem);
+        assert_eq!(shown.message, "the default of history state `h` leads to no state that can be active");
+        assert_eq!(format!("c.json:{}:{}", shown.line, shown.column), line);
+    }
+}
