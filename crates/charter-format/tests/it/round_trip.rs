@@ -343,6 +343,7 @@ fn definition() -> impl Strategy<Value = Definition> {
                 output,
                 context_schema: Some(schema),
                 input: None,
+                settles: false,
             },
             ..Definition::default()
         }
