@@ -60,7 +60,7 @@ impl XstateReader<'_> {
         let mut missing: Vec<(Missing, Span)> = std::mem::take(&mut self.missing).into_iter().collect();
         missing.sort_by_key(|(_, span)| span.start);
         let near: Vec<Option<&str>> =
-            missing.iter().map(|(m, _)| charter_expr::nearest(&m.name, self.known(m.what).into_iter())).collect();
+            missing.iter().map(|(m, _)| charter_expr::nearest(&m.name, self.known(m.what))).collect();
         let unknown: Vec<&Missing> =
             missing.iter().zip(&near).filter(|(_, near)| near.is_none()).map(|((m, _), _)| m).collect();
         let mut skeleton = Some(skeleton(&unknown, file));

@@ -62,8 +62,8 @@ impl Tree {
                 let path = self.path(0, at);
                 let value = match &self.states[at].id {
                     Some(id) if r.chance(50) => format!("#{}", id.replace('.', "\\.")),
-                    // In XState, a key with a dot never matches: a documented deviation.
-                    _ if path.contains('\\') => "nowhere".to_owned(),
+                    // In XState, keys with dots match other states: a documented deviation.
+                    _ if self.states.iter().any(|s| s.key.contains('.')) => "nowhere".to_owned(),
                     _ => path,
                 };
                 json!({"type": "stateIn", "stateValue": value}).to_string()
