@@ -47,8 +47,9 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
         writeln!(io.out, "  {}", folder.join(path).display())?;
     }
     writeln!(io.out, "next steps:")?;
-    writeln!(io.out, "  charter check {}", folder.join("charter.yaml").display())?;
-    writeln!(io.out, "  charter test {}", folder.display())?;
+    for command in ["check", "test", "run"] {
+        writeln!(io.out, "  charter {command} {}", folder.display())?;
+    }
     Ok(Exit::Yes)
 }
 

@@ -14,6 +14,7 @@ mod hostile;
 mod imports;
 #[cfg(unix)]
 mod local_access;
+mod newcomer;
 #[cfg(feature = "otel")]
 mod otel;
 #[cfg(unix)]
