@@ -21,6 +21,8 @@ const TICK: Duration = Duration::from_millis(100);
 const EVENT_DELAY: Duration = Duration::from_millis(30);
 /// Maximum time to wait for a timer without `--wait`, in milliseconds.
 const MAX_TIMER_WAIT: Millis = Millis(60_000);
+/// A timer is fired within this time after it is due.
+const FIRED_AFTER: Millis = Millis(2_000);
 /// Maximum number of consecutive refusals before the prompt ends.
 const MAX_REFUSED: u32 = 5;
 
@@ -151,8 +153,12 @@ impl Follow {
         if self.reply == Reply::Ask && !choice::all(view, &self.who, now()).is_empty() {
             return false;
         }
-        let due = view.snapshot.next_timer().map(|t| t.due);
-        due.is_some_and(|due| self.wait_for_timers || due <= now().saturating_add(MAX_TIMER_WAIT))
+        // A timer that has been due for a while was refused: only another event can change that.
+        let last = now().saturating_add(MAX_TIMER_WAIT);
+        let timers = view.snapshot.timers().iter();
+        timers
+            .map(|t| t.due)
+            .any(|due| due.saturating_add(FIRED_AFTER) >= now() && (self.wait_for_timers || due <= last))
     }
 }
 

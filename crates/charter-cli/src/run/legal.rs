@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::{Machine, Snapshot};
+use charter_kernel::{Machine, Snapshot, Status};
 use serde_json::json;
 
 use super::host::{Host, Opener};
@@ -82,9 +82,16 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     if all.is_empty() {
         if !machine_output {
-            let why = match snapshot.status().is_finished() {
-                true => format!("no events accepted: the run is {}", snapshot.status().word()),
-                false => "no events accepted now: waiting for an actor or a timer".to_owned(),
+            let why = match snapshot.status() {
+                status if status.is_finished() => format!("no events accepted: the run is {}", status.word()),
+                Status::Paused => {
+                    "no events accepted now: the run is paused, and `charter.resume` by the role `operator` resumes it"
+                        .to_owned()
+                }
+                _ if !charter_runtime::tasks(&machine, &snapshot).is_empty() => {
+                    "no events accepted now: waiting for a person; `charter show` lists the task".to_owned()
+                }
+                _ => "no events accepted now: waiting for an actor or a timer".to_owned(),
             };
             writeln!(io.out, "{why}")?;
         }

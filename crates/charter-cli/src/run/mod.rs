@@ -23,7 +23,6 @@ use charter_journal::Verdict;
 use charter_kernel::{Auth, Code, Envelope, Machine, Principal, PrincipalKind};
 use charter_runtime::backend::Acknowledged;
 use charter_runtime::{RuntimeError, Start, new_run_id};
-use clap::builder::NonEmptyStringValueParser;
 use serde_json::{Value as Json, json};
 
 use crate::input::{event_data, json_or_file};
@@ -80,15 +79,24 @@ pub struct Args {
 #[derive(Debug, Clone, clap::Args)]
 pub struct Who {
     /// Your id
-    #[arg(long = "as", value_name = "ID", default_value = "me", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long = "as", value_name = "ID", default_value = "me", value_parser = not_the_host)]
     sender: String,
     /// One of your roles (repeatable) [default: with `run`, all roles of the charter; with `send`,
     /// none; `legal` then lists the events of every role]
-    #[arg(long, value_name = "ROLE", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, value_name = "ROLE", value_parser = not_the_host)]
     role: Vec<String>,
     /// What you are: person, agent or service
     #[arg(long, value_name = "KIND", default_value_t = PrincipalKind::Person, value_parser = clap::value_parser!(PrincipalKind))]
     kind: PrincipalKind,
+}
+
+/// Parses the id or a role of a sender; `system` is the host itself.
+fn not_the_host(text: &str) -> Result<String, &'static str> {
+    match text {
+        "" => Err("a value is required"),
+        "system" => Err("`system` is the host itself; no sender can be it"),
+        name => Ok(name.to_owned()),
+    }
 }
 
 impl Who {

@@ -132,6 +132,10 @@ pub(crate) fn waits(
         let stuck = "no timer, no running actor, and no legal event";
         writeln!(io.out, "  {} {stuck}", paint.error("stuck:"))?;
     }
+    if snapshot.status() == Status::Paused {
+        let resume = format!("{charter} send {run} charter.resume {} --role operator{file}", who.option());
+        writeln!(io.out, "  paused; to continue: {resume}")?;
+    }
     for task in &view.tasks {
         let title = task.title.as_deref().unwrap_or(&task.src);
         let by = match task.by.is_empty() {

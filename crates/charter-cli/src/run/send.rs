@@ -1,6 +1,7 @@
 //! `charter send RUN TYPE [DATA]`: sends an event to a run, and reports the result.
 
 use charter_journal::RunInfo;
+use charter_kernel::Status;
 use charter_runtime::SendEvent;
 
 use super::host::{Host, Opener};
@@ -116,6 +117,9 @@ fn send_and_follow(
         let view = follow::settle(host, run, events, record.seq, io)?;
         if !machine_output {
             report::write(&view, &args.who, &args.db, false, host, follow::now(), io)?;
+        }
+        if view.snapshot.status() == Status::Failed {
+            return Ok(Exit::No);
         }
     }
     Ok(exit)

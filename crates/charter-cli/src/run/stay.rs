@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use charter_local::Server;
+use charter_runtime::Runtime;
 
 use super::follow::now;
 use super::host::{Host, Own, Place};
@@ -84,6 +85,23 @@ impl Host {
         })
     }
 
+    /// From now on, a signal to end (Ctrl-C, SIGTERM) stops the running actors first, and
+    /// their processes; then the program ends with the usual exit code of a program that was
+    /// interrupted. The next host repeats or reports what was running.
+    pub(super) fn end_on_signal(&self, runtime: Runtime) {
+        self.threads.spawn(async move {
+            let Some(number) = next_signal().await else {
+                return;
+            };
+            // The main thread has locked standard error for the whole command. If the terminal is
+            // gone, nobody reads the message.
+            #[cfg(unix)]
+            let _ = rustix::io::write(rustix::stdio::stderr(), b"interrupted: stopping running actors\n");
+            runtime.shutdown(GRACE).await;
+            std::process::exit(128_i32.saturating_add(number));
+        });
+    }
+
     /// Shuts down. Actors that are running are resumed when the journal is opened again.
     fn shut_down(self, own: Own) {
         let Own { runtime, store, service, .. } = own;
@@ -91,4 +109,22 @@ impl Host {
         drop((runtime, service, store));
         self.threads.shutdown_timeout(GRACE);
     }
+}
+
+/// Waits for a signal to end, and returns its number; `None` if signals cannot be received.
+#[cfg(unix)]
+async fn next_signal() -> Option<i32> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt()).ok()?;
+    let mut terminate = signal(SignalKind::terminate()).ok()?;
+    let kind = tokio::select! {
+        _ = interrupt.recv() => SignalKind::interrupt(),
+        _ = terminate.recv() => SignalKind::terminate(),
+    };
+    Some(kind.as_raw_value())
+}
+
+#[cfg(not(unix))]
+async fn next_signal() -> Option<i32> {
+    tokio::signal::ctrl_c().await.ok().map(|()| 2)
 }

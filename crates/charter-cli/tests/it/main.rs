@@ -12,6 +12,8 @@ mod fred_model;
 mod hints;
 mod hostile;
 mod imports;
+#[cfg(target_os = "linux")]
+mod interrupted;
 #[cfg(unix)]
 mod local_access;
 mod newcomer;

@@ -1,0 +1,85 @@
+//! A command that is interrupted stops the programs that it has started.
+
+use std::process::Command;
+
+use crate::support::processes::{Site, until};
+
+const SLOW: &str = "
+charter: 1
+id: slow
+events: {GO: {}}
+actors: {work: {kind: exec, command: [sh, -c, 'echo $$ >> started; sleep 30; echo 1']}}
+initial: idle
+states:
+  idle: {on: {GO: busy}}
+  busy: {invoke: {src: work, onDone: done, onError: failed}}
+  done: {type: final}
+  failed: {type: final}
+";
+
+#[test]
+fn an_interrupted_command_stops_its_programs_first() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let site = Site::new("interrupted", &[("slow.yaml", SLOW.to_owned())]);
+        site.run("run slow.yaml --run a");
+        let sending = site.start("send a GO");
+        let pid = sending.0.as_ref().unwrap().id();
+        site.wait_for_lines("started", 1);
+        let started = std::fs::read_to_string(site.path("started")).unwrap();
+        Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status().unwrap();
+        let (ended, _, err) = sending.end();
+        assert_eq!(ended, code, "{err}");
+        assert!(err.contains("interrupted: stopping running actors"), "{err}");
+        until("end of the program", || !std::path::Path::new(&format!("/proc/{}", started.trim())).exists());
+        // The actor is not idempotent: its outcome is unknown, and it is not repeated.
+        let (code, out, err) = site.any("run --resume a");
+        assert_eq!(code, 1, "{out}{err}");
+        assert_eq!(site.lines("started"), 1);
+        let records = site.records("a");
+        assert_eq!(records.last().unwrap()["event"]["data"]["error"]["code"], "unknown");
+    }
+}
+
+#[test]
+fn a_command_does_not_wait_for_a_refused_timer() {
+    const GATE: &str = "
+charter: 1
+id: gate
+context: {ok: false}
+events: {OPEN: {}}
+interlocks: [{id: gate, assert: \"!('late' in actors.root.state) || actors.root.context.ok\"}]
+states:
+  w: {on: {OPEN: {actions: {assign: {ok: true}}}}, after: {100ms: late}}
+  late: {type: final}
+";
+    let site = Site::new("refused-timer", &[("gate.yaml", GATE.to_owned())]);
+    let (code, out, err) = site.any("run gate.yaml --run a");
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("a: active in w"), "{out}{err}");
+    assert_eq!(site.records("a").len(), 2);
+}
+
+#[test]
+fn no_sender_is_the_host() {
+    let site = Site::new("no-host", &[("slow.yaml", SLOW.to_owned())]);
+    site.run("run slow.yaml --run a");
+    for option in ["--role system", "--as system"] {
+        let (code, _, err) = site.any(&format!("send a GO {option}"));
+        assert_eq!(code, 2);
+        assert!(err.contains("`system` is the host itself"), "{err}");
+    }
+    assert_eq!(site.records("a").len(), 1);
+}
+
+#[test]
+fn a_paused_run_says_how_to_resume_it() {
+    let site = Site::new("paused", &[("slow.yaml", SLOW.to_owned())]);
+    site.run("run slow.yaml --run a");
+    let paused = site.run("send a charter.pause --role operator");
+    assert!(paused.contains("send a charter.resume --as me --role operator"), "{paused}");
+    let (code, out, _) = site.any("legal a");
+    assert_eq!(code, 1);
+    assert!(out.contains("the run is paused"), "{out}");
+    site.run("send a charter.resume --as me --role operator");
+    assert_eq!(site.any("legal a").0, 0);
+}
