@@ -204,7 +204,8 @@ impl Service {
 /// but it cannot claim to be authenticated otherwise. Without a word, a principal is
 /// [`Auth::Local`] already; a repeated event must have the same one.
 fn local(by: Principal) -> Principal {
-    Principal { auth: by.auth.map(|_| Auth::Local), ..by }
+    let auth = by.auth.map(|auth| if auth == Auth::None { auth } else { Auth::Local });
+    Principal { auth, ..by }
 }
 
 /// Compiles a charter that was handed over, or read from a holder.

@@ -151,8 +151,8 @@ fn messages_about_numbers_names_and_options() {
         (&["fork", "one", "--at", "-1"][..], "invalid value '-1' for '--at <SEQ>': expected a whole number, 0 or more"),
         (&["explain", "one", "x"], "expected a whole number"),
         (&["check", "x", "--max-states", "99999999999999999999999"], "the number is too large"),
-        (&["send", "one", "GO", "--as", ""], "a value is required for '--as <ID>'"),
-        (&["run", "feijoa", "--role", ""], "a value is required for '--role <ROLE>'"),
+        (&["send", "one", "GO", "--as", ""], "invalid value '' for '--as <ID>': a value is required"),
+        (&["run", "feijoa", "--role", ""], "invalid value '' for '--role <ROLE>': a value is required"),
         (
             &["run", "omen", "--replay-models", "no-such-file"],
             "cannot read `no-such-file`: no such file or directory\n",

@@ -117,9 +117,12 @@ impl Subject for Mine {
                     // Also of calls that the run no longer waits for.
                     if self.running.contains(&attempt) {
                         self.running.retain(|a| *a != attempt);
-                        self.told.with(attempt, |(sender, _)| sender.send(ended.result.clone()).unwrap());
-                        self.host.receive().unwrap();
-                        self.note_running();
+                        // A thread ends once: the answer of a paused run was given, and waits.
+                        let told = self.told.with(attempt, |(sender, _)| sender.send(ended.result.clone()).is_ok());
+                        if told == Some(true) {
+                            self.host.receive().unwrap();
+                            self.note_running();
+                        }
                     }
                 }
                 answers
