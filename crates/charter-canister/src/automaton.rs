@@ -3,9 +3,12 @@
 
 use std::collections::VecDeque;
 
-use charter_journal::Record;
-use charter_kernel::{EffectId, Principal, Snapshot};
-use charter_run::{Action, Input, InvocationRequest, Kept, Known, Reply, Resume, Run, after_restart};
+use charter_journal::{Record, StoredCharter};
+use charter_kernel::{EffectId, Principal, Snapshot, Timestamp};
+use charter_run::{
+    Action, EventInput, Fault, Input, InvocationRequest, Kept, Known, RecentIds, Reply, Resume, Run, Task,
+    after_restart,
+};
 use ic_stable_structures::Memory;
 use serde_json::Value as Json;
 
@@ -19,15 +22,27 @@ use crate::work::perform;
 const MAX_RECENT: usize = 256;
 
 /// The host sets no limits of its own for the run.
-const BOUNDS: charter_run::Bounds = charter_run::Bounds { records: 0, data_bytes: 0 };
+const UNLIMITED: charter_run::Bounds = charter_run::Bounds { records: 0, data_bytes: 0 };
 
 /// Number of records between two stored snapshots: each snapshot is written to stable memory.
 const KEEP_EVERY: u64 = 1;
+
+/// The result of an input.
+#[derive(Debug, Clone)]
+pub struct Committed {
+    /// The new records, in order: those of the timers that were due, then those of the input.
+    pub records: Vec<Record>,
+    /// The record that is the result of the input; for a repeated event, that of the first one.
+    pub result: Option<Record>,
+    /// Whether the event was recorded earlier under the same id.
+    pub repeated: bool,
+}
 
 /// The automaton of a canister.
 pub struct Automaton<M: Memory> {
     charter: Charter,
     run: Run,
+    limits: charter_run::Bounds,
     /// The state that survives an upgrade.
     pub stable: Stable<M>,
     pending: VecDeque<InvocationRequest>,
@@ -47,24 +62,37 @@ impl<M: Memory + Clone> Automaton<M> {
         input: Json,
         by: Principal,
     ) -> Result<Automaton<M>, CanisterError> {
+        let mut automaton = Automaton::create(built_in(), memory, run, bounds)?;
+        let made = automaton.handle(now, Input::Start { input, by })?;
+        match made.result.and_then(|record| record.explanation(Some(&automaton.charter.machine))) {
+            None => Ok(automaton),
+            Some(why) => Err(CanisterError::Start(why.message)),
+        }
+    }
+
+    /// Creates an automaton that follows any charter and has no record yet; its first input is
+    /// [`Input::Start`].
+    ///
+    /// # Errors
+    /// The charter is invalid, or stable memory is not empty.
+    pub fn create(
+        charter: StoredCharter,
+        memory: impl Fn(u8) -> M,
+        run: &str,
+        bounds: Bounds,
+    ) -> Result<Automaton<M>, CanisterError> {
         let mut stable = Stable::open(memory, bounds)?;
         if stable.charter()?.is_some() {
             return Err(CanisterError::Stable("it already holds an automaton".into()));
         }
-        let charter = Charter::compile(built_in())?;
+        let charter = Charter::compile(charter)?;
         stable.put_charter(&charter.stored)?;
-        let mut automaton = Automaton {
-            charter,
-            run: Run::new(run, KEEP_EVERY),
-            stable,
-            pending: VecDeque::new(),
-            recent: VecDeque::new(),
-        };
-        let made = automaton.handle(now, Input::Start { input, by })?;
-        match made.last().and_then(|record| record.explanation(Some(&automaton.charter.machine))) {
-            None => Ok(automaton),
-            Some(why) => Err(CanisterError::Start(why.message)),
-        }
+        Ok(Automaton::of(charter, Run::new(run, KEEP_EVERY), stable))
+    }
+
+    fn of(charter: Charter, run: Run, stable: Stable<M>) -> Automaton<M> {
+        let (pending, recent) = (VecDeque::new(), VecDeque::new());
+        Automaton { charter, run, limits: UNLIMITED, stable, pending, recent }
     }
 
     /// Restores an automaton from stable memory. Call [`Automaton::recover`] next.
@@ -81,17 +109,28 @@ impl<M: Memory + Clone> Automaton<M> {
         let snapshot = stable.snapshot()?.ok_or_else(|| missing("the snapshot"))?.to_owned();
         let damaged = |e: charter_run::KeptError| CanisterError::Stable(e.to_string());
         let run = last.run.to_string();
-        let kept = Kept { last: Some(last), snapshot: Some(snapshot), ..Kept::default() };
+        let recent = RecentIds::unknown();
+        let kept = Kept { last: Some(last), snapshot: Some(snapshot), recent, ..Kept::default() };
         let mut run = Run::restore(&charter.machine, &run, KEEP_EVERY, kept).map_err(damaged)?;
-        // The records after the snapshot show which of its timers have been refused.
-        let changed = run.snapshot().map_or(u64::MAX, Snapshot::seq);
-        for seq in changed.saturating_add(1)..run.chain().next_seq() {
-            // The log may have dropped the record.
-            if let Ok(record) = stable.log.record(seq) {
-                run.note_refused(&record);
-            }
+        // The records after the snapshot show which of its timers have been refused, and those
+        // since the first open invocation which attempts have failed. Some may have been dropped.
+        let (first, end) = (stable.log.first(), run.chain().next_seq());
+        let changed = run.snapshot().map_or(u64::MAX, Snapshot::seq).saturating_add(1);
+        for record in (changed.max(first)..end).filter_map(|seq| stable.log.record(seq).ok()) {
+            run.note_refused(&record);
         }
-        Ok(Automaton { charter, run, stable, pending: VecDeque::new(), recent: VecDeque::new() })
+        let mut open = run.open();
+        open.retain(|request| charter.actor(&request.src).is_some_and(|a| a.decl.config.contains_key("retry")));
+        let requested = open.iter().map(|request| request.effect.seq).min().unwrap_or(u64::MAX);
+        for record in (requested.max(first)..end).filter_map(|seq| stable.log.record(seq).ok()) {
+            run.note_attempt(&record);
+        }
+        Ok(Automaton::of(charter, run, stable))
+    }
+
+    /// Sets limits for the run; by default, there are none but those of the charter.
+    pub fn limit(&mut self, limits: charter_run::Bounds) {
+        self.limits = limits;
     }
 
     /// Continues after the host was interrupted: requests idempotent invocations again, and answers
@@ -105,8 +144,12 @@ impl<M: Memory + Clone> Automaton<M> {
             let idempotent = self.charter.actor(&request.src).is_none_or(|a| a.idempotent);
             let effect = request.effect;
             match after_restart(request, idempotent, now.into()) {
-                Resume::Again(request) => self.pending.push_back(request),
-                Resume::Unknown(fault) => made.extend(self.handle(now, Input::answer(effect, Err(fault.json())))?),
+                // The answer to another invocation may have ended this one.
+                Resume::Again(request) if self.run.waits_for(effect) => self.request(request),
+                Resume::Again(_) => {}
+                Resume::Unknown(fault) => {
+                    made.extend(self.handle(now, Input::answer(effect, Err(fault.json())))?.records);
+                }
             }
         }
         // The version before the upgrade may have written the maps in a different form.
@@ -119,22 +162,22 @@ impl<M: Memory + Clone> Automaton<M> {
     }
 
     /// Processes an input, after the timers that are due. Each record is written together with the
-    /// state after it. Returns the records; the last one is the record of the input. For
-    /// [`Input::Due`], returns no records if no timer is due.
+    /// state after it.
     ///
     /// # Errors
     /// [`CanisterError::Denied`] means that the input has no record. On any other error, stable
     /// memory cannot be written, and the message must be rolled back.
-    pub fn handle(&mut self, now: i64, input: Input) -> Result<Vec<Record>, CanisterError> {
+    pub fn handle(&mut self, now: i64, input: Input) -> Result<Committed, CanisterError> {
+        let known = self.known(&input)?;
         let mut before = self.run.snapshot().cloned();
-        let handled = self.run.handle(&self.charter.machine, &BOUNDS, now.into(), input, Known::default());
+        let handled = self.run.handle(&self.charter.machine, &self.limits, now.into(), input, known);
         let mut made = Vec::new();
         for appended in handled.appended {
             self.stable.commit(before.as_ref(), &appended)?;
             before = appended.after;
             for action in appended.actions {
                 match action {
-                    Action::Invoke(request) => self.pending.push_back(request),
+                    Action::Invoke(request) => self.request(request),
                     Action::Stop(effect) => self.pending.retain(|a| a.effect != effect),
                     // Emitted events and log lines are in the record, where readers find them.
                     _ => {}
@@ -148,33 +191,82 @@ impl<M: Memory + Clone> Automaton<M> {
         }
         match handled.reply {
             Reply::Denied(denied) => Err(CanisterError::Denied(denied)),
-            _ => Ok(made),
+            Reply::Repeated(record) => Ok(Committed { records: made, result: Some(*record), repeated: true }),
+            Reply::Made(index) => Ok(Committed { result: made.get(index).cloned(), records: made, repeated: false }),
+            _ => Ok(Committed { records: made, result: None, repeated: false }),
         }
     }
 
-    /// Takes the next invocation request.
-    pub fn take_request(&mut self) -> Option<InvocationRequest> {
-        self.pending.pop_front()
+    /// Looks up what is known about an input.
+    fn known(&self, input: &Input) -> Result<Known, CanisterError> {
+        match input {
+            Input::Event(EventInput { id: Some(id), .. }) => {
+                let found = self.stable.ids.find(id).filter(|seq| *seq >= self.stable.log.first());
+                let same = found.map(|seq| self.record(seq)).transpose()?;
+                Ok(Known { first: None, same })
+            }
+            Input::Start { .. } if self.run.exists() => {
+                // The log may have dropped the record; then the start is denied.
+                Ok(Known { first: self.record(0).ok(), same: None })
+            }
+            _ => Ok(Known::default()),
+        }
     }
 
-    /// Whether there is an invocation request that has not been taken.
+    /// Processes the end of an attempt.
+    ///
+    /// # Errors
+    /// See [`Automaton::handle`].
+    pub fn attempted(
+        &mut self,
+        now: i64,
+        request: &InvocationRequest,
+        result: Result<Json, Fault>,
+    ) -> Result<Committed, CanisterError> {
+        let input = Input::attempted(&self.charter.machine, self.run.id(), request, result, now.into());
+        self.handle(now, input)
+    }
+
+    /// Takes the next invocation request that may start.
+    pub fn take_request(&mut self, now: i64) -> Option<InvocationRequest> {
+        let place = self.pending.iter().position(|r| r.not_before.0 <= now)?;
+        self.pending.remove(place)
+    }
+
+    /// Whether there is an invocation request that may start.
     #[must_use]
-    pub fn has_request(&self) -> bool {
-        !self.pending.is_empty()
+    pub fn has_request(&self, now: i64) -> bool {
+        self.pending.iter().any(|r| r.not_before.0 <= now)
+    }
+
+    /// Returns the open tasks of people.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<Task> {
+        self.snapshot().map(|s| charter_run::tasks(&self.charter.machine, s)).unwrap_or_default()
+    }
+
+    /// Adds a request, unless it is for a person.
+    fn request(&mut self, request: InvocationRequest) {
+        if self.charter.actor(&request.src).is_none_or(|actor| actor.decl.kind != "human") {
+            self.pending.push_back(request);
+        }
     }
 
     /// Computes the answer to an open invocation; changes nothing. Returns `None` if the run does
     /// not wait for it.
     #[must_use]
-    pub fn perform(&self, effect: EffectId) -> Option<Result<Json, Json>> {
-        let request = self.run.open().into_iter().find(|a| a.effect == effect)?;
+    pub fn perform(&self, effect: EffectId) -> Option<Result<Json, Fault>> {
+        let request = self.run.request(effect)?;
         Some(perform(&self.charter, &request.src, &request.input))
     }
 
-    /// When the next timer of the run is due, in milliseconds since 1970.
+    /// When the next timer of the run or the next attempt after a failed one is due, in
+    /// milliseconds since 1970.
     #[must_use]
     pub fn next_due(&self) -> Option<i64> {
-        self.run.next_due().map(|due| due.0)
+        // Others may begin at once ([`Automaton::has_request`]).
+        let attempts = self.pending.iter().map(|request| request.not_before).filter(|at| *at > Timestamp::MIN);
+        self.run.next_due().into_iter().chain(attempts).min().map(|due| due.0)
     }
 
     /// Returns a record from the cache or the log.

@@ -6,7 +6,7 @@ use charter_automaton::{PortError, Skill, SkillSource, read_skills};
 use charter_journal::StoredCharter;
 use charter_kernel::definition::ActorDecl;
 use charter_kernel::{Digest, Machine};
-use serde_json::Value as Json;
+use charter_run::ActorPolicy;
 
 use crate::error::CanisterError;
 
@@ -52,23 +52,20 @@ impl Charter {
     /// Compiles a charter.
     ///
     /// # Errors
-    /// The charter is damaged or does not compile, or an actor uses `retry` or `attemptTimeout`,
-    /// which this host does not support.
+    /// The charter is damaged or does not compile, an actor has an invalid `retry` or `idempotent`,
+    /// or it has an `attemptTimeout`: an attempt is one message, which no timer interrupts.
     pub fn compile(stored: StoredCharter) -> Result<Charter, CanisterError> {
         let wrong = |why: String| CanisterError::Charter(why);
         let definition = stored.definition().map_err(|e| wrong(e.to_string()))?;
         let mut actors = BTreeMap::new();
         for (name, decl) in &definition.actors {
-            for key in ["retry", "attemptTimeout"] {
-                if decl.config.get(key).is_some_and(|v| !v.is_null()) {
-                    return Err(wrong(format!("actor `{name}`: `{key}` is not supported by canisters")));
-                }
+            let policy = ActorPolicy::read(decl).map_err(|e| wrong(format!("actor `{name}`: {e}")))?;
+            if policy.attempt_timeout.is_some() {
+                return Err(wrong(format!("actor `{name}`: `attemptTimeout` is not supported by canisters")));
             }
-            let actor = Actor {
-                decl: decl.clone(),
-                // Actors of kind `skills` only read, so they are idempotent by default.
-                idempotent: decl.config.get("idempotent").and_then(Json::as_bool).unwrap_or(decl.kind == "skills"),
-            };
+            // Actors of kind `skills` only read, and a task of a person is not executed.
+            let usual = matches!(decl.kind.as_str(), "skills" | "human");
+            let actor = Actor { decl: decl.clone(), idempotent: policy.idempotent.unwrap_or(usual) };
             actors.insert(name.clone(), actor);
         }
         let machine = Machine::compile(definition).map_err(|problems| {

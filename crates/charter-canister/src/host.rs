@@ -11,14 +11,14 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use charter_journal::Record;
-use charter_run::{EventInput, Fault, Input, InvocationRequest};
+use charter_run::{Denied, Fault, Input, InvocationRequest};
 use ic_cdk::api::{canister_self, debug_print, time};
 use ic_cdk::call::Call;
 use ic_cdk_timers::{TimerId, clear_timer, set_timer};
 use serde_json::Value as Json;
 
 use crate::api::{Error, Work};
-use crate::automaton::Automaton;
+use crate::automaton::{Automaton, Committed};
 use crate::error::CanisterError;
 use crate::log::Bounds;
 use crate::platform::{Memory, memory, set_up, with_sql};
@@ -88,31 +88,35 @@ fn hold(mut automaton: Automaton<Memory>) {
 }
 
 /// Passes an input to the automaton; traps if the automaton cannot continue.
-fn handle(input: Input) -> Result<Vec<Record>, charter_run::Denied> {
-    match with(|c| c.automaton.handle(now(), input)) {
+fn handle(work: impl FnOnce(&mut Automaton<Memory>) -> Result<Committed, CanisterError>) -> Result<Committed, Denied> {
+    match with(|c| work(&mut c.automaton)) {
         Ok(made) => Ok(made),
         Err(CanisterError::Denied(denied)) => Err(denied),
         Err(e) => undo(&e),
     }
 }
 
-/// Passes an answer or a clock tick to the automaton. An input that the automaton does not wait for
-/// is only logged.
-fn pass(input: Input) {
-    if let Err(denied) = handle(input) {
+/// Passes an answer or the passing of time to the automaton. The input has no record if the
+/// automaton does not wait for it.
+fn pass(work: impl FnOnce(&mut Automaton<Memory>) -> Result<Committed, CanisterError>) {
+    if let Err(denied) = handle(work) {
         debug_print(denied.to_string());
     }
 }
 
-/// Sends an event to the automaton for a caller.
-pub(crate) fn send(r#type: &str, data: Json, by: charter_kernel::Principal) -> Result<Record, Error> {
-    let made = handle(Input::Event(EventInput::new(r#type, data, by)));
-    let made = made.map_err(|denied| Error::Failed { message: denied.to_string() })?;
-    let Some(record) = made.into_iter().next_back() else {
-        return Err(Error::Failed { message: "no record was written".into() });
+/// Gives the automaton an input of a caller. Returns its record, which is not a refusal, and
+/// whether the event is a repeated one.
+pub(crate) fn give(input: Input) -> Result<(Record, bool), Error> {
+    let made = handle(|automaton| automaton.handle(now(), input));
+    let made = made.map_err(|denied| match denied {
+        Denied::NoTask { .. } => Error::NotFound { message: denied.to_string() },
+        _ => Error::Denied { message: denied.to_string() },
+    })?;
+    let Some(record) = made.result else {
+        return Err(Error::Denied { message: "the run does not wait for this, so there is no record".into() });
     };
     match with(|c| crate::view::refusal(&record, Some(&c.automaton.charter().machine))) {
-        None => Ok(record),
+        None => Ok((record, made.repeated)),
         Some(refusal) => Err(Error::Refused(refusal)),
     }
 }
@@ -134,7 +138,7 @@ pub(crate) fn settle() {
 
 /// Sets the timer: to now if work is left, otherwise to the charter's next timer.
 fn arm(at_once: bool) {
-    let due = match at_once || with(|c| c.automaton.has_request()) {
+    let due = match at_once || with(|c| c.automaton.has_request(now())) {
         true => Some(now()),
         false => with(|c| c.automaton.next_due()),
     };
@@ -174,28 +178,28 @@ fn again() -> std::pin::Pin<Box<dyn Future<Output = ()>>> {
 
 /// Handles the message of the timer: fires the charter's timers that are due.
 pub(crate) fn tick() {
-    pass(Input::Due);
+    pass(|automaton| automaton.handle(now(), Input::Due));
 }
 
 /// Answers requested invocations one after the other until none is left. The caller of `wake` waits
 /// here for the end of the turn.
 pub(crate) async fn drive() {
-    while let Some(request) = with(|c| c.automaton.take_request()) {
+    while let Some(request) = with(|c| c.automaton.take_request(now())) {
         // This message ends at the call; from here on, the timers guard the turn.
         arm(false);
-        if let Some(outcome) = invoke(&request).await {
-            pass(Input::answer(request.effect, outcome));
+        if let Some(result) = invoke(&request).await {
+            pass(|automaton| automaton.attempted(now(), &request, result));
         }
     }
     settle();
 }
 
 /// Answers an invocation in a separate message. Returns `None` if the run no longer waits for it.
-async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Json>> {
+async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Fault>> {
     let call = Call::unbounded_wait(canister_self(), "work").with_args(&(request.effect.seq, request.effect.index));
     let broke = |what: &str, why: String| {
         let why: String = why.chars().take(MAX_REASON).collect();
-        Err(Fault::new("panic", format!("the adapter of `{}` {what}: {why}", request.src)).json())
+        Err(Fault::new("panic", format!("the adapter of `{}` {what}: {why}", request.src)))
     };
     let read = |text: String| serde_json::from_str::<Json>(&text);
     let answer = match call.await {
@@ -209,7 +213,7 @@ async fn invoke(request: &InvocationRequest) -> Option<Result<Json, Json>> {
             Err(e) => broke("did not return JSON", e.to_string()),
         }),
         Ok(Work::Error(text)) => Some(match read(text) {
-            Ok(error) => Err(error),
+            Ok(error) => Err(Fault::read(&error)),
             Err(e) => broke("did not return JSON", e.to_string()),
         }),
         Err(e) => Some(broke("did not answer", e.to_string())),
@@ -222,7 +226,7 @@ pub(crate) fn work(seq: u64, index: u32) -> Work {
     match with(|c| c.automaton.perform(effect)) {
         None => Work::Gone,
         Some(Ok(output)) => Work::Done(output.to_string()),
-        Some(Err(error)) => Work::Error(error.to_string()),
+        Some(Err(fault)) => Work::Error(fault.json().to_string()),
     }
 }
 

@@ -20,9 +20,9 @@
 //!
 //! // The host answers the invocations of the run.
 //! let answer = |automaton: &mut Automaton<_>, now| {
-//!     while let Some(request) = automaton.take_request() {
-//!         let outcome = automaton.perform(request.effect).unwrap();
-//!         automaton.handle(now, Input::answer(request.effect, outcome)).unwrap();
+//!     while let Some(request) = automaton.take_request(now) {
+//!         let result = automaton.perform(request.effect).unwrap();
+//!         automaton.attempted(now, &request, result).unwrap();
 //!     }
 //! };
 //! answer(&mut automaton, now);
@@ -58,12 +58,12 @@ mod stable;
 mod view;
 mod work;
 
-pub use automaton::Automaton;
+pub use automaton::{Automaton, Committed};
 pub use charter::{BuiltInSkills, Charter, built_in};
 pub use charter_run::{EventInput, Input, InvocationRequest, Run};
 pub use error::CanisterError;
 pub use log::{Anchor, Bounds, EpisodicLog, SEGMENTS};
 pub use projection::{PORTION, Progress, Projection, lines};
-pub use stable::{LastError, LastTurn, MEMORIES, RuntimeView, Stable, TurnInFlight};
+pub use stable::{EventIds, LastError, LastTurn, MEMORIES, RuntimeView, Stable, TurnInFlight};
 pub use view::export;
 pub use work::perform;

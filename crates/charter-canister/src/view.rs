@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::api::{
     Check, Events, ExportArgs, ExportPart, LastError, Outcome, PAGE_BYTES, Page, Reason, Record, Refusal, Refused,
-    Runtime, Skill, Soul, TurnEnd, TurnInFlight,
+    Runtime, Skill, Soul, Task, TurnEnd, TurnInFlight,
 };
 use crate::automaton::Automaton;
 use crate::charter::built_in_digest;
@@ -92,6 +92,25 @@ pub(crate) fn runtime<M: Memory + Clone>(a: &Automaton<M>, now: i64, by: &Princi
     }
 }
 
+/// Returns the tasks that wait for a person.
+pub(crate) fn tasks<M: Memory + Clone>(a: &Automaton<M>) -> Vec<Task> {
+    let tasks = a.tasks().into_iter().map(|task| Task {
+        id: task.effect,
+        actor: task.actor,
+        src: task.src,
+        title: task.title,
+        roles: task.by,
+        input: task.input.to_string(),
+        output: task.output.map(|schema| schema.to_string()),
+    });
+    tasks.collect()
+}
+
+/// Shortens a text of a caller for a message.
+pub(crate) fn shortened(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
 /// Reads the soul from the stable map.
 pub(crate) fn soul<M: Memory + Clone>(a: &Automaton<M>) -> Soul {
     let version = a.stable.setting("soul.version").and_then(|v| v.parse().ok());
@@ -134,11 +153,14 @@ pub(crate) fn events<M: Memory + Clone>(a: &Automaton<M>, page: &Page) -> Result
         bytes = bytes.saturating_add(r.text().len());
         events.push(Record {
             seq: r.seq,
+            id: r.id.to_string(),
             at_ms: ms(r.at.0),
             kind: r.event.r#type.to_string(),
             data: charter_kernel::digest::canonical(&r.event.data),
             by: r.by.id.clone(),
             roles: r.by.roles.clone(),
+            by_kind: r.by.kind().word().into(),
+            by_auth: r.by.auth().word().into(),
             verdict: r.verdict.word().into(),
             from: r.from.iter().map(ToString::to_string).collect(),
             state: r.state.iter().map(ToString::to_string).collect(),
@@ -239,7 +261,7 @@ mod tests {
         let wake = EventInput::new("WakeRequested", json!({"reason": 1}), ana);
         let made = automaton.handle(0, Input::Event(wake)).unwrap();
         assert_eq!(
-            refusal(made.last().unwrap(), None).unwrap().message,
+            refusal(&made.result.unwrap(), None).unwrap().message,
             "the data of `WakeRequested` does not match its schema: at `/reason`: 1 is not of type \"string\""
         );
     }

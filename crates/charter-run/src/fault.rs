@@ -57,6 +57,18 @@ impl Fault {
         self
     }
 
+    /// Reads a failure that [`Fault::json`] has written.
+    #[must_use]
+    pub fn read(error: &Json) -> Fault {
+        let text = |key: &str| error.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+        let mut details = error.as_object().cloned().unwrap_or_default();
+        for key in ["code", "message", "retryable"] {
+            details.remove(key);
+        }
+        let retryable = error.get("retryable").and_then(Json::as_bool) == Some(true);
+        Fault { code: text("code"), message: text("message"), retryable, details }
+    }
+
     /// Returns the error as the charter sees it: `{code, message, retryable, ...}`.
     #[must_use]
     pub fn json(&self) -> Json {

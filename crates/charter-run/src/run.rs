@@ -12,6 +12,7 @@ use crate::handling::Handling;
 use crate::input::{Input, Known};
 use crate::position::{Position, RefusedTimers};
 use crate::recent::{IdState, RecentIds};
+use crate::retry::next_attempt;
 
 /// Upper limit of the timers that fire before an input; the rest fires before the next one.
 pub(crate) const MAX_TIMERS: usize = 64;
@@ -112,6 +113,18 @@ impl Run {
         let position = Position::resume(snapshot, last.seq.saturating_add(1), last.at, kept.refused);
         let chain = Chain::after(&last).snapshot_every(keep_every);
         Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent, full: false })
+    }
+
+    /// Reads a record of a restored run: it may be a failed attempt of an open invocation, which is
+    /// then counted. Pass the records from the first open invocation on, in order.
+    pub fn note_attempt(&mut self, record: &Record) {
+        let open = |effect: &EffectId| self.waits_for(*effect);
+        let effect = record.source.effect.as_deref().and_then(EffectId::parse).filter(open);
+        if let Some(effect) = effect
+            && let Some(next) = next_attempt(self.id(), effect, [record])
+        {
+            Arc::make_mut(&mut self.attempts).insert(effect, next);
+        }
     }
 
     /// Reads a record that follows the snapshot ([`Snapshot::seq`]) of a restored run: it may be

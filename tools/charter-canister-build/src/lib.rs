@@ -42,6 +42,7 @@ mod bind;
 mod compile;
 mod did;
 mod pack;
+mod scan;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -44,6 +44,8 @@ pub struct Events {
 pub struct Record {
     /// Its number.
     pub seq: u64,
+    /// The event id that its sender chose, or `RUN/SEQ`.
+    pub id: String,
     /// Time of the record.
     pub at_ms: u64,
     /// Type of the event.
@@ -54,6 +56,10 @@ pub struct Record {
     pub by: String,
     /// Its roles.
     pub roles: Vec<String>,
+    /// What it is: `person`, `agent` or `service`.
+    pub by_kind: String,
+    /// How it was authenticated: `key`, `none`, ...
+    pub by_auth: String,
     /// `accepted`, `refused`, `late`, `ignored` or `vote`.
     pub verdict: String,
     /// Active states before.
@@ -276,6 +282,25 @@ pub struct ExportPart {
     pub next: Option<u64>,
     /// `to` of the next part.
     pub to: u64,
+}
+
+/// A task that waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, CandidType, Deserialize)]
+pub struct Task {
+    /// Its id, `RUN/SEQ/INDEX`, for `complete` and `decline`.
+    pub id: String,
+    /// The actor of the run that waits.
+    pub actor: String,
+    /// The entry of `actors`.
+    pub src: String,
+    /// What it is about.
+    pub title: Option<String>,
+    /// Roles that may answer; empty: all callers of `complete`.
+    pub roles: Vec<String>,
+    /// The input, as JSON, for the person to read.
+    pub input: String,
+    /// The JSON Schema of the answer.
+    pub output: Option<String>,
 }
 
 /// The answer to an invocation (only for the canister itself).

@@ -10,12 +10,15 @@ use serde::Deserialize;
 pub(crate) use journal::limit;
 pub use journal::{
     Check, Events, ExportArgs, ExportPart, NewSkill, Page, Projection, Reason, Record, Refusals, Refused, Setting,
-    Skill, Soul, Turn, Turns, TurnsQuery, Work,
+    Skill, Soul, Task, Turn, Turns, TurnsQuery, Work,
 };
 pub use state::{LastError, Outcome, Runtime, TurnEnd, TurnInFlight};
 
 /// Maximum size of the text in a call, in bytes; longer input is rejected before any work.
 pub const MAX_INPUT_BYTES: usize = 65_536;
+
+/// Maximum size of an event id, in bytes.
+pub const MAX_ID_BYTES: usize = 256;
 
 /// Maximum number of records or rows on a page.
 pub const MAX_PAGE: u32 = 200;
@@ -45,6 +48,12 @@ pub enum Error {
     },
     /// The charter refuses the event; the refusal is in the log.
     Refused(Refusal),
+    /// The input is not possible, so it has no record: its event id belongs to another event or is
+    /// reserved, or the task is for others.
+    Denied {
+        /// The message.
+        message: String,
+    },
     /// Not found; nothing was written.
     NotFound {
         /// The message.
@@ -116,6 +125,8 @@ pub struct Receipt {
     pub hash: String,
     /// Active states after it.
     pub state: Vec<String>,
+    /// Whether the event was recorded earlier under the same id; if so, this call changed nothing.
+    pub repeated: bool,
 }
 
 /// Arguments of `wake`.
@@ -125,4 +136,6 @@ pub struct WakeArgs {
     pub reason: Option<String>,
     /// The input of the turn.
     pub input: Option<String>,
+    /// The event id: a repeated call with the same id starts no other turn.
+    pub id: Option<String>,
 }

@@ -105,7 +105,7 @@ pub struct Runtime {
     pub last_error: Option<LastError>,
     /// The version of the soul.
     pub soul_version: u64,
-    /// When the next timer is due.
+    /// When the next timer, or the next attempt of an actor that has failed, is due.
     pub next_due_ms: Option<u64>,
     /// Number of the first stored record.
     pub first: u64,

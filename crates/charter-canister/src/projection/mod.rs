@@ -280,6 +280,17 @@ impl Projection {
         rows.and_then(Iterator::collect).map_err(broken)
     }
 
+    /// Returns the number of the first turn that ended after a record.
+    ///
+    /// # Errors
+    /// SQLite fails.
+    pub fn first_turn_after(&self, sql: &Connection, seq: u64) -> Result<Option<u64>, CanisterError> {
+        let select = "SELECT turn FROM turn_projection WHERE seq > ?1 ORDER BY seq LIMIT 1";
+        let mut select = sql.prepare_cached(select).map_err(broken)?;
+        let rows = select.query_map(params![integer(seq)], |row| number(row, 0));
+        rows.and_then(|mut rows| rows.next().transpose()).map_err(broken)
+    }
+
     /// Returns refused events from a record on; one more than the limit if there are more.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The stable structures, which survive an upgrade and are the source of truth. Each step writes
 //! only what it has changed.
 
+mod ids;
 mod view;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use crate::error::CanisterError;
 use crate::form;
 use crate::log::{Anchor, Bounds, EpisodicLog, SEGMENTS};
 
+pub use ids::EventIds;
 pub use view::{LastError, LastTurn, RuntimeView, TurnInFlight};
 
 /// Version of the layout.
@@ -53,6 +55,8 @@ pub struct Stable<M: Memory> {
     view: RuntimeView,
     config: StableBTreeMap<String, Text, M>,
     skills: StableBTreeMap<String, Text, M>,
+    /// The event ids of the records in the log.
+    pub ids: EventIds<M>,
     /// The records.
     pub log: EpisodicLog<M>,
     projection: Cell<Vec<u8>, M>,
@@ -89,6 +93,7 @@ impl<M: Memory + Clone> Stable<M> {
             config: StableBTreeMap::init(memory(2)),
             skills: StableBTreeMap::init(memory(3)),
             projection: Cell::init(memory(4), Vec::new()),
+            ids: EventIds::open(memory(6)),
             log: EpisodicLog::open(memory(5), pairs.collect(), bounds)?,
         })
     }
@@ -165,6 +170,7 @@ impl<M: Memory + Clone> Stable<M> {
             false => None,
         };
         self.log.append(record, anchor)?;
+        self.ids.note(record, self.log.first());
         let (Some(after), Some(text)) = (&appended.after, &appended.append.snapshot) else {
             return Ok(());
         };

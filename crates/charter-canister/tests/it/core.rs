@@ -32,7 +32,7 @@ fn a_turn_commits_each_record_before_its_effects() {
     host.now += 1_000;
     host.only_send("WakeRequested", json!({"reason": "by hand", "input": "Sign this"}));
     let mut states = vec![host.state()];
-    while host.automaton.has_request() {
+    while host.automaton.has_request(host.now) {
         // The request is in stable memory before it is answered.
         assert_eq!(host.reopened().run().open(), host.automaton.run().open());
         host.work_once();
@@ -54,7 +54,7 @@ fn one_turn_at_a_time_and_the_lease_ends_a_lost_one() {
     let second = host.only_send("WakeRequested", json!({"reason": "again"}));
     assert_eq!(second.refusal.as_deref().unwrap().code.word(), "unhandled");
     // The host that drives the turn is lost.
-    let lost = host.automaton.take_request().unwrap();
+    let lost = host.automaton.take_request(host.now).unwrap();
     host.advance(29_999);
     assert_eq!(host.state(), "LoadingContext");
     host.advance(1);

@@ -4,4 +4,6 @@
 
 mod canister;
 mod core;
+mod equivalence;
+mod inputs;
 mod support;

@@ -1,11 +1,12 @@
 //! An automaton in this process: memories on the heap, a manual clock.
 
-use charter_canister::{Automaton, Bounds, EventInput, Input};
-use charter_journal::Record;
+use charter_canister::{Automaton, Bounds, CanisterError, Committed, EventInput, Input};
+use charter_format::ReadOptions;
+use charter_journal::{Record, StoredCharter};
 use charter_kernel::Principal;
 use ic_stable_structures::DefaultMemoryImpl;
 use ic_stable_structures::memory_manager::{MemoryId, MemoryManager, VirtualMemory};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 pub const BEGIN: i64 = 1_795_255_200_000;
 
@@ -24,19 +25,33 @@ pub struct Host {
 
 impl Host {
     pub fn start(bounds: Bounds, input: Json) -> Host {
-        let memories = MemoryManager::init(DefaultMemoryImpl::default());
-        let memory = |id| memories.get(MemoryId::new(id));
-        let automaton = Automaton::start(memory, "a", bounds, BEGIN, input, ana()).unwrap();
-        let records = vec![automaton.record(0).unwrap()];
-        let mut host = Host { memories, automaton, now: BEGIN, records };
+        let mut host = Host::with(|memory| Automaton::start(memory, "a", bounds, BEGIN, input, ana()));
         host.work();
         host
     }
 
-    pub fn handle(&mut self, mail: Input) -> Record {
-        let made = self.automaton.handle(self.now, mail).unwrap();
-        self.records.extend(made.iter().cloned());
-        made.last().cloned().unwrap_or_else(|| self.records.last().unwrap().clone())
+    /// Starts a run of another charter. Its invocations wait.
+    pub fn of_charter(charter: &str) -> Host {
+        let document = charter_format::read(charter, "charter.yaml", &ReadOptions::default()).unwrap();
+        let stored = StoredCharter::new(&document.definition, "charter.yaml", charter);
+        Host::with(|memory| {
+            let mut automaton = Automaton::create(stored, memory, "a", Bounds::default())?;
+            automaton.handle(BEGIN, Input::Start { input: json!({}), by: ana() })?;
+            Ok(automaton)
+        })
+    }
+
+    fn with(start: impl FnOnce(&dyn Fn(u8) -> Memory) -> Result<Automaton<Memory>, CanisterError>) -> Host {
+        let memories = MemoryManager::init(DefaultMemoryImpl::default());
+        let automaton = start(&|id| memories.get(MemoryId::new(id))).unwrap();
+        let records = vec![automaton.record(0).unwrap()];
+        Host { memories, automaton, now: BEGIN, records }
+    }
+
+    pub fn handle(&mut self, input: Input) -> Committed {
+        let made = self.automaton.handle(self.now, input).unwrap();
+        self.records.extend(made.records.iter().cloned());
+        made
     }
 
     /// Sends an event and answers the resulting invocations.
@@ -47,7 +62,7 @@ impl Host {
     }
 
     pub fn only_send(&mut self, r#type: &str, data: Json) -> Record {
-        self.handle(Input::Event(EventInput::new(r#type, data, ana())))
+        self.handle(Input::Event(EventInput::new(r#type, data, ana()))).result.unwrap()
     }
 
     pub fn work(&mut self) {
@@ -55,11 +70,12 @@ impl Host {
     }
 
     pub fn work_once(&mut self) -> bool {
-        let Some(asked) = self.automaton.take_request() else {
+        let Some(request) = self.automaton.take_request(self.now) else {
             return false;
         };
-        if let Some(outcome) = self.automaton.perform(asked.effect) {
-            self.handle(Input::answer(asked.effect, outcome));
+        if let Some(result) = self.automaton.perform(request.effect) {
+            let made = self.automaton.attempted(self.now, &request, result).unwrap();
+            self.records.extend(made.records);
         }
         true
     }
@@ -77,11 +93,15 @@ impl Host {
 
     /// Stops the host and starts it again.
     pub fn restart(&mut self) {
+        self.only_restart();
+        self.work();
+    }
+
+    pub fn only_restart(&mut self) {
         let memory = |id| self.memories.get(MemoryId::new(id));
         let mut automaton = Automaton::open(memory).unwrap();
         self.records.extend(automaton.recover(self.now).unwrap());
         self.automaton = automaton;
-        self.work();
     }
 
     /// Opens a second automaton from the same memories.

@@ -222,3 +222,12 @@ fn a_run_that_never_started_denies_everything() {
     }
     assert_eq!(host.give(Input::Due).reply, Reply::None);
 }
+
+#[test]
+fn a_fault_can_be_read_back_from_its_json() {
+    let plain = Fault::new("busy", "try later");
+    for fault in [plain.clone(), plain.clone().retryable(), plain.with("n", 1).with("list", json!([1]))] {
+        assert_eq!(Fault::read(&fault.json()), fault);
+    }
+    assert_eq!(Fault::read(&json!("not a fault")), Fault::new("", ""));
+}

@@ -1,7 +1,7 @@
 //! The effect of `bind` on small modules, and the modules that it rejects.
 
 use charter_canister_build::{bind, gzip, with_candid};
-use wasmparser::{Parser, Payload};
+use wasmparser::{Operator, Parser, Payload};
 
 /// A module with two WASI imports between those of `ic0`, calls of each kind, a table and
 /// constructors.
@@ -62,8 +62,42 @@ fn surface(module: &[u8]) -> String {
 fn wasi_imports_are_removed_and_only_canister_exports_remain() {
     assert_eq!(
         surface(&bind(&module(MODULE)).unwrap()),
-        "import msg_reply\nimport debug_print\nexport memory 0\nexport canister_update pick 2\nstart 3"
+        "import msg_reply\nimport debug_print\nexport memory 0\nexport canister_update pick 5\nstart 2"
     );
+}
+
+/// Returns the constant with which each function begins.
+fn constants(module: &[u8]) -> Vec<i32> {
+    let mut constants = Vec::new();
+    for payload in Parser::new(0).parse_all(module) {
+        if let Payload::CodeSectionEntry(body) = payload.unwrap() {
+            match body.get_operators_reader().unwrap().read().unwrap() {
+                Operator::I32Const { value } => constants.push(value),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    constants
+}
+
+#[test]
+fn functions_that_nothing_uses_are_removed_and_the_others_are_ordered_by_name() {
+    let text = r#"(module
+      (import "ic0" "msg_reply" (func $reply))
+      (memory (export "memory") 1)
+      (table 1 funcref)
+      (elem (i32.const 0) $in_table)
+      (elem declare func $referenced)
+      (func $zebra (export "canister_query q") (result i32) (i32.const 1) (drop (call $ant)) (drop (ref.func $referenced)))
+      (func $dead (result i32) (i32.const 2) (drop (call $dead_too)))
+      (func $in_table (result i32) (i32.const 3))
+      (func $ant (result i32) (i32.const 4) (drop (call $zebra)))
+      (func $dead_too (export "__ic_custom_fd_close") (result i32) (i32.const 5))
+      (func $referenced (result i32) (i32.const 6)))"#;
+    let bound = bind(&module(text)).unwrap();
+    // ant, in_table, referenced, zebra
+    assert_eq!(constants(&bound), [4, 3, 6, 1]);
+    assert_eq!(surface(&bound), "import msg_reply\nexport memory 0\nexport canister_query q 4");
 }
 
 #[test]

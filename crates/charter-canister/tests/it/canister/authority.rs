@@ -21,6 +21,8 @@ fn changes() -> Vec<(&'static str, Vec<u8>)> {
         ("config_set", encode_args(("a", "b")).unwrap()),
         ("skill_install", encode_args((skill(),)).unwrap()),
         ("skill_enable", encode_args(("greet", true)).unwrap()),
+        ("complete", encode_args(("a/0/0", "{}")).unwrap()),
+        ("decline", encode_args(("a/0/0", "no")).unwrap()),
         ("replay", none),
     ]
 }
@@ -33,6 +35,7 @@ fn looks() -> Vec<(&'static str, Vec<u8>)> {
         ("config", none.clone()),
         ("config_get", encode_args(("loop.interval",)).unwrap()),
         ("skills", none.clone()),
+        ("tasks", none.clone()),
         ("turns", encode_args((TurnsQuery::default(),)).unwrap()),
         ("events", encode_args((Page::default(),)).unwrap()),
         ("refusals", encode_args((Page::default(),)).unwrap()),

@@ -3,6 +3,7 @@
 mod age;
 mod authority;
 mod broken;
+mod ids;
 mod same;
 mod turns;
 
@@ -177,5 +178,5 @@ impl<H: DerefMut<Target: Host>> Canister<H> {
 }
 
 fn wake(input: &str) -> WakeArgs {
-    WakeArgs { reason: None, input: Some(input.into()) }
+    WakeArgs { input: Some(input.into()), ..WakeArgs::default() }
 }

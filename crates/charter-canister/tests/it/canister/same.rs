@@ -5,21 +5,22 @@ use std::sync::Arc;
 use charter_actors::VirtualClock;
 use charter_automaton::host::add_executors;
 use charter_journal::{MemoryStore, Store};
+use charter_kernel::{Auth, PrincipalKind};
 use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
 use super::*;
 
 enum Act {
-    Call(&'static str, Vec<u8>, &'static str, Json),
+    Call { method: &'static str, arg: Vec<u8>, event: &'static str, data: Json, id: Option<String> },
     Advance(u64),
 }
 
 fn act(method: &'static str, args: impl ArgumentEncoder, event: &'static str, data: Json) -> Act {
-    Act::Call(method, encode_args(args).unwrap(), event, data)
+    Act::Call { method, arg: encode_args(args).unwrap(), event, data, id: None }
 }
 
-/// Returns a stream that reaches every state, with refusals, failures and timers.
+/// Returns a stream that reaches every state, with refusals, failures, timers and repeated events.
 fn acts() -> Vec<Act> {
     let mut acts = Vec::new();
     for round in 0..6u64 {
@@ -27,7 +28,12 @@ fn acts() -> Vec<Act> {
         let woken = json!({"reason": "by hand", "input": said});
         acts.push(act("wake", (wake(&said),), "WakeRequested", woken));
         acts.push(act("reset_fault", (), "ResetFault", json!({})));
-        acts.push(act("update_soul", ("Be brief.",), "UpdateSoul", json!({"text": "Be brief."})));
+        let id = format!("soul {round}");
+        for _ in 0..2 {
+            let arg = encode_args(("Be brief.", Some(&id))).unwrap();
+            let (event, data) = ("UpdateSoul", json!({"text": "Be brief."}));
+            acts.push(Act::Call { method: "update_soul", arg, event, data, id: Some(id.clone()) });
+        }
         acts.push(act("update_soul", ("",), "UpdateSoul", json!({"text": ""})));
         acts.push(Act::Advance(299_999 + round % 2));
         let adapter = ["stub", "mock"][round as usize % 2];
@@ -55,7 +61,7 @@ fn the_chain_equals_that_of_the_embedded_host() {
     c.host.settle();
     for act in acts() {
         match act {
-            Act::Call(method, arg, ..) => {
+            Act::Call { method, arg, .. } => {
                 c.host.update(c.id, owner(), method, &arg).unwrap();
                 c.host.settle();
             }
@@ -92,6 +98,7 @@ fn the_chain_equals_that_of_the_embedded_host() {
 
 async fn embedded(run: &str, begin: i64, store: Arc<dyn Store>) {
     let by = charter_kernel::Principal::new(&owner().to_text(), &["controller"]);
+    let by = by.of_kind(PrincipalKind::Person).authenticated(Auth::Key);
     let clock = VirtualClock::new(begin);
     let limits = Limits { events_per_second: 0, ..Limits::default() };
     let mut options = Options { limits, ..Options::default().clock(clock.clone()) };
@@ -104,8 +111,9 @@ async fn embedded(run: &str, begin: i64, store: Arc<dyn Store>) {
     clock.settle().await;
     for act in acts() {
         match act {
-            Act::Call(_, _, event, data) => {
-                runtime.send(SendEvent::new(run, event, data, by.clone())).await.unwrap();
+            Act::Call { event, data, id, .. } => {
+                let event = SendEvent { id, ..SendEvent::new(run, event, data, by.clone()) };
+                runtime.send(event).await.unwrap();
             }
             Act::Advance(ms) => clock.advance(i64::try_from(ms).unwrap()).await,
         }
