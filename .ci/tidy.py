@@ -128,6 +128,10 @@ def main():
                 forbidden(name, number, line, ABSENT, "reference to a document that is not here")
         if path.suffix == ".rs":
             rust(name, lines)
+        elif path.name == "Cargo.toml" and re.search(r"\[lib\][^\[]*^test = false", text, re.MULTILINE):
+            for source in sorted((path.parent / "src").rglob("*.rs")):
+                if source.name != "main.rs" and re.search(r"#\[(?:test|cfg\(test\))\]", source.read_text()):
+                    report(name, 1, f"`test = false`, but {source.relative_to(ROOT)} has tests, which do not run")
         elif path.suffix == ".md" and name not in QUOTES:
             markdown(name, path, lines)
     print("\n".join(problems))

@@ -102,7 +102,8 @@ pub fn compare(cases: u32, sources: Sources, hosts: &[(&str, Open<'_>)]) {
 /// Like [`compare`], but always with the same cases, and returns the difference.
 #[must_use]
 pub fn difference(cases: u32, sources: Sources, hosts: &[(&str, Open<'_>)]) -> Option<Difference> {
-    let config = config(cases);
+    // Shrinks less: what is printed need not be the smallest case.
+    let config = Config { max_shrink_iters: 150, ..config(cases) };
     let rng = TestRng::deterministic_rng(config.rng_algorithm);
     search(TestRunner::new_with_rng(config, rng), sources, hosts)
 }

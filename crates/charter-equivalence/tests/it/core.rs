@@ -3,7 +3,7 @@ use charter_test_support::cases;
 
 #[test]
 fn a_run_that_is_restored_before_each_input_gives_the_same_records() {
-    compare(cases(120, 3_000), Sources::All, &[("restored", &|setup| Box::new(Core::forgetful(setup)))]);
+    compare(cases(60, 3_000), Sources::All, &[("restored", &|setup| Box::new(Core::forgetful(setup)))]);
 }
 
 /// The suite finds a defect and prints the shrunk inputs.

@@ -189,7 +189,7 @@ fn work_is_bounded_by_fuel() {
 #[test]
 fn what_is_small_because_it_is_shared_stays_small() {
     small_stack(|| {
-        // Each level contains the previous one twice, so walking all of them would visit 2^60
+        // Each level contains the previous one twice, so walking all of them would visit 2^40
         // leaves.
         for pair in [
             "[a, a]",
@@ -200,7 +200,7 @@ fn what_is_small_because_it_is_shared_stays_small() {
             "true ? [a] : [[a]]",
             "[a] + [[a]]",
         ] {
-            let source = (0..60).fold("a".to_owned(), |body, _| format!("cel.bind(a, {pair}, {body})"));
+            let source = (0..40).fold("a".to_owned(), |body, _| format!("cel.bind(a, {pair}, {body})"));
             let source = format!("cel.bind(a, x, {source})");
             let ast = parse(&source).unwrap();
             let _ = check(&ast, &env());

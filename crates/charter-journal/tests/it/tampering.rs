@@ -223,7 +223,7 @@ fn check_column(column: &str) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(40, 150)))]
+    #![proptest_config(ProptestConfig::with_cases(cases(15, 150)))]
 
     /// Changes any byte of the file. Either the change is detected or no record has changed.
     #[test]

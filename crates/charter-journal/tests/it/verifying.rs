@@ -209,7 +209,8 @@ fn every_flipped_bit_of_every_record_is_reported() {
     let mut kinds = BTreeSet::new();
     for at in 0..intact.rows.len() {
         let mut shown = FakeRows::of(&store);
-        for byte in 0..intact.rows[at].2.len() {
+        // Every fourth byte, unless CI asks for all.
+        for byte in (at % 4..intact.rows[at].2.len()).step_by(if full() { 1 } else { 4 }) {
             // One bit of each byte, another one in each, unless CI asks for all.
             let bits = if full() { 0..8 } else { byte % 8..byte % 8 + 1 };
             for bit in bits {

@@ -227,10 +227,10 @@ impl Subject for Embedded {
 
 #[test]
 fn the_embedded_host_stores_the_same_as_the_other_hosts_in_memory() {
-    compare(cases(100, 3_000), Sources::All, &[("in memory", &|setup| Box::new(Embedded::in_memory(setup)))]);
+    compare(cases(40, 3_000), Sources::All, &[("in memory", &|setup| Box::new(Embedded::in_memory(setup)))]);
 }
 
 #[test]
 fn the_embedded_host_stores_the_same_as_the_other_hosts_on_sqlite() {
-    compare(cases(20, 500), Sources::All, &[("SQLite", &|setup| Box::new(Embedded::on_sqlite(setup)))]);
+    compare(cases(10, 500), Sources::All, &[("SQLite", &|setup| Box::new(Embedded::on_sqlite(setup)))]);
 }

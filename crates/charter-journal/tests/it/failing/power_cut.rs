@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use charter_journal::{Append, SqliteStore, Store};
 
+use charter_test_support::full;
+
 use super::{EVENTS, kept, put_charters, recovers, workload};
 use crate::common::*;
 
@@ -132,8 +134,10 @@ fn a_power_cut_at_any_write_loses_nothing() {
         let mut top = after.wal.len();
         for frame in (0..=(last - 32) / FRAME).rev() {
             let from = 32 + frame * FRAME;
-            for cut in [from + 2_000, from + 24, from + 7, from] {
-                if cut > last {
+            let cuts = [from + 2_000, from + 24, from + 7, from];
+            for (n, cut) in cuts.into_iter().enumerate() {
+                // One cut in each frame, at another place in each, unless CI asks for all.
+                if cut > last || !full() && n != frame % cuts.len() {
                     continue;
                 }
                 // The old content follows the cut, if there is any.
@@ -143,13 +147,13 @@ fn a_power_cut_at_any_write_loses_nothing() {
                 let acknowledged = already + ends.iter().filter(|end| **end <= cut).count();
                 assert_eq!(disk.kept(), acknowledged, "cut at {cut}");
                 looked += 1;
-                if looked % 211 == 0 {
+                if looked % 53 == 0 {
                     disk.recovers(acknowledged, &workload);
                 }
             }
         }
     }
-    assert!(looked > 4 * EVENTS, "{looked}");
+    assert!(looked > if full() { 4 * EVENTS } else { EVENTS }, "{looked}");
 
     // The checkpoint writes the pages to the file one by one; the WAL still has all pages.
     let disk = Disk::new(&middle);

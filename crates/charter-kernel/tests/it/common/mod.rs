@@ -29,6 +29,7 @@ pub fn problems(yaml: &str) -> Vec<(String, String)> {
     }
 }
 
+#[derive(Clone)]
 pub struct Run {
     pub machine: Arc<Machine>,
     pub snapshot: Snapshot,

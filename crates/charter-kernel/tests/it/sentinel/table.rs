@@ -96,9 +96,8 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
     let (mut moves, mut cases) = (BTreeSet::new(), 0);
     for (state, _) in TABLE {
         for pause in [false, true] {
-            let fresh = || {
-                if pause { paused(reach(state)) } else { reach(state) }
-            };
+            let begin = if pause { paused(reach(state)) } else { reach(state) };
+            let fresh = || begin.clone();
             for event in EVENTS {
                 for role in ROLES {
                     let mut run = fresh();
