@@ -2,8 +2,9 @@
 //! and how much was explored.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
-use charter_format::Document;
+use charter_format::{Diagnostic, Document, SourceFile};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value as Json;
@@ -36,7 +37,8 @@ impl Severity {
 /// A finding.
 ///
 /// As JSON: `{"severity","code","path","line","column","message","help","at","input","witness"}`;
-/// `help`, `input` and `witness` are omitted if they are empty.
+/// `help`, `input` and `witness` are omitted if they are empty; `file` says that the place is in
+/// another file than the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The severity.
@@ -64,6 +66,8 @@ pub struct Finding {
     pub input: Option<Json>,
     /// The events of the counterexample, in the form that `charter step` accepts.
     pub witness: Vec<Json>,
+    /// The file of the place if it is not the document: an imported statechart.
+    pub file: Option<Arc<SourceFile>>,
 }
 
 impl Finding {
@@ -86,6 +90,7 @@ impl Finding {
             help: None,
             input: None,
             witness: Vec::new(),
+            file: None,
         }
     }
 
@@ -127,6 +132,9 @@ impl Serialize for Finding {
         }
         if !self.witness.is_empty() {
             out.serialize_entry("witness", &self.witness)?;
+        }
+        if let Some(file) = &self.file {
+            out.serialize_entry("file", &file.name)?;
         }
         out.end()
     }
@@ -203,14 +211,10 @@ pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) ->
     for f in &mut findings {
         match document {
             Some(document) => {
-                let span = f.bytes.map_or_else(|| document.span(&f.at), |bytes| document.span_within(&f.at, bytes));
-                let place = document.diagnostic(charter_format::Severity::Error, f.code, span, String::new(), None);
-                // The statechart may be in a different file than the rest of the charter.
-                if let Some(place) = document.imported_place(&f.at) {
-                    f.message = format!("{place}: {}", f.message);
-                }
-                f.span = (span.start, span.end);
-                (f.path, f.line, f.column) = (place.path, place.line, place.column);
+                let diagnostic = Diagnostic::error(f.code, Default::default(), "");
+                let place = document.placed(&f.at, f.bytes, diagnostic);
+                f.span = (place.span.start, place.span.end);
+                (f.path, f.line, f.column, f.file) = (place.path, place.line, place.column, place.file);
             }
             None => f.path.clone_from(&f.at),
         }

@@ -99,6 +99,7 @@ fn show(
         column: 1,
         help: help.map(str::to_owned),
         notes: Vec::new(),
+        file: None,
     };
     let text = diagnostic.render(source, "expression", io.color_err);
     Ok(writeln!(io.err, "{text}")?)

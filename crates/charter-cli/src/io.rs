@@ -115,7 +115,7 @@ impl Failure {
                 let list = diagnostics.list.iter().map(|d| {
                     json!({
                         "severity": d.severity.as_str(), "code": d.code, "message": d.message, "help": d.help,
-                        "file": diagnostics.name, "path": d.path, "line": d.line, "column": d.column,
+                        "file": d.file.as_ref().map_or(&diagnostics.name, |file| &file.name), "path": d.path, "line": d.line, "column": d.column,
                     })
                 });
                 let list: Vec<Json> = list.collect();

@@ -96,9 +96,19 @@ impl Note {
     }
 }
 
+/// A source text and its name, usually a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceFile {
+    /// The name.
+    pub name: String,
+    /// The text.
+    pub text: Arc<str>,
+}
+
 /// A problem and its place.
 ///
-/// As JSON: `{"severity","code","path","line","column","message","help"}`.
+/// As JSON: `{"severity","code","path","line","column","message","help"}`, and `file` if the place
+/// is in another file than the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Error or warning.
@@ -119,6 +129,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// Related places.
     pub notes: Vec<Note>,
+    /// The file of the place if it is not the document: an imported statechart.
+    pub file: Option<Arc<SourceFile>>,
 }
 
 impl Diagnostic {
@@ -136,6 +148,7 @@ impl Diagnostic {
             column: 1,
             help: None,
             notes: Vec::new(),
+            file: None,
         }
     }
 
@@ -184,10 +197,11 @@ impl Diagnostic {
 
     /// Formats the diagnostic in the style of rustc, with its source lines. `source` is the text
     /// and
-    /// `name` the file name. The caller decides whether to use color: this library does not know
-    /// the terminal.
+    /// `name` the file name, of the document. The caller decides whether to use color: this library
+    /// does not know the terminal.
     #[must_use]
     pub fn render(&self, source: &str, name: &str, color: bool) -> String {
+        let (source, name) = self.file.as_ref().map_or((source, name), |file| (&file.text, &file.name));
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -224,7 +238,7 @@ impl Diagnostic {
 
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Diagnostic", 7)?;
+        let mut out = serializer.serialize_struct("Diagnostic", if self.file.is_some() { 8 } else { 7 })?;
         out.serialize_field("severity", self.severity.as_str())?;
         out.serialize_field("code", self.code)?;
         out.serialize_field("path", &self.path)?;
@@ -232,6 +246,10 @@ impl Serialize for Diagnostic {
         out.serialize_field("column", &self.column)?;
         out.serialize_field("message", &self.message)?;
         out.serialize_field("help", &self.help)?;
+        match &self.file {
+            Some(file) => out.serialize_field("file", &file.name)?,
+            None => out.skip_field("file")?,
+        }
         out.end()
     }
 }
@@ -312,9 +330,11 @@ impl Sink {
     /// Returns the diagnostics in source order, each with its line, column and path, and the number
     /// omitted.
     pub(crate) fn finish(mut self, source: &str, root: Option<&Node>) -> (Vec<Diagnostic>, usize) {
-        self.list.sort_by_key(|item| (item.span.start, item.span.end));
-        self.list.dedup_by(|a, b| a.span == b.span && a.message == b.message);
-        for item in &mut self.list {
+        // Those of an imported file come last, and have their places already.
+        let file = |item: &Diagnostic| item.file.as_ref().map(|file| file.name.clone());
+        self.list.sort_by_cached_key(|item| (file(item), item.span.start, item.span.end));
+        self.list.dedup_by(|a, b| a.file == b.file && a.span == b.span && a.message == b.message);
+        for item in self.list.iter_mut().filter(|item| item.file.is_none()) {
             item.locate(source, root);
         }
         (self.list, self.omitted)

@@ -13,7 +13,7 @@ mod schema;
 pub mod source;
 mod write;
 
-pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, codes};
+pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, SourceFile, codes};
 pub use read::{Document, ReadOptions, read, read_file, value};
 pub use schema::json_schema;
 pub use source::{Span, Syntax};

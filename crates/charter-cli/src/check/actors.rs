@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use charter_actors::ConfigError;
 use charter_check::{Finding, Report, Severity};
 use charter_expr::nearest;
+use charter_format::Diagnostic;
 use charter_runtime::ActorError;
 
 use crate::io::Failure;
@@ -77,21 +78,20 @@ fn placed(
     message: String,
     help: String,
 ) -> Finding {
-    let document = &loaded.document;
-    let span = document.span(&at);
-    let place = document.diagnostic(charter_format::Severity::Warning, code, span, String::new(), None);
+    let place = loaded.document.placed(&at, None, Diagnostic::warning(code, Default::default(), ""));
     Finding {
         severity,
         code,
         bytes: None,
         path: place.path,
-        span: (span.start, span.end),
+        span: (place.span.start, place.span.end),
         line: place.line,
         column: place.column,
         message,
         help: Some(help),
         input: None,
         witness: Vec::new(),
+        file: place.file,
         at,
     }
 }

@@ -139,7 +139,7 @@ fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failu
             "{}: {}\n --> {}:{}:{}",
             paint.help(&format!("info[{}]", finding.code)),
             paint.strong(&finding.message),
-            loaded.name,
+            finding.file.as_ref().map_or(&loaded.name, |file| &file.name),
             finding.line,
             finding.column
         )?;
@@ -157,6 +157,7 @@ fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failu
             column: finding.column,
             help: finding.help.clone(),
             notes: Vec::new(),
+            file: finding.file.clone(),
         };
         let text = diagnostic.render(&loaded.document.source, &loaded.name, io.color_out);
         writeln!(io.out, "{text}")?;

@@ -100,7 +100,7 @@ pub fn read(source: &str, name: &str, options: &ReadOptions<'_>) -> Result<Docum
     check::check(&root, &Form::Object(&table::CHARTER), &mut cx.sink);
     let mut definition = charter::charter(&mut cx, &root);
     let imported = match root.entry("statechart").filter(|_| cx.sink.errors == 0) {
-        Some(entry) => statechart::import(&mut cx, &root, entry, &mut definition, options),
+        Some(entry) => statechart::import(&mut cx, &root, entry, name, &mut definition, options),
         None => None,
     };
     names::resolve(&mut cx, &definition, &root);
@@ -190,18 +190,11 @@ pub(crate) fn finished(
 }
 
 impl Document {
-    /// Where the part of the definition at a JSON pointer was written, if it comes from an imported
-    /// file: `fred.json:26:12 (path)`. `None` if it comes from this document.
-    #[must_use]
-    pub fn imported_place(&self, pointer: &str) -> Option<String> {
-        let other = self.imported.as_ref()?;
-        let below = pointer.strip_prefix("/root/state")?;
-        if !(below.is_empty() || below.starts_with('/')) {
-            return None;
-        }
-        let span = other.span(pointer);
-        let at = other.diagnostic(Severity::Error, "", span, String::new(), None);
-        Some(statechart::place(&other.name, &at))
+    /// The file in which the part of the definition at a JSON pointer is written: this document, or
+    /// the imported statechart.
+    fn written_in(&self, pointer: &str) -> &Document {
+        let of_states = || pointer.strip_prefix("/root/state").is_some_and(|b| b.is_empty() || b.starts_with('/'));
+        self.imported.as_deref().filter(|_| of_states()).unwrap_or(self)
     }
 
     /// The span of the part of the definition at a JSON pointer, or of its nearest ancestor with a
@@ -221,17 +214,21 @@ impl Document {
     /// Converts a problem that the kernel found in the definition to a diagnostic of this document.
     #[must_use]
     pub fn diagnose(&self, problem: &Problem) -> Diagnostic {
-        let span = problem.span.map_or_else(|| self.span(&problem.at), |bytes| self.span_within(&problem.at, bytes));
-        self.diagnostic(
-            Severity::Error,
-            problem.code,
-            span,
-            match self.imported_place(&problem.at) {
-                Some(place) => format!("{place}: {}", problem.message),
-                None => problem.message.clone(),
-            },
-            problem.help.clone(),
-        )
+        let diagnostic = Diagnostic::new(Severity::Error, problem.code, Span::default(), problem.message.clone());
+        self.placed(&problem.at, problem.span, Diagnostic { help: problem.help.clone(), ..diagnostic })
+    }
+
+    /// Gives a diagnostic its place: the part of the definition at a JSON pointer, or a range of
+    /// bytes in the text there.
+    #[must_use]
+    pub fn placed(&self, pointer: &str, bytes: Option<(usize, usize)>, mut diagnostic: Diagnostic) -> Diagnostic {
+        let document = self.written_in(pointer);
+        diagnostic.span = bytes.map_or_else(|| document.span(pointer), |bytes| document.span_within(pointer, bytes));
+        diagnostic.locate(&document.source, Some(&document.root));
+        if !std::ptr::eq(document, self) {
+            diagnostic.file = Some(statechart::file(&self.name, &document.name, document.source.clone()));
+        }
+        diagnostic
     }
 
     /// Creates a diagnostic about a place in this document, for other checks such as lints.

@@ -1,24 +1,27 @@
 //! `statechart: {import: FILE, format: xstate | scxml}`: the states come from another file,
 //! everything else from the charter.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use charter_kernel::Definition;
 
 use super::context::Context;
 use super::{Document, ReadOptions};
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity, codes};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceFile, codes};
 use crate::import::{Import, ImportFormat};
 use crate::source::{Entry, Node};
 
 /// The keys that the other file provides.
 const STATES: [&str; 9] = ["type", "initial", "states", "on", "always", "after", "entry", "exit", "invoke"];
 
-/// Imports the statechart that `entry` names into the definition; returns the imported document.
+/// Imports the statechart that `entry` names into the definition of the document `importer`;
+/// returns the imported document.
 pub(super) fn import(
     cx: &mut Context,
     root: &Node,
     entry: &Entry,
+    importer: &str,
     definition: &mut Definition,
     options: &ReadOptions<'_>,
 ) -> Option<Arc<Document>> {
@@ -47,42 +50,32 @@ pub(super) fn import(
         Some("scxml") => ImportFormat::Scxml,
         _ => ImportFormat::Xstate,
     };
+    let file_of = |text: Arc<str>| self::file(importer, name, text);
     let import = Import { format, source: &text, name, charter: definition, files: options.files };
     match options.importer.import(import) {
         Ok(mut document) => {
-            for warning in &document.warnings {
-                report(cx, file, name, warning);
-            }
+            report(cx, &file_of(document.source.clone()), &document.warnings);
             *definition = std::mem::take(&mut document.definition);
             cx.at("root", |cx| cx.mark(file.value.span));
             Some(Arc::new(document))
         }
-        Err(Diagnostics { list, omitted, .. }) => {
-            for problem in &list {
-                report(cx, file, name, problem);
-            }
+        Err(Diagnostics { list, omitted, source, .. }) => {
+            report(cx, &file_of(source), &list);
             (0..omitted).for_each(|_| cx.sink.omit());
             None
         }
     }
 }
 
-/// Reports a problem of the imported file at the place that names the file.
-fn report(cx: &mut Context, file: &Entry, name: &str, problem: &Diagnostic) {
-    let message = format!("{}: {}", place(name, problem), problem.message);
-    let mut shown = match problem.severity {
-        Severity::Error => Diagnostic::error(problem.code, file.value.span, message),
-        Severity::Warning => Diagnostic::warning(problem.code, file.value.span, message),
-    };
-    shown.help.clone_from(&problem.help);
-    cx.report(shown);
+/// Reports the problems of the imported file.
+fn report(cx: &mut Context, file: &Arc<SourceFile>, problems: &[Diagnostic]) {
+    for problem in problems {
+        cx.report(Diagnostic { file: Some(file.clone()), ..problem.clone() });
+    }
 }
 
-/// `FILE:LINE:COLUMN (path)` in the imported file.
-pub(super) fn place(name: &str, problem: &Diagnostic) -> String {
-    let place = format!("{name}:{}:{}", problem.line, problem.column);
-    match problem.path.as_str() {
-        "" => place,
-        path => format!("{place} (`{path}`)"),
-    }
+/// The imported file, whose name is relative to the folder of the importing document.
+pub(super) fn file(importer: &str, name: &str, text: Arc<str>) -> Arc<SourceFile> {
+    let path = Path::new(importer).with_file_name(name);
+    Arc::new(SourceFile { name: path.display().to_string(), text })
 }

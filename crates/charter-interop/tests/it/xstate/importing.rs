@@ -31,8 +31,12 @@ fn a_charter_imports_its_statechart_and_reports_errors_there() {
     );
     let errors = read_importing(charter, "c.yaml", &bad).unwrap_err();
     let first = &errors.list[0];
-    assert_eq!(first.message, "door.json:1:84 (`states.shut.on.OPEN.guard`): undefined guard `fre`");
-    assert_eq!((first.path.as_str(), first.help.as_deref()), ("statechart.import", Some("did you mean `free`?")));
+    assert_eq!((first.message.as_str(), first.line, first.column), ("undefined guard `fre`", 1, 84));
+    assert_eq!(
+        (first.path.as_str(), first.help.as_deref()),
+        ("states.shut.on.OPEN.guard", Some("did you mean `free`?"))
+    );
+    assert!(errors.render(false).contains("--> door.json:1:84"), "{}", errors.render(false));
     let errors = read(charter, "c.yaml", &ReadOptions::default()).unwrap_err();
     assert!(errors.list[0].message.starts_with("cannot read `door.json`"), "{}", errors.list[0].message);
     let both = format!("{charter}initial: a\nstates: {{a: {{}}}}\n");
@@ -69,7 +73,15 @@ fn a_problem_of_the_kernel_has_a_place_in_the_imported_file() {
     let door = r#"{"initial": "shut",
       "states": {"shut": {}, "both": {"id": "x", "on": {"E": "shut"}}}}"#;
     let document = read_importing(charter, "c.yaml", &|_| Ok(door.to_owned())).unwrap();
-    let place = document.imported_place("/root/state/states/both/on/0/transitions/0");
-    assert_eq!(place.as_deref(), Some("door.json:2:62 (`states.both.on.E`)"));
-    assert_eq!(document.imported_place("/guards/free"), None);
+    let place = |pointer: &str| {
+        let found = document.placed(pointer, None, charter_format::Diagnostic::error("", Default::default(), "no"));
+        let shown = found.render(&document.source, &document.name, false);
+        (found.file.map(|file| file.name.clone()), found.line, found.column, found.path, shown)
+    };
+    let (file, line, column, path, shown) = place("/root/state/states/both/on/0/transitions/0");
+    assert_eq!((file.as_deref(), line, column, path.as_str()), (Some("door.json"), 2, 62, "states.both.on.E"));
+    assert!(shown.contains("--> door.json:2:62") && shown.contains(r#"2 |       "states""#), "{shown}");
+    let (file, line, .., shown) = place("/guards/free");
+    assert_eq!((file, line), (None, 4));
+    assert!(shown.contains("--> c.yaml:4:"), "{shown}");
 }
