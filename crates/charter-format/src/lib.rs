@@ -15,6 +15,6 @@ mod write;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, SourceFile, codes};
 pub use read::{Document, ReadOptions, read, read_file, value};
-pub use schema::json_schema;
+pub use schema::{json_schema, scenario_json_schema};
 pub use source::{Span, Syntax};
 pub use write::{Unrepresentable, json};

@@ -1,11 +1,11 @@
-//! Generates the JSON Schema (2020-12) of the language from the grammar table, for editors and
-//! other tools.
+//! Generates the JSON Schemas (2020-12) of charters and of scenario files from the grammar tables,
+//! for editors and other tools.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::grammar::{Form, Object, table};
+use crate::grammar::{Form, Object, scenario, table};
 
 /// Returns the JSON Schema of charters, version 1 of the language, as in `schema/charter-1.json`.
 ///
@@ -13,12 +13,22 @@ use crate::grammar::{Form, Object, table};
 /// declared.
 #[must_use]
 pub fn json_schema() -> Json {
+    document(&table::CHARTER, "urn:charter:schema:1", "Charter")
+}
+
+/// Returns the JSON Schema of scenario files, as in `schema/scenario-1.json`.
+#[must_use]
+pub fn scenario_json_schema() -> Json {
+    document(&scenario::FILE, "urn:charter:scenario:1", "Scenarios of a charter")
+}
+
+fn document(root: &Object, id: &str, title: &str) -> Json {
     let mut defs = BTreeMap::new();
-    let root = object(&table::CHARTER, &mut defs);
+    let root = object(root, &mut defs);
     let mut schema = Map::new();
     schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
-    schema.insert("$id".to_owned(), json!("urn:charter:schema:1"));
-    schema.insert("title".to_owned(), json!("Charter"));
+    schema.insert("$id".to_owned(), json!(id));
+    schema.insert("title".to_owned(), json!(title));
     if let Json::Object(root) = root {
         schema.extend(root);
     }

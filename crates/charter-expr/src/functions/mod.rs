@@ -210,3 +210,55 @@ fn no_overload(f: Function, args: &[Value<'_>]) -> EvalError {
     let types = args.iter().map(|arg| arg.type_name().to_owned()).collect();
     EvalDetail::Arguments { function: f.name().to_string(), types }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{LIBRARY, find};
+
+    const PAGE: &str = include_str!("../../../../docs/language.md");
+    /// Macros, and functions of the kernel.
+    const OTHERS: [&str; 12] = [
+        "has",
+        "all",
+        "exists",
+        "exists_one",
+        "map",
+        "filter",
+        "transformList",
+        "transformMap",
+        "transformMapEntry",
+        "cel.bind",
+        "in",
+        "digest",
+    ];
+
+    /// The calls in the first column of the table of functions: `in` of `in("a.b")`, `charAt` of
+    /// `s.charAt(i)`.
+    fn described() -> Vec<&'static str> {
+        let (_, table) = PAGE.split_once("<!-- names: functions -->").unwrap();
+        let lines = table.trim_start().lines().take_while(|line| line.starts_with('|')).skip(2);
+        let calls = lines.flat_map(|line| line.split(" | ").next().unwrap().split('`').skip(1).step_by(2));
+        let name = |call: &'static str| call.split('(').next().unwrap();
+        calls.map(name).collect()
+    }
+
+    /// Whether a call in the table is of this function: without a receiver, or with one.
+    fn is(call: &str, name: &str) -> bool {
+        call == name || call.split_once('.').is_some_and(|(_, method)| method == name)
+    }
+
+    #[test]
+    fn the_reference_describes_the_functions_of_the_library() {
+        for entry in LIBRARY {
+            assert!(described().iter().any(|call| is(call, entry.name)), "`{}` is missing in the table", entry.name);
+        }
+        for name in OTHERS {
+            assert!(described().iter().any(|call| is(call, name)), "`{name}` is missing in the table");
+        }
+        for call in described() {
+            let method = call.split_once('.').map_or(call, |(_, method)| method);
+            let known = find(call, false).is_some() || find(method, true).is_some();
+            assert!(known || OTHERS.iter().any(|name| is(call, name)), "there is no function `{call}`");
+        }
+    }
+}

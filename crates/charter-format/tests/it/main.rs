@@ -4,6 +4,7 @@
 
 mod hostile;
 mod kernel;
+mod language;
 mod messages;
 mod reading;
 mod round_trip;

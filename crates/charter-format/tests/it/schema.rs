@@ -1,23 +1,26 @@
 //! The JSON Schema of the language is up to date and valid, and agrees with the reader.
 
-use charter_format::{ReadOptions, json_schema, read};
+use charter_format::{ReadOptions, json_schema, read, scenario_json_schema};
 use serde_json::{Value, json};
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/charter-1.json");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema");
 
 #[test]
-fn the_committed_file_is_up_to_date() {
-    let schema = json_schema();
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        std::fs::write(FILE, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
+fn the_committed_files_are_up_to_date() {
+    for (name, schema) in [("charter-1.json", json_schema()), ("scenario-1.json", scenario_json_schema())] {
+        let file = format!("{FOLDER}/{name}");
+        if std::env::var_os("UPDATE_SCHEMA").is_some() {
+            std::fs::write(&file, serde_json::to_string_pretty(&schema).unwrap() + "\n").unwrap();
+        }
+        let committed: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert!(committed == schema, "{name}: run `UPDATE_SCHEMA=1 cargo test -p charter-format schema`");
     }
-    let committed: Value = serde_json::from_str(&std::fs::read_to_string(FILE).unwrap()).unwrap();
-    assert!(committed == schema, "run `UPDATE_SCHEMA=1 cargo test -p charter-format schema`");
 }
 
 #[test]
-fn it_is_a_valid_schema() {
+fn they_are_valid_schemas() {
     assert!(jsonschema::meta::is_valid(&json_schema()));
+    assert!(jsonschema::meta::is_valid(&scenario_json_schema()));
 }
 
 fn both(charter: &Value) -> (bool, bool) {

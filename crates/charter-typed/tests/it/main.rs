@@ -3,3 +3,4 @@
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod feijoa;
+mod page;
