@@ -108,6 +108,7 @@ impl MemoryStore {
     fn try_append(&self, batch: Vec<Append>) -> Result<(), StoreError> {
         let mut inner = self.lock();
         let mut heads: BTreeMap<&str, Head> = BTreeMap::new();
+        let mut ids: BTreeMap<(&str, &str), u64> = BTreeMap::new();
         for Append { record, .. } in &batch {
             let run = record.run.as_ref();
             let head = heads.get(run).copied().or_else(|| inner.runs.get(run).and_then(Run::head));
@@ -115,13 +116,16 @@ impl MemoryStore {
                 return Err(StoreError::UnknownCharter { digest: record.charter });
             }
             heads.insert(run, follows(head, record)?);
-            let known = inner.runs.get(run).filter(|_| record.has_given_id());
-            if let Some(seq) = known.and_then(|r| r.ids.get(record.id.as_ref()).copied()) {
-                let (run, id) = (record.run.to_string(), record.id.to_string());
-                return Err(StoreError::IdTaken { run, id, seq: u64::try_from(seq).unwrap_or(u64::MAX) });
+            if !record.has_given_id() {
+                continue;
+            }
+            let stored = inner.runs.get(run).and_then(|r| r.ids.get(record.id.as_ref()));
+            let stored = stored.map(|seq| u64::try_from(*seq).unwrap_or(u64::MAX));
+            if let Some(seq) = stored.or_else(|| ids.insert((run, record.id.as_ref()), record.seq)) {
+                return Err(StoreError::IdTaken { run: run.to_owned(), id: record.id.to_string(), seq });
             }
         }
-        drop(heads);
+        drop((heads, ids));
         for append in batch {
             inner.place = inner.place.saturating_add(1);
             let place = inner.place;

@@ -139,6 +139,7 @@ impl<'c> Writing<'c> {
         // Check everything first, so that a refused batch leaves nothing behind in a transaction
         // shared with others.
         let mut touched: FxHashMap<&str, Touched<'_>> = FxHashMap::default();
+        let mut ids: FxHashMap<(&str, &str), u64> = FxHashMap::default();
         for Append { record, .. } in batch {
             let run = record.run.as_ref();
             let before = touched.remove(run);
@@ -150,12 +151,12 @@ impl<'c> Writing<'c> {
                 return Err(Unwritten::Refused(StoreError::UnknownCharter { digest: record.charter }));
             }
             let head = follows(known.map(|k| k.head), record).map_err(Unwritten::Refused)?;
-            if known.is_some()
-                && record.has_given_id()
-                && let Some(seq) = self.record_with(run, &record.id)?
-            {
-                let (run, id) = (run.to_owned(), record.id.to_string());
-                return Err(Unwritten::Refused(StoreError::IdTaken { run, id, seq }));
+            if record.has_given_id() {
+                let stored = if known.is_some() { self.record_with(run, &record.id)? } else { None };
+                if let Some(seq) = stored.or_else(|| ids.insert((run, record.id.as_ref()), record.seq)) {
+                    let (run, id) = (run.to_owned(), record.id.to_string());
+                    return Err(Unwritten::Refused(StoreError::IdTaken { run, id, seq }));
+                }
             }
             let now = Touched {
                 known: Known { head, status: known.and_then(|k| k.status), waiting: known.is_some_and(|k| k.waiting) },

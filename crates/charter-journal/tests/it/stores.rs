@@ -121,6 +121,33 @@ fn an_id_is_taken_once_and_find_returns_its_record() {
     });
 }
 
+/// Two writers may have queued their records before one of them is committed.
+#[test]
+fn an_id_is_taken_once_within_a_batch() {
+    on_each_store(|store| {
+        store.put_charter(&stored(DESK)).unwrap();
+        let machine = machine(DESK);
+        let (mut driver, first) = Driver::start(&machine, "a");
+        store.append(vec![first]).unwrap();
+        let ana = Principal::new("ana", &["clerk"]);
+        let mut send = |id: &str| {
+            let data = json!({"amount": 2.0});
+            let event = Envelope::event(driver.chain.next_seq(), "ASK", data, ana.clone(), driver.now);
+            let append = driver.clone().apply(event, Some(id));
+            driver.chain.advance(&append);
+            append
+        };
+        let (one, again) = (send("k"), send("k"));
+        let taken = StoreError::IdTaken { run: "a".into(), id: "k".into(), seq: 1 };
+        assert_eq!(store.append(vec![one.clone(), again]), Err(taken));
+        // Nothing of the batch was stored, and the store accepts the first of the two.
+        assert_eq!(store.run("a").unwrap().unwrap().seq, 0);
+        assert_eq!(store.find("a", "k").unwrap(), None);
+        store.append(vec![one.clone()]).unwrap();
+        assert_eq!(store.find("a", "k").unwrap(), Some(one.record));
+    });
+}
+
 #[test]
 fn snapshots_are_stored_and_can_all_be_deleted() {
     on_each_store(|store| {
