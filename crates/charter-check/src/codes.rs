@@ -13,6 +13,7 @@ codes! {
     UNKNOWN_FIELD = "unknown-field": "An expression reads a field that does not exist.";
     TYPE = "type": "An expression always fails on its types, or has the wrong result type.";
     UNKNOWN_STATE = "unknown-state": "`in()` names a state that does not exist.";
+    UNTYPED_NUMBER = "untyped-number": "Arithmetic reads a number that is an int or a double by its value.";
     DATA_MISMATCH = "data-mismatch": "A value can never fit its declaration.";
     CONSTANT_CONDITION = "constant-condition": "A condition reads nothing, so its result is always the same.";
     // States and transitions.

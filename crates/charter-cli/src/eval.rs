@@ -1,6 +1,8 @@
 //! `charter eval`: evaluates an expression, or a file of expressions.
 
-use charter_expr::{Env, ErrorKind, EvalError, Fuel, FunctionId, Program, RootId, Scope, Span, Type, Value, typed};
+use charter_expr::{
+    Env, ErrorKind, EvalError, Fuel, FunctionId, Numbers, Program, RootId, Scope, Span, Type, Value, typed,
+};
 use charter_format::{Diagnostic, Severity};
 use charter_kernel::Digest;
 use serde_json::{Value as Json, json};
@@ -55,8 +57,11 @@ fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
     for name in fields.keys() {
         env.root(name, Type::Dyn);
     }
+    // The variables have no schema, so their numbers have the types they are written with.
+    let types = Numbers::of_example(with);
+    let typed = |(name, value)| Value::typed(value, types.as_ref().and_then(|types| types.field(name)));
     let scope = EvalScope {
-        values: fields.values().map(Value::from_json).collect(),
+        values: fields.iter().map(typed).collect(),
         digest: env.function("digest", vec![Type::Dyn], Type::String),
     };
     let program = match Program::compile(source, &env) {

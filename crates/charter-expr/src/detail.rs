@@ -346,7 +346,11 @@ fn conversion(operator: &str, types: &[String]) -> Option<&'static str> {
     let number = |name: &str| is_integer(name) || name == "double";
     if number(left) && number(right) {
         let double = left == "double" || right == "double";
-        return Some(if double { "convert with `double(x)`" } else { "convert with `int(x)` or `uint(x)`" });
+        return Some(match operator {
+            "%" if double => "convert with `int(x)`",
+            _ if double => "convert with `double(x)`",
+            _ => "convert with `int(x)` or `uint(x)`",
+        });
     }
     (operator == "+" && (left == "string" || right == "string")).then_some("convert with `string(x)`")
 }

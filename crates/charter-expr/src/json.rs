@@ -1,10 +1,11 @@
-//! Normalization of JSON numbers: the value of a number, not its notation, decides whether it is an
-//! int or a double, so a round trip through JSON changes nothing.
+//! Normalization of JSON numbers: the notation of a number in data never matters, so a round trip
+//! through JSON changes nothing.
 //!
-//! Whole numbers with |x| <= 2^53-1 are ints, regardless of their notation: `2.0` is 2 and `-0.0`
-//! is 0. All others are doubles. [`Value::from_json`](crate::Value::from_json) applies this rule
-//! without changing the JSON; the functions here rewrite the JSON, so that its text is canonical as
-//! well.
+//! Whole numbers with |x| <= 2^53-1 are written as integers: `2.0` is 2 and `-0.0` is 0. In a place
+//! without a declared type they are ints and all others are doubles
+//! ([`Value::from_json`](crate::Value::from_json)); elsewhere the place decides
+//! ([`Value::typed`](crate::Value::typed)). The functions here rewrite the JSON, so that its text is
+//! canonical.
 
 use std::fmt;
 

@@ -42,6 +42,7 @@ pub use parse::parse;
 pub use path::{Path, Segment};
 pub use program::{Program, Source};
 pub use reads::Call;
+pub use schema::{NumberType, Numbers};
 pub use scope::Scope;
 pub use span::Span;
 pub use suggest::{did_you_mean, nearest, nearest_within};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use charter_expr::{Object, Str, Value};
+use std::borrow::Cow;
+
+use charter_expr::{Numbers, Object, Str, Value};
 use serde_json::Value as Json;
 
 use crate::machine::{EventId, NONE};
@@ -38,6 +40,8 @@ pub(crate) struct Ev<'e> {
     pub(crate) name: Name<'e>,
     pub(crate) data: Data<'e>,
     pub(crate) origin: Origin,
+    /// The types of the numbers in its data.
+    pub(crate) numbers: Option<Cow<'e, Arc<Numbers>>>,
     /// The other fields of SCXML's `_event`, if any.
     pub(crate) meta: Option<Arc<Meta>>,
 }
@@ -52,8 +56,30 @@ pub(crate) struct Meta {
 
 impl Ev<'_> {
     pub(crate) fn new(id: EventId, name: Arc<str>, data: Arc<Json>, origin: Origin) -> Ev<'static> {
-        Ev { id, name: Name::Shared(name), data: Data::Shared(data), origin, meta: None }
+        Ev { id, name: Name::Shared(name), data: Data::Shared(data), origin, numbers: None, meta: None }
     }
+
+    /// The same event, with types for the numbers in its data.
+    pub(crate) fn typed(mut self, numbers: Option<&Arc<Numbers>>) -> Self {
+        self.numbers = numbers.map(|numbers| Cow::Owned(numbers.clone()));
+        self
+    }
+
+    fn numbers(&self) -> Option<&Numbers> {
+        self.numbers.as_ref().map(|numbers| numbers.as_ref().as_ref())
+    }
+
+    /// Its data as a value.
+    pub(crate) fn value(&self) -> Value<'_> {
+        Value::typed(self.data(), self.numbers())
+    }
+
+    /// A field of its data as a value.
+    pub(crate) fn field(&self, name: &str) -> Option<Value<'_>> {
+        let value = self.data().as_object()?.get(name)?;
+        Some(Value::typed(value, self.numbers().and_then(|n| n.field(name))))
+    }
+
     pub(crate) fn name(&self) -> &str {
         match &self.name {
             Name::Borrowed(s) => s,
@@ -75,7 +101,15 @@ impl Ev<'_> {
             Data::Borrowed(d) => Arc::new(d.clone()),
             Data::Shared(d) => d,
         };
-        Ev { id: self.id, name: Name::Shared(name), data: Data::Shared(data), origin: self.origin, meta: self.meta }
+        let numbers = self.numbers.map(|numbers| Cow::Owned(numbers.into_owned()));
+        Ev {
+            id: self.id,
+            name: Name::Shared(name),
+            data: Data::Shared(data),
+            origin: self.origin,
+            numbers,
+            meta: self.meta,
+        }
     }
     pub(crate) fn is_known(&self) -> bool {
         self.id != NONE
@@ -86,8 +120,8 @@ impl Object for Ev<'_> {
     fn get(&self, key: &str) -> Option<Value<'_>> {
         match key {
             "type" => Some(Value::from(self.name())),
-            "data" => Some(Value::from_json(self.data())),
-            other => self.data().as_object()?.get(other).map(Value::from_json),
+            "data" => Some(self.value()),
+            other => self.field(other),
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {

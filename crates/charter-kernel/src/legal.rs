@@ -120,8 +120,8 @@ impl Machine {
     ) -> Option<bool> {
         let name = self.events.info(id).map_or("", |i| i.name.as_ref());
         let nothing = Json::Object(serde_json::Map::new());
-        let ev =
-            Ev { id, name: Name::Borrowed(name), data: Data::Borrowed(&nothing), origin: Origin::External, meta: None };
+        let (name, data) = (Name::Borrowed(name), Data::Borrowed(&nothing));
+        let ev = Ev { id, name, data, origin: Origin::External, numbers: None, meta: None };
         let ctx =
             EvalContext { machine: self, snapshot, actor, event: Some(&ev), by, now: at, locals: &[], entry: None };
         let chart = self.chart(actor.chart());

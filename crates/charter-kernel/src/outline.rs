@@ -118,6 +118,7 @@ impl Outline<'_> {
             name: Name::Borrowed(event),
             data: Data::Borrowed(&nothing),
             origin: Origin::Platform,
+            numbers: None,
             meta: None,
         };
         candidates(node, &ev).into_owned()

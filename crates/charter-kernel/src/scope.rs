@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use charter_expr::{
-    DelayError, Env, ErrorKind, EvalDetail, EvalError, Fuel, FunctionId, Key, List, Map, Program, RootId, Scope, Type,
-    Value,
+    DelayError, Env, ErrorKind, EvalDetail, EvalError, Fuel, FunctionId, Key, List, Map, NumberType, Numbers, Program,
+    RootId, Scope, Type, Value,
 };
 use serde_json::Value as Json;
 
@@ -40,6 +40,30 @@ pub(crate) fn env(strict: bool) -> (Env, Functions) {
     (env, functions)
 }
 
+/// A value that `each` binds.
+#[derive(Debug, Clone)]
+pub(crate) struct Local {
+    json: Arc<Json>,
+    numbers: Option<Numbers>,
+}
+
+impl Local {
+    /// Keeps the types that the numbers of a value have.
+    fn new(value: &Value<'_>) -> Result<Local, EvalError> {
+        let numbers = match value {
+            Value::Int(_) => Some(Numbers::of(NumberType::Int).clone()),
+            Value::Double(_) => Some(Numbers::of(NumberType::Double).clone()),
+            Value::List(List::Json(_, numbers)) | Value::Map(Map::Json(_, numbers)) => numbers.cloned(),
+            _ => None,
+        };
+        Ok(Local { json: Arc::new(value.to_json()?), numbers })
+    }
+
+    fn value(&self) -> Value<'_> {
+        Value::typed(&self.json, self.numbers.as_ref())
+    }
+}
+
 /// What an expression of one actor reads.
 #[derive(Clone, Copy)]
 pub(crate) struct EvalContext<'a> {
@@ -50,7 +74,7 @@ pub(crate) struct EvalContext<'a> {
     pub(crate) by: &'a Principal,
     pub(crate) now: Timestamp,
     /// Values bound by `each`, outermost first.
-    pub(crate) locals: &'a [Arc<Json>],
+    pub(crate) locals: &'a [Local],
     pub(crate) entry: Option<&'a Entry>,
 }
 
@@ -64,7 +88,7 @@ impl<'a> Scope<'a> for EvalContext<'a> {
             4 => Value::object(self.snapshot.run.as_ref()),
             5 => Value::object(&self.snapshot.actors),
             6 => Value::object(self.snapshot.ledger.as_deref()?),
-            7 => Value::from_json(&self.actor.identity().input),
+            7 => self.actor.input_value(),
             8 => Value::object(self.entry?),
             other => return self.more_roots(other.checked_sub(ROOTS.len())?),
         })
@@ -108,7 +132,7 @@ impl<'a> EvalContext<'a> {
     /// then the variables that `each` binds.
     fn more_roots(&self, place: usize) -> Option<Value<'a>> {
         if self.machine.definition.strict {
-            return self.locals.get(place).map(|l| Value::from_json(l));
+            return self.locals.get(place).map(Local::value);
         }
         Some(match place {
             0 => self.event.map_or(Value::Null, scxml_event),
@@ -123,7 +147,7 @@ impl<'a> EvalContext<'a> {
                 let entry = map([("location", location)]);
                 map([("http://www.w3.org/TR/scxml/#SCXMLEventProcessor", entry.clone()), ("scxml", entry)])
             }
-            local => Value::from_json(self.locals.get(local.checked_sub(SCXML_ROOTS.len())?)?),
+            local => self.locals.get(local.checked_sub(SCXML_ROOTS.len())?)?.value(),
         })
     }
 
@@ -232,6 +256,7 @@ impl<'a> EvalContext<'a> {
             Value::Timestamp(t) => Ok(Some(Timestamp(t.millis()))),
             Value::Duration(_) => from_now(),
             Value::Int(ms) => Ok(Some(Timestamp(*ms))),
+            Value::Double(_) => value.as_i64().map(|ms| Some(Timestamp(ms))).ok_or_else(bad),
             other => {
                 let text = other.as_str().ok_or_else(bad)?;
                 match charter_expr::ExprTimestamp::parse(text) {
@@ -288,15 +313,15 @@ fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
     };
     // In SCXML, `data` is the output or error itself; charters read it under `output` and `error`.
     let data = match ev.origin {
-        Origin::Platform => ev.data().get("output").or_else(|| ev.data().get("error")).unwrap_or(ev.data()),
-        _ => ev.data(),
+        Origin::Platform => ev.field("output").or_else(|| ev.field("error")).unwrap_or_else(|| ev.value()),
+        _ => ev.value(),
     };
     let of = |field: fn(&Meta) -> &Option<Arc<str>>| {
         ev.meta.as_deref().and_then(|m| field(m).as_deref()).map_or(Value::Null, Value::from)
     };
     let sent = matches!(ev.origin, Origin::External | Origin::Sent);
     map([
-        ("data", Value::from_json(data)),
+        ("data", data),
         ("invokeid", of(|m| &m.invoke_id)),
         ("name", Value::from(ev.name())),
         ("origin", of(|m| &m.origin)),
@@ -312,7 +337,7 @@ fn map<'a, const N: usize>(fields: [(&'a str, Value<'a>); N]) -> Value<'a> {
 }
 
 /// An item, and its position or key.
-type Item = (Arc<Json>, Arc<Json>);
+type Item = (Local, Local);
 
 /// Returns the items of a list with their positions, or the values of a map with their keys, for
 /// `each`.
@@ -321,13 +346,13 @@ pub(crate) fn items(value: &Value<'_>) -> Result<Vec<Item>, EvalError> {
     match value {
         Value::List(list) => {
             for (i, item) in List::iter(list).enumerate() {
-                out.push((Arc::new(item.to_json()?), Arc::new(Json::from(i))));
+                let index = Value::Int(i64::try_from(i).unwrap_or(i64::MAX));
+                out.push((Local::new(&item)?, Local::new(&index)?));
             }
         }
         Value::Map(map) => {
             for (key, item) in map.entries() {
-                let item = item.to_json()?;
-                out.push((Arc::new(item), Arc::new(key.into_value().to_json()?)));
+                out.push((Local::new(&item)?, Local::new(&key.into_value())?));
             }
         }
         other => {

@@ -14,7 +14,7 @@ use crate::ledger::Ledger;
 use crate::machine::{Chart, EventId, Machine, RoleSet, StateId, TransitionId};
 use crate::principal::Principal;
 use crate::refusal::{Cause, Code, ExpressionError, Refusal};
-use crate::scope::EvalContext;
+use crate::scope::{EvalContext, Local};
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
 use crate::step::{Effect, EffectKind, Note, NoteKind, Step, Taken, TimerChange, Verdict};
 use crate::time::{Millis, Timestamp};
@@ -214,7 +214,7 @@ impl<'m> StepTransaction<'m> {
         &'a self,
         actor_ix: usize,
         event: Option<&'a Ev<'a>>,
-        locals: &'a [Arc<Json>],
+        locals: &'a [Local],
     ) -> EvalContext<'a> {
         EvalContext {
             machine: self.m,
@@ -279,6 +279,11 @@ impl<'m> StepTransaction<'m> {
 
     pub(crate) fn known(&self, id: EventId, data: Json, origin: Origin) -> Ev<'static> {
         Ev::new(id, self.event_name(id), Arc::new(data), origin)
+    }
+
+    /// Returns an event that an action raises or sends.
+    pub(crate) fn sent(&self, id: EventId, name: Arc<str>, data: Arc<Json>, origin: Origin) -> Ev<'static> {
+        Ev::new(id, name, data, origin).typed(self.m.events.numbers(id))
     }
 
     pub(crate) fn named(&self, name: &str, data: Json, origin: Origin) -> Ev<'static> {

@@ -33,7 +33,7 @@ fn action(dice: &mut Dice<'_>) -> Action {
         0 => assign("a", "context.a + 1"),
         1 => assign("a", "context.a / 2"),
         2 => assign("a", "context.a * 3 - 7"),
-        3 => assign("b", "double(context.b) * 1.5"),
+        3 => assign("b", "context.b * 1.5"),
         4 => assign("b", "event.n"),
         5 => assign("list", "(context.list + [context.a]).filter(x, x != 3)"),
         6 => assign("list[0]", "context.b"),
@@ -67,7 +67,7 @@ fn action(dice: &mut Dice<'_>) -> Action {
         14 => {
             Action::Spawn { machine: "kid".into(), id: cel("'k' + string(context.a)"), input: Some(cel("context.b")) }
         }
-        _ => assign("b", "context.b == 0 ? 0.5 : double(context.a) / 4.0"),
+        _ => assign("b", "context.b == 0 ? 0.5 : context.a / 4.0"),
     }
 }
 
@@ -193,7 +193,7 @@ pub fn random_definition(bytes: &[u8]) -> Definition {
             root.states.insert(format!("x{i}"), State { id: Some(format!("s{i}")), ..State::default() });
         }
     }
-    let context = [("a", json!(1)), ("b", json!(0.5)), ("list", json!([1]))];
+    let context = [("a", json!(1)), ("b", json!(0.5)), ("list", json!([1.0]))];
     let kid = State {
         states: IndexMap::from([
             (

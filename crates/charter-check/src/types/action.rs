@@ -152,6 +152,7 @@ impl<'d> Checker<'_, 'd> {
 
     /// Checks an assignment against `types.context`.
     pub(super) fn fits_context(&mut self, chart: usize, path: &str, value: Option<&Template>, ty: &Type, at: &str) {
+        self.fits_number(chart, path, ty, at);
         let Some(schema) = self.model.charts.get(chart).and_then(|c| c.def.context_schema.as_ref()) else {
             return;
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_expr::{Field, Type};
+use charter_expr::{Field, NumberType, Numbers, Type};
 use charter_kernel::definition::Template;
 
 use super::env::{Place, Types, event_of};
@@ -22,7 +22,7 @@ pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
     let mut out = Vec::new();
     for (number, chart) in model.charts.iter().enumerate() {
         out.push(match &chart.def.context_schema {
-            Some(schema) => declared(chart, Type::from_schema(schema)),
+            Some(schema) => declared(types, number, chart, Type::from_schema(schema)),
             None => inferred(model, types, number, chart),
         });
     }
@@ -31,13 +31,19 @@ pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
 
 /// Returns the declared type of the context. A variable with an initial value always exists,
 /// whether or not the schema requires it.
-fn declared(chart: &Chart<'_>, schema: Type) -> Type {
+fn declared(types: &Types, number: usize, chart: &Chart<'_>, schema: Type) -> Type {
     let Type::Object { fields, open } = schema else {
         return schema;
     };
     let mut fields = Arc::unwrap_or_clone(fields);
     for name in chart.def.context.keys() {
-        fields.entry(name.clone()).or_insert_with(|| Field::optional(Type::Dyn)).required = true;
+        // A variable that the schema does not mention has the number type of its first value.
+        let first = || match types.numbers(number, name).and_then(Numbers::number) {
+            Some(NumberType::Int) => Type::Int,
+            Some(NumberType::Double) => Type::Double,
+            None => Type::Dyn,
+        };
+        fields.entry(name.clone()).or_insert_with(|| Field::optional(first())).required = true;
     }
     for name in &chart.outline.variables {
         fields.entry((*name).to_string()).or_insert_with(|| Field::optional(Type::Dyn));
@@ -51,7 +57,10 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
         .def
         .context
         .iter()
-        .map(|(name, value)| (name.clone(), Field::required(template_type(model, types, &place, value))))
+        .map(|(name, value)| {
+            let ty = template_type(model, types, &place, value).stored(types.numbers(number, name));
+            (name.clone(), Field::required(ty))
+        })
         .collect::<BTreeMap<_, _>>()
         .into();
     let mut early = types.without_contexts();
@@ -65,7 +74,8 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
             if path.contains(['.', '[']) {
                 slot.inside = true;
             } else {
-                slot.whole.push(template_type(model, &early, place, value));
+                let ty = template_type(model, &early, place, value);
+                slot.whole.push(ty.stored(types.numbers(number, path)));
             }
         }
     };

@@ -1,8 +1,9 @@
 //! Typed environments: the types of the names that an expression can use at its place in a charter.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_expr::{Env, Facts, Field, Type};
+use charter_expr::{Env, Facts, Field, Numbers, Type};
 use charter_kernel::definition;
 
 use crate::model::walk::variable_of;
@@ -45,6 +46,8 @@ impl Place {
 pub(crate) struct Types {
     /// Types of the contexts, by chart.
     pub(crate) contexts: Vec<Type>,
+    /// Types of the numbers in the context variables, by chart.
+    numbers: Vec<BTreeMap<String, Numbers>>,
     /// Types of the inputs, by chart.
     inputs: Vec<Type>,
     ledger: Option<Type>,
@@ -58,16 +61,27 @@ impl Types {
         let kinds =
             model.def.ledger.keys().map(|kind| (kind.clone(), Field::required(Type::map(Type::String, entry_type()))));
         let ledger = (!model.def.ledger.is_empty()).then(|| Type::object(kinds));
-        Types { contexts: vec![Type::Dyn; model.charts.len()], inputs, ledger }
+        let numbers = model.charts.iter().map(|chart| {
+            let names = || chart.outline.variables.iter().copied();
+            let types = chart.def.numbers(names(), model.def.strict);
+            names().zip(types).filter_map(|(name, numbers)| Some((name.to_string(), numbers?))).collect()
+        });
+        Types { contexts: vec![Type::Dyn; model.charts.len()], numbers: numbers.collect(), inputs, ledger }
     }
 
     /// Returns a copy in which contexts have any type.
     pub(crate) fn without_contexts(&self) -> Types {
         Types {
             contexts: vec![Type::Dyn; self.contexts.len()],
+            numbers: self.numbers.clone(),
             inputs: self.inputs.clone(),
             ledger: self.ledger.clone(),
         }
+    }
+
+    /// The types of the numbers in a context variable.
+    pub(crate) fn numbers(&self, chart: usize, variable: &str) -> Option<&Numbers> {
+        self.numbers.get(chart)?.get(variable)
     }
 
     pub(crate) fn context(&self, chart: usize) -> Type {

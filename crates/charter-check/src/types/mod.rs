@@ -5,6 +5,7 @@ mod action;
 mod context;
 mod env;
 mod fit;
+mod numbers;
 mod value;
 
 use charter_expr::{Env, Facts, Type};

@@ -109,6 +109,10 @@ impl<'d> Checker<'_, 'd> {
                 _ => Severity::Warning,
             };
             let code = match f.kind {
+                charter_expr::FindingKind::UntypedNumber => {
+                    self.untyped_number(&f, cel, at, chart);
+                    continue;
+                }
                 charter_expr::FindingKind::UnknownField => codes::UNKNOWN_FIELD,
                 _ => codes::TYPE,
             };
@@ -176,10 +180,10 @@ fn unexpected(ty: &Type, expected: Expected) -> Option<String> {
             matches!(t, Type::String | Type::Int | Type::Uint | Type::Double | Type::Number | Type::Bool)
         }),
         Expected::Delay => ("expected a delay (a duration, milliseconds, or a string such as `24h`)", |t| {
-            matches!(t, Type::Duration | Type::Int | Type::Number | Type::String)
+            matches!(t, Type::Duration | Type::Int | Type::Double | Type::Number | Type::String)
         }),
         Expected::Time => ("expected a time (a timestamp, a duration from now, a string, or milliseconds)", |t| {
-            matches!(t, Type::Timestamp | Type::Duration | Type::Int | Type::Number | Type::String)
+            matches!(t, Type::Timestamp | Type::Duration | Type::Int | Type::Double | Type::Number | Type::String)
         }),
         Expected::Principals => ("expected the id of a principal, a list of ids, or null", |t| {
             let id = |t: &Type| matches!(t, Type::String | Type::Null | Type::Dyn);

@@ -80,7 +80,7 @@ fn a_misspelt_field_has_its_place() {
 fn conditions_are_bools_and_states_exist() {
     assert_eq!(
         only(&fred("context.retryCount", "true", "context.userId", "1"), "type"),
-        ["context.retryCount | error | expected a bool, found number"]
+        ["context.retryCount | error | expected a bool, found int"]
     );
     assert_eq!(
         only(&fred("in(\"idel\")", "true", "context.userId", "1"), "unknown-state"),
@@ -95,7 +95,7 @@ fn values_fit_what_is_declared() {
     assert_eq!(
         only(&source, "data-mismatch"),
         [
-            "input | warning | the input does not fit the input schema of `decide`: at `/question`: declared as string, but the value is number"
+            "input | warning | the input does not fit the input schema of `decide`: at `/question`: declared as string, but the value is int"
         ]
     );
     let charter = "

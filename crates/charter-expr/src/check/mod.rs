@@ -35,6 +35,9 @@ pub enum Severity {
 pub enum FindingKind {
     /// The expression reads a field that does not exist or is not declared.
     UnknownField,
+    /// Arithmetic reads a number in a place without a declared type, so the number is an int or a
+    /// double by its value.
+    UntypedNumber,
     /// Any other finding: a value of the wrong type, an unknown name or function.
     Type,
 }

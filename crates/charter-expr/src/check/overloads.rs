@@ -14,14 +14,12 @@ impl Checker<'_> {
     /// Returns the type of an operation, after trying every combination of the simple types of its
     /// operands.
     ///
-    /// `what` names the operation in messages; `quiet` marks combinations that do not deserve a
-    /// warning.
+    /// `what` names the operation in messages.
     fn combine(
         &mut self,
         args: &[Type],
         span: Span,
         what: &str,
-        quiet: bool,
         help: impl Fn(&[Type]) -> Option<String>,
         result: impl Fn(&[Type]) -> Option<Type>,
     ) -> Type {
@@ -58,22 +56,18 @@ impl Checker<'_> {
             self.error(span, message, help(first_bad));
             return Type::Dyn;
         }
-        if !quiet {
-            self.warning(span, format!("for some values: {message}"), help(first_bad));
-        }
+        self.warning(span, format!("for some values: {message}"), help(first_bad));
         bounded(join(good))
     }
 
     pub(super) fn binary(&mut self, op: BinaryOp, left: &Type, right: &Type, span: Span) -> Type {
         let args = [left.clone(), right.clone()];
-        // `count + 1` is too common to warn that `count` could be 1.5.
-        let quiet = matches!((left, right), (Type::Number, Type::Int) | (Type::Int, Type::Number));
         let help = |types: &[Type]| conversion(op, types);
         if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
             self.equality(left, right, op, span);
             return Type::Bool;
         }
-        self.combine(&args, span, &format!("`{}`", op.symbol()), quiet, help, |types| match types {
+        self.combine(&args, span, &format!("`{}`", op.symbol()), help, |types| match types {
             [left, right] => operator(op, left, right),
             _ => None,
         })
@@ -97,7 +91,6 @@ impl Checker<'_> {
             std::slice::from_ref(operand),
             span,
             "`-`",
-            false,
             |_| None,
             |types| match types {
                 [Type::Int | Type::Double | Type::Duration | Type::Dyn] => types.first().cloned(),
@@ -130,7 +123,7 @@ impl Checker<'_> {
         }
         self.literals(entry.function, nodes);
         let help = |types: &[Type]| argument_help(entry.function, types);
-        self.combine(types, span, &what, false, help, |types| function(entry.function, types))
+        self.combine(types, span, &what, help, |types| function(entry.function, types))
     }
 
     /// Reports an invalid string literal as the last argument of `timestamp`, `duration` or

@@ -10,8 +10,8 @@ pub(super) fn conversion(op: BinaryOp, types: &[Ty]) -> Option<std::string::Stri
     let number = |t: &Ty| matches!(t, Ty::Int | Ty::Uint | Ty::Double);
     let [left, right] = types else { return None };
     let text = match (left, right) {
-        (Ty::Double, r) if number(r) => "convert with `double(x)`",
-        (l, Ty::Double) if number(l) => "convert with `double(x)`",
+        (Ty::Double, r) | (r, Ty::Double) if number(r) && op == BinaryOp::Rem => "convert with `int(x)`",
+        (Ty::Double, r) | (r, Ty::Double) if number(r) => "convert with `double(x)`",
         (l, r) if number(l) && number(r) => "convert with `int(x)` or `uint(x)`",
         (Ty::String, _) | (_, Ty::String) if op == BinaryOp::Add => "convert with `string(x)`",
         (Ty::Null, _) | (_, Ty::Null) => "check `x != null` first",
@@ -55,6 +55,7 @@ pub(super) fn operator(op: BinaryOp, left: &Ty, right: &Ty) -> Option<Ty> {
         In => matches!(right, List(_) | Map(..) | Object { .. }).then_some(Bool),
         Add => match (left, right) {
             (Int, Int) | (Uint, Uint) | (Double, Double) | (String, String) | (Bytes, Bytes) => Some(left.clone()),
+            (Int, Double) | (Double, Int) => Some(Double),
             (List(a), List(b)) => Some(Ty::list(Ty::union([(**a).clone(), (**b).clone()]))),
             (Timestamp, Duration) | (Duration, Timestamp) => Some(Timestamp),
             (Duration, Duration) => Some(Duration),
@@ -62,12 +63,14 @@ pub(super) fn operator(op: BinaryOp, left: &Ty, right: &Ty) -> Option<Ty> {
         },
         Sub => match (left, right) {
             (Int, Int) | (Uint, Uint) | (Double, Double) => Some(left.clone()),
+            (Int, Double) | (Double, Int) => Some(Double),
             (Timestamp, Timestamp) | (Duration, Duration) => Some(Duration),
             (Timestamp, Duration) => Some(Timestamp),
             _ => None,
         },
         Mul | Div => match (left, right) {
             (Int, Int) | (Uint, Uint) | (Double, Double) => Some(left.clone()),
+            (Int, Double) | (Double, Int) => Some(Double),
             _ => None,
         },
         Rem => match (left, right) {

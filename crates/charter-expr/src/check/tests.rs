@@ -7,7 +7,7 @@ use crate::{Env, Field, Severity, Type, parse};
 
 fn env() -> Env {
     let decision = Type::object([
-        ("confidence", Field::required(Type::Number)),
+        ("confidence", Field::required(Type::Double)),
         ("note", Field::optional(Type::String)),
         ("tags", Field::required(Type::list(Type::String))),
     ]);
@@ -18,7 +18,6 @@ fn env() -> Env {
             ("decision", Field::required(decision.clone())),
             ("maybe", Field::required(Type::union([decision, Type::Null]))),
             ("count", Field::required(Type::Int)),
-            ("retries", Field::required(Type::Number)),
             ("spent", Field::required(Type::Number)),
             ("name", Field::required(Type::String)),
             ("any", Field::required(Type::Dyn)),
@@ -60,11 +59,11 @@ fn gives(source: &str, ty: Type) {
 fn what_is_right_has_no_findings_and_a_type() {
     gives("context.decision.confidence >= 0.85 && !in('a.b')", Type::Bool);
     gives("context.count + 1", Type::Int);
-    gives("context.retries + 1", Type::Int);
+    gives("context.count * 1.5 + 1", Type::Double);
     gives("context.decision.tags.map(t, t.size())", Type::list(Type::Int));
     gives("context.decision.tags.exists(i, t, i > 1 && t == 'x')", Type::Bool);
     gives("math.greatest(context.count, 3)", Type::Int);
-    gives("context.any.what.ever + 1", Type::Dyn);
+    gives("open.what.ever + 1", Type::Dyn);
     gives("now_is_unknown || true ? 1 : 2".replace("now_is_unknown", "context.any").as_str(), Type::Int);
     gives("double(context.spent) * 1.5", Type::Double);
     gives("open.amount > 1 && open.other == 2", Type::Bool);
@@ -72,6 +71,27 @@ fn what_is_right_has_no_findings_and_a_type() {
     gives("{'a': 1, 'b': 2}.transformMap(k, v, k + string(v))", Type::map(Type::String, Type::String));
     gives("timestamp('2026-01-01T00:00:00Z') - duration('1h')", Type::Timestamp);
     gives("type(1) == int", Type::Bool);
+}
+
+#[test]
+fn numbers_without_a_declared_type() {
+    let value = "has no declared type: it is an int or a double by its value";
+    finds("context.spent + 1", &format!("W `context.spent`: `context.spent` {value}"));
+    finds("2 * context.any.total", &format!("W `context.any.total`: `context.any.total` {value}"));
+    let quotient = "and the quotient of two ints is a whole number";
+    finds("context.count / context.spent", &format!("W `context.spent`: `context.spent` {value}, {quotient}"));
+    finds("context.any.list.map(x, x / 2)", &format!("W `x`: `x` {value}, {quotient} (declare the type of the items)"));
+    for fine in [
+        "context.count / 2",
+        "context.decision.confidence / 2",
+        "context.any + 'text'",
+        "context.any + context.any",
+        "open.other + 1",
+        "double(context.spent) / 2",
+        "context.spent > 1",
+    ] {
+        finds(fine, "");
+    }
 }
 
 #[test]
@@ -103,12 +123,8 @@ fn a_field_of_one_alternative_is_declared() {
 fn wrong_types() {
     finds("'a' + 1", "E `'a' + 1`: no such overload: `+` with (string, int) (convert with `string(x)`)");
     finds(
-        "context.count * 1.5",
-        "E `context.count * 1.5`: no such overload: `*` with (int, double) (convert with `double(x)`)",
-    );
-    finds(
-        "context.spent * 1.5",
-        "W `context.spent * 1.5`: for some values: no such overload: `*` with (int, double) (convert with `double(x)`)",
+        "context.decision.confidence % 2",
+        "E `context.decision.confidence % 2`: no such overload: `%` with (double, int) (convert with `int(x)`)",
     );
     finds("context.name ? 1 : 2", "E `context.name`: a condition needs a bool, but this is a string");
     finds("context.count && true", "E `context.count`: `&&` needs a bool, but this is an int");

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::fields::has_names;
-use super::{Checker, alternatives, bounded, facts, join, without_null};
+use super::{Checker, Finding, FindingKind, Severity, alternatives, bounded, facts, join, without_null};
 use crate::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use crate::functions;
 use crate::names::{self, Meaning};
@@ -120,9 +120,14 @@ impl Checker<'_> {
 
     fn chain(&mut self, first: &Node, rest: &[(BinaryOp, Node)]) -> Type {
         let mut ty = self.node(first);
+        let mut left = Some(first);
         for (op, right) in rest {
             let right_ty = self.node(right);
             let span = first.span.to(right.span);
+            if let Some(left) = left.take() {
+                self.untyped(*op, left, &ty, &right_ty);
+            }
+            self.untyped(*op, right, &right_ty, &ty);
             let zero = matches!(right.kind, Kind::Literal(Literal::Int(0) | Literal::Uint(0)));
             if zero && matches!(op, BinaryOp::Div | BinaryOp::Rem) {
                 self.warning(span, "division by zero".to_owned(), None);
@@ -130,6 +135,38 @@ impl Checker<'_> {
             ty = self.binary(*op, &ty, &right_ty, span);
         }
         ty
+    }
+
+    /// Reports an operand that is a number in a place without a declared type.
+    fn untyped(&mut self, op: BinaryOp, node: &Node, ty: &Type, other: &Type) {
+        let numeric = |t: &Type| matches!(t, Type::Int | Type::Double | Type::Dyn);
+        let by_value = |t: &Type| match alternatives(t).as_slice() {
+            [Type::Dyn] => true,
+            types => types.contains(&Type::Int) && types.contains(&Type::Double),
+        };
+        // `/` and `%` on two ints are whole-number operations.
+        let whole = matches!(op, BinaryOp::Div | BinaryOp::Rem);
+        let arithmetic = whole || matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
+        // `+` also joins strings and lists.
+        let other_is_number = match op {
+            BinaryOp::Add => alternatives(other).iter().all(|t| numeric(t) && *t != Type::Dyn),
+            _ => alternatives(other).iter().all(numeric),
+        };
+        let context = path_root(node).filter(|_| arithmetic && other_is_number && by_value(ty));
+        let Some(root) = context.filter(|root| whole || *root == "context") else {
+            return;
+        };
+        let text = self.text(node.span);
+        let result = match op {
+            BinaryOp::Div => ", and the quotient of two ints is a whole number",
+            BinaryOp::Rem => ", and `%` needs ints",
+            _ => "",
+        };
+        let message = format!("`{text}` has no declared type: it is an int or a double by its value{result}");
+        let local = self.locals.iter().any(|(name, _)| **name == *root);
+        let help = local.then(|| "declare the type of the items".to_owned());
+        let kind = FindingKind::UntypedNumber;
+        self.findings.push(Finding { kind, severity: Severity::Warning, span: node.span, message, help });
     }
 
     pub(super) fn within<T>(&mut self, vars: &[(Arc<str>, Type)], f: impl FnOnce(&mut Self) -> T) -> T {
@@ -252,6 +289,19 @@ impl Checker<'_> {
                 self.macro_call(*name, ty, vars, condition.as_deref(), body, whole)
             }
         }
+    }
+}
+
+/// The name that a path of fields and indices begins with.
+fn path_root(node: &Node) -> Option<&str> {
+    let (base, links) = match &node.kind {
+        Kind::Postfix { base, links } => (&**base, links.as_slice()),
+        _ => (node, [].as_slice()),
+    };
+    let plain = links.iter().all(|link| matches!(link.kind, LinkKind::Field(_) | LinkKind::Index(_)));
+    match &base.kind {
+        Kind::Ident { name, .. } if plain => Some(name),
+        _ => None,
     }
 }
 

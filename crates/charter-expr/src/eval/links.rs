@@ -7,12 +7,12 @@ use crate::functions::{self, Function, Pattern};
 use crate::program::{Fields, Op, Step, StepKind};
 use crate::types::a;
 use crate::value::number;
-use crate::{Fuel, Key, Map, RootId, Value};
+use crate::{Fuel, Key, Map, Numbers, RootId, Value};
 
 /// The value at a path.
 pub(super) enum Leaf<'a> {
-    /// Borrowed JSON, not yet converted to a [`Value`].
-    Json(&'a serde_json::Value),
+    /// Borrowed JSON, not yet converted to a [`Value`], and the types of its numbers.
+    Json(&'a serde_json::Value, Option<&'a Numbers>),
     /// Anything else.
     Value(Value<'a>),
 }
@@ -29,7 +29,7 @@ impl<'a> Evaluation<'a, '_> {
     /// `root.a.b`
     pub(super) fn fields(&mut self, fields: &'a Fields, op: &Op) -> Evaluated<'a> {
         self.leaf(fields, op).map(|leaf| match leaf {
-            Leaf::Json(json) => Value::from_json(json),
+            Leaf::Json(json, numbers) => Value::typed(json, numbers),
             Leaf::Value(value) => value,
         })
     }
@@ -39,20 +39,21 @@ impl<'a> Evaluation<'a, '_> {
     pub(super) fn leaf(&mut self, fields: &'a Fields, op: &Op) -> Result<Leaf<'a>, EvalError> {
         self.fuel.spend(fields.steps.len() as u64).map_err(|e| e.at(op.span))?;
         let mut value = self.root(fields.root, &fields.name, op)?;
-        if let Value::Map(Map::Json(mut object)) = value {
+        if let Value::Map(Map::Json(mut object, mut numbers)) = value {
             let mut steps = fields.steps.iter();
             while let Some(step) = steps.next() {
+                numbers = numbers.and_then(|n| n.field(&step.name));
                 match object.get(&*step.name) {
-                    Some(found) if steps.as_slice().is_empty() => return Ok(Leaf::Json(found)),
+                    Some(found) if steps.as_slice().is_empty() => return Ok(Leaf::Json(found, numbers)),
                     Some(serde_json::Value::Object(inner)) => object = inner,
                     Some(found) => {
                         let next = steps.as_slice().first().unwrap_or(step);
-                        return Err(no_fields(&Value::from_json(found), &next.name).at(next.span));
+                        return Err(no_fields(&Value::typed(found, numbers), &next.name).at(next.span));
                     }
                     None => return Err(no_such_field(&step.name).at(step.span)),
                 }
             }
-            return Ok(Leaf::Value(Value::Map(Map::Json(object))));
+            return Ok(Leaf::Value(Value::Map(Map::Json(object, numbers))));
         }
         for step in &fields.steps {
             value = field(&value, &step.name).map_err(|e| e.at(step.span))?;
@@ -115,7 +116,7 @@ impl<'a> Evaluation<'a, '_> {
     #[inline(never)]
     pub(super) fn has(&mut self, of: &'a Op, name: &'a str) -> Evaluated<'a> {
         match self.eval(of)? {
-            Value::Map(Map::Json(m)) => Ok(Value::Bool(m.contains_key(name))),
+            Value::Map(Map::Json(m, _)) => Ok(Value::Bool(m.contains_key(name))),
             Value::Map(map) => Ok(Value::Bool(map.get_str(name).is_some())),
             other => Err(no_fields(&other, name).at(of.span)),
         }

@@ -72,13 +72,10 @@ fn arithmetic<'a>(op: BinaryOp, left: Value<'a>, right: Value<'a>, fuel: &mut Fu
     match (&left, &right) {
         (Value::Int(a), Value::Int(b)) => int(op, *a, *b).map(Value::Int),
         (Value::Uint(a), Value::Uint(b)) => uint(op, *a, *b).map(Value::Uint),
-        (Value::Double(a), Value::Double(b)) => match op {
-            BinaryOp::Add => Ok(Value::Double(a + b)),
-            BinaryOp::Sub => Ok(Value::Double(a - b)),
-            BinaryOp::Mul => Ok(Value::Double(a * b)),
-            BinaryOp::Div => Ok(Value::Double(a / b)),
-            _ => Err(no_overload(op, &left, &right)),
-        },
+        (Value::Double(a), Value::Double(b)) => double(op, *a, *b).ok_or_else(|| no_overload(op, &left, &right)),
+        // An extension of CEL: the int is converted.
+        (Value::Int(a), Value::Double(b)) => double(op, *a as f64, *b).ok_or_else(|| no_overload(op, &left, &right)),
+        (Value::Double(a), Value::Int(b)) => double(op, *a, *b as f64).ok_or_else(|| no_overload(op, &left, &right)),
         _ => match op {
             BinaryOp::Add => add(left, right, fuel),
             BinaryOp::Sub => match (&left, &right) {
@@ -142,6 +139,16 @@ fn int(op: BinaryOp, a: i64, b: i64) -> Result<i64, EvalError> {
         _ => None,
     };
     result.ok_or_else(|| overflow(op, a, b))
+}
+
+fn double<'a>(op: BinaryOp, a: f64, b: f64) -> Option<Value<'a>> {
+    Some(Value::Double(match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::Div => a / b,
+        _ => return None,
+    }))
 }
 
 fn uint(op: BinaryOp, a: u64, b: u64) -> Result<u64, EvalError> {

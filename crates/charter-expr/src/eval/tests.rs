@@ -78,9 +78,18 @@ fn json_numbers_are_ints_by_value() {
     gives("type(context.big)", "double");
     gives("context.half * 2.0", "1.0");
     gives("context.n == 2.0 && context.n == 2u", "true");
+}
+
+#[test]
+fn an_int_and_a_double_give_a_double() {
+    gives("context.n * 1.5", "3.0");
+    gives("1.5 * 2 + 1", "4.0");
+    gives("5 / 2.0", "2.5");
+    gives("5.0 - 2", "3.0");
+    gives("5.0 % 2", "no-such-overload at `5.0 % 2`: no such overload: double `%` int (help: convert with `int(x)`)");
     gives(
-        "context.n * 1.5",
-        "no-such-overload at `context.n * 1.5`: no such overload: int `*` double (help: convert with `double(x)`)",
+        "1u + 1.0",
+        "no-such-overload at `1u + 1.0`: no such overload: uint `+` double (help: convert with `double(x)`)",
     );
 }
 

@@ -90,9 +90,10 @@ impl<'a> Evaluation<'a, '_> {
         let leaf = self.leaf(fields, left)?;
         self.pay(right)?;
         let value = match leaf {
-            Leaf::Json(json) => match scalar(operator, json, constant) {
+            // Numbers are compared by their values, whatever their types.
+            Leaf::Json(json, numbers) => match scalar(operator, json, constant) {
                 Some(answer) => return Ok(answer),
-                None => Value::from_json(json),
+                None => Value::typed(json, numbers),
             },
             Leaf::Value(value) => value,
         };

@@ -1,6 +1,9 @@
 //! A cursor over a JSON Schema (2020-12). Only this module follows `$ref` and limits the depth.
 
+mod numbers;
 mod types;
+
+pub use numbers::{NumberType, Numbers};
 
 use serde_json::Value;
 

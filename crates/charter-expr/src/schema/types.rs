@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{MAX_SCHEMA_DEPTH, SchemaNode};
+use super::{MAX_SCHEMA_DEPTH, NumberType, Numbers, SchemaNode};
 use crate::types::{Field, Type};
 
 /// Maximum number of schemas from which a type is built; the rest is [`Type::Dyn`].
@@ -25,10 +25,50 @@ impl Type {
     }
 
     /// Returns the type of example data, such as the initial context of a charter. Null and the
-    /// items of an empty list have any type, a number is an int or a double, and an object has
-    /// exactly the fields of the example.
+    /// items of an empty list have any type, a number is an int or a double as it is written, and
+    /// an object has exactly the fields of the example.
     pub fn of_json(value: &Value) -> Type {
         of_json(value, 0)
+    }
+
+    /// Returns the type that a value of this type has after it was stored as JSON in a place whose
+    /// numbers have these types. Without a type, a double with a whole value becomes an int.
+    #[must_use]
+    pub fn stored(self, numbers: Option<&Numbers>) -> Type {
+        let number = numbers.and_then(Numbers::number);
+        match self {
+            Type::Int | Type::Uint => {
+                if number == Some(NumberType::Double) {
+                    Type::Double
+                } else {
+                    Type::Int
+                }
+            }
+            Type::Double | Type::Number => match number {
+                Some(NumberType::Int) => Type::Int,
+                Some(NumberType::Double) => Type::Double,
+                None => Type::Number,
+            },
+            Type::List(item) => {
+                // The items at the front of a tuple may have other types than the rest.
+                let places = numbers.map_or(0, Numbers::tuple);
+                let items = (0..=places).map(|i| Type::clone(&item).stored(numbers.and_then(|n| n.item(i))));
+                Type::list(Type::union(items))
+            }
+            Type::Map(key, value) => {
+                let value = Type::clone(&value).stored(numbers.and_then(|n| n.field("")));
+                Type::Map(key, Box::new(value))
+            }
+            Type::Object { fields, open } => {
+                let fields = Arc::unwrap_or_clone(fields).into_iter().map(|(name, field)| {
+                    let ty = field.ty.stored(numbers.and_then(|n| n.field(&name)));
+                    (name, Field { ty, ..field })
+                });
+                Type::Object { fields: Arc::new(fields.collect()), open }
+            }
+            Type::Union(types) => Type::union(types.into_iter().map(|ty| ty.stored(numbers))),
+            other => other,
+        }
     }
 }
 
@@ -54,6 +94,16 @@ impl<'s> TypeReader<'s> {
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             return self.reference(node, reference);
         }
+        // A declared type decides about numbers, however they are written.
+        let number = match schema.get("type").and_then(Value::as_str) {
+            Some("number") => Some(Type::Double),
+            Some("integer") => Some(Type::Int),
+            _ => None,
+        };
+        let literal = |value: &Value| match (literal(value), &number) {
+            (Type::Int | Type::Double, Some(number)) => number.clone(),
+            (ty, _) => ty,
+        };
         if let Some(value) = schema.get("const") {
             return literal(value);
         }
@@ -103,7 +153,7 @@ impl<'s> TypeReader<'s> {
             "boolean" => Type::Bool,
             "string" => Type::String,
             "integer" => Type::Int,
-            "number" => Type::Number,
+            "number" => Type::Double,
             "array" => Type::list(self.schema(node.part("items"))),
             "object" => self.fields(node, schema),
             _ => Type::Dyn,
@@ -169,7 +219,6 @@ impl<'s> TypeReader<'s> {
 fn literal(value: &Value) -> Type {
     match value {
         Value::Null => Type::Null,
-        Value::Number(_) => Type::Number,
         other => of_json(other, 0),
     }
 }
@@ -182,7 +231,8 @@ fn of_json(value: &Value, depth: usize) -> Type {
     match value {
         Value::Null => Type::Dyn,
         Value::Bool(_) => Type::Bool,
-        Value::Number(_) => Type::Number,
+        Value::Number(n) if n.is_f64() => Type::Double,
+        Value::Number(_) => Type::Int,
         Value::String(_) => Type::String,
         Value::Array(items) => Type::list(Type::union(items.iter().map(|v| of_json(v, deeper)))),
         Value::Object(fields) => {
@@ -214,7 +264,7 @@ mod tests {
         assert_eq!(typed(json!({"type": "object"})), Type::Object { fields: Arc::default(), open: true });
         assert_eq!(
             typed(json!({"type": "object", "additionalProperties": {"type": "number"}})),
-            Type::map(Type::String, Type::Number)
+            Type::map(Type::String, Type::Double)
         );
     }
 
@@ -222,7 +272,8 @@ mod tests {
     fn unions_and_literals() {
         assert_eq!(typed(json!({"type": ["string", "null"]})), Type::Union(vec![Type::String, Type::Null]));
         assert_eq!(typed(json!({"enum": ["a", "b"]})), Type::String);
-        assert_eq!(typed(json!({"const": 1})), Type::Number);
+        assert_eq!(typed(json!({"const": 1})), Type::Int);
+        assert_eq!(typed(json!({"type": "number", "enum": [1, 2.5]})), Type::Double);
         assert_eq!(typed(json!({"anyOf": [{"type": "integer"}, {}]})), Type::Dyn);
         assert_eq!(typed(json!({"type": "string", "nullable": true})), Type::Union(vec![Type::String, Type::Null]));
     }
@@ -240,7 +291,7 @@ mod tests {
         let ty = Type::of_json(&json!({"n": 1.5, "x": null, "l": [], "s": ["a"]}));
         let expected = Type::object([
             ("l", Field::required(Type::list(Type::Dyn))),
-            ("n", Field::required(Type::Number)),
+            ("n", Field::required(Type::Double)),
             ("s", Field::required(Type::list(Type::String))),
             ("x", Field::required(Type::Dyn)),
         ]);

@@ -1,7 +1,8 @@
-//! Conversion from JSON. The value of a number, not its notation, decides whether it is an int or a
-//! double (see [`crate::json`]).
+//! Conversion from JSON. The place of a number decides whether it is an int or a double; in a place
+//! without a type its value does, never its notation (see [`crate::json`]).
 
 use super::{List, Map, Value};
+use crate::{NumberType, Numbers};
 
 /// Conversion of doubles to whole numbers.
 pub(crate) mod number {
@@ -54,16 +55,26 @@ pub(crate) mod number {
 }
 
 impl<'a> Value<'a> {
-    /// Converts a JSON value. Arrays and objects are borrowed, not converted.
+    /// Converts a JSON value without declared types. Arrays and objects are borrowed, not converted.
     #[inline]
     pub fn from_json(v: &'a serde_json::Value) -> Value<'a> {
+        Value::typed(v, None)
+    }
+
+    /// Converts a JSON value whose numbers have the types of their places. A number with a fraction
+    /// in the place of an int is a double.
+    #[inline]
+    pub fn typed(v: &'a serde_json::Value, numbers: Option<&'a Numbers>) -> Value<'a> {
         match v {
             serde_json::Value::Null => Value::Null,
             serde_json::Value::Bool(b) => Value::Bool(*b),
-            serde_json::Value::Number(n) => Value::from_json_number(n),
+            serde_json::Value::Number(n) => match (Value::from_json_number(n), numbers.and_then(Numbers::number)) {
+                (Value::Int(i), Some(NumberType::Double)) => Value::Double(i as f64),
+                (by_value, _) => by_value,
+            },
             serde_json::Value::String(s) => Value::str(s),
-            serde_json::Value::Array(a) => Value::List(List::Json(a)),
-            serde_json::Value::Object(o) => Value::Map(Map::Json(o)),
+            serde_json::Value::Array(a) => Value::List(List::Json(a, numbers)),
+            serde_json::Value::Object(o) => Value::Map(Map::Json(o, numbers)),
         }
     }
 

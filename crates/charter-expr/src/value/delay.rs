@@ -90,6 +90,7 @@ pub fn delay_of(value: &Value<'_>) -> Result<i64, EvalError> {
     let delay = match value {
         Value::Duration(d) => d.delay(),
         Value::Int(ms) => delay_ms(i128::from(*ms)),
+        Value::Double(ms) if ms.fract() == 0.0 => delay_ms(*ms as i128),
         other => other.as_str().map_or(Err(DelayError::Malformed), parse_delay),
     };
     delay.map_err(|error| EvalDetail::NotADelay { value: value.brief(), error }.into())

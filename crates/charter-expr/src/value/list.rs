@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Value;
+use crate::Numbers;
 
 /// A list.
 #[derive(Clone)]
@@ -10,8 +11,9 @@ use super::Value;
 pub enum List<'a> {
     /// Created by an evaluation.
     Owned(Arc<[Value<'a>]>),
-    /// A JSON array; its items are converted when they are read.
-    Json(&'a [serde_json::Value]),
+    /// A JSON array and the types of its numbers; its items are converted when they are read.
+    // A `Vec`, because the pointer to a slice would make every value larger.
+    Json(&'a Vec<serde_json::Value>, Option<&'a Numbers>),
 }
 
 impl<'a> List<'a> {
@@ -19,7 +21,7 @@ impl<'a> List<'a> {
     pub fn len(&self) -> usize {
         match self {
             List::Owned(v) => v.len(),
-            List::Json(v) => v.len(),
+            List::Json(v, _) => v.len(),
         }
     }
 
@@ -32,7 +34,7 @@ impl<'a> List<'a> {
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
         match self {
             List::Owned(v) => v.get(index).cloned(),
-            List::Json(v) => v.get(index).map(Value::from_json),
+            List::Json(v, numbers) => v.get(index).map(|item| Value::typed(item, numbers.and_then(|n| n.item(index)))),
         }
     }
 

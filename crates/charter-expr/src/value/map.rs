@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::{Key, Str, Value};
+use crate::Numbers;
 use crate::detail::{EvalDetail, shorten};
 use crate::error::EvalError;
 
@@ -29,8 +30,8 @@ pub trait Object: Debug {
 pub enum Map<'a> {
     /// Created by an evaluation; sorted by key, without duplicates.
     Owned(Arc<[(Key<'a>, Value<'a>)]>),
-    /// A JSON object; its values are converted when they are read.
-    Json(&'a serde_json::Map<String, serde_json::Value>),
+    /// A JSON object and the types of its numbers; its values are converted when they are read.
+    Json(&'a serde_json::Map<String, serde_json::Value>, Option<&'a Numbers>),
     /// Computed by the host on demand.
     Object(&'a dyn Object),
 }
@@ -40,7 +41,7 @@ impl<'a> Map<'a> {
     pub fn len(&self) -> usize {
         match self {
             Map::Owned(m) => m.len(),
-            Map::Json(m) => m.len(),
+            Map::Json(m, _) => m.len(),
             Map::Object(o) => o.len(),
         }
     }
@@ -53,7 +54,7 @@ impl<'a> Map<'a> {
     /// The value of a string key.
     pub fn get_str(&self, key: &str) -> Option<Value<'a>> {
         match self {
-            Map::Json(m) => m.get(key).map(Value::from_json),
+            Map::Json(m, numbers) => m.get(key).map(|value| Value::typed(value, numbers.and_then(|n| n.field(key)))),
             Map::Object(o) => o.get(key),
             Map::Owned(m) => {
                 let at = m.binary_search_by(|(k, _)| k.cmp_str(key)).ok()?;
@@ -78,7 +79,7 @@ impl<'a> Map<'a> {
     pub fn keys(&self) -> Vec<Key<'a>> {
         let mut keys: Vec<Key<'a>> = match self {
             Map::Owned(m) => return m.iter().map(|(k, _)| k.clone()).collect(),
-            Map::Json(m) => m.keys().map(|k| Key::String(Str::Borrowed(k))).collect(),
+            Map::Json(m, _) => m.keys().map(|k| Key::String(Str::Borrowed(k))).collect(),
             Map::Object(o) => o.keys().into_iter().map(Key::String).collect(),
         };
         // A JSON object is sorted unless serde_json's `preserve_order` is enabled.

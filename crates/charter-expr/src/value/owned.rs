@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{List, Map, Value};
+use crate::Numbers;
 
 impl Value<'_> {
     /// Converts the value to owned data. Recurses as deeply as the data is nested.
@@ -13,17 +14,17 @@ impl Value<'_> {
     }
 }
 
-/// Converted containers, keyed by address and length. All containers stay borrowed until the end,
+/// Converted containers, keyed by address, length, and the address of the types of their numbers. All containers stay borrowed until the end,
 /// so an address is never reused.
-type Done = BTreeMap<(usize, usize), Value<'static>>;
+type Done = BTreeMap<(usize, usize, usize), Value<'static>>;
 
 fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {
     let place = match value {
-        Value::List(List::Owned(items)) => (items.as_ptr().addr(), items.len()),
-        Value::List(List::Json(items)) => (items.as_ptr().addr(), items.len()),
-        Value::Map(Map::Owned(entries)) => (entries.as_ptr().addr(), entries.len()),
+        Value::List(List::Owned(items)) => (items.as_ptr().addr(), items.len(), 0),
+        Value::List(List::Json(items, numbers)) => (items.as_ptr().addr(), items.len(), types(*numbers)),
+        Value::Map(Map::Owned(entries)) => (entries.as_ptr().addr(), entries.len(), 0),
         // An object and its first field have different addresses.
-        Value::Map(Map::Json(fields)) => (std::ptr::from_ref(*fields).addr(), usize::MAX),
+        Value::Map(Map::Json(fields, numbers)) => (std::ptr::from_ref(*fields).addr(), usize::MAX, types(*numbers)),
         Value::Map(map @ Map::Object(_)) => return Value::Map(entries(map, done)),
         Value::String(s) => return Value::String(s.clone().into_owned()),
         Value::Bytes(b) => return Value::Bytes(b.clone().into_owned()),
@@ -51,6 +52,10 @@ fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {
         done.insert(place, copy.clone());
     }
     copy
+}
+
+fn types(numbers: Option<&Numbers>) -> usize {
+    numbers.map_or(0, |numbers| std::ptr::from_ref(numbers).addr())
 }
 
 fn entries(map: &Map<'_>, done: &mut Done) -> Map<'static> {

@@ -62,7 +62,7 @@ fn to_json(value: &Value<'_>, depth: usize, size: &mut Size) -> Result<Json, Eva
         },
         Value::String(s) => s.as_str().into(),
         Value::Bytes(b) => crate::functions::encode::base64(b).into(),
-        Value::List(List::Json(items)) => array(items, depth, size)?,
+        Value::List(List::Json(items, _)) => array(items, depth, size)?,
         Value::List(List::Owned(items)) => {
             let depth = deeper(depth)?;
             let mut out = Vec::with_capacity(items.len());
@@ -71,7 +71,7 @@ fn to_json(value: &Value<'_>, depth: usize, size: &mut Size) -> Result<Json, Eva
             }
             Json::Array(out)
         }
-        Value::Map(Map::Json(fields)) => object(fields, depth, size)?,
+        Value::Map(Map::Json(fields, _)) => object(fields, depth, size)?,
         Value::Map(map) => entries(map, depth, size)?,
         Value::Timestamp(t) => t.to_string().into(),
         Value::Duration(d) => d.to_string().into(),

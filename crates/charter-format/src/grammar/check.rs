@@ -39,11 +39,11 @@ pub(crate) fn check(node: &Node, form: &Form, sink: &mut Sink) {
             let near = nearest(&text.text, words.iter().copied());
             sink.push(suggest(Diagnostic::error(codes::VALUE, node.span, message), near));
         }
-        (Form::Int { min, max }, Value::Int(value)) if value < min || value > max => {
-            let message = if value < min {
-                format!("expected a number of at least {min}, found {value}")
-            } else {
-                format!("expected a number of at most {max}, found {value}")
+        (Form::Int { min, max }, _) => {
+            let message = match node.whole() {
+                Some(value) if value < *min => format!("expected a number of at least {min}, found {value}"),
+                Some(value) if value > *max => format!("expected a number of at most {max}, found {value}"),
+                _ => return,
             };
             sink.push(Diagnostic::error(codes::VALUE, node.span, message));
         }

@@ -108,7 +108,7 @@ impl Form {
                 | Form::Name(_),
                 Value::Text(_),
             ) => true,
-            (Form::Int { .. } | Form::Delay, Value::Int(_)) => true,
+            (Form::Int { .. } | Form::Delay, Value::Int(_) | Value::Float(_)) => node.whole().is_some(),
             (Form::Object(_) | Form::Map { .. } | Form::Schema, Value::Map(_)) => true,
             (Form::Object(object), Value::Null) => object.may_be_empty,
             (Form::List(_), Value::List(_)) => true,

@@ -196,7 +196,7 @@ fn property(cx: &mut Context, node: &Node) -> Option<Property> {
 fn limits(node: &Node) -> Limits {
     let mut limits = Limits::default();
     for entry in node.entries() {
-        let Value::Int(value) = entry.value.value else {
+        let Some(value) = entry.value.whole() else {
             continue;
         };
         let small = || u32::try_from(value).unwrap_or(u32::MAX);

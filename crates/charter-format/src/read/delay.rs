@@ -13,11 +13,11 @@ pub(crate) const HELP: &str =
 /// Reads a delay from a value.
 pub(crate) fn read(node: &Node) -> Result<Delay, Diagnostic> {
     let refuse = |message: String| Err(Diagnostic::error(codes::VALUE, node.span, message).help(HELP));
+    if let Some(ms) = node.whole() {
+        let read = delay_ms(i128::from(ms)).and_then(milliseconds);
+        return read.map_err(|error| invalid(node.span, &ms.to_string(), error));
+    }
     match &node.value {
-        Value::Int(ms) => {
-            let ms_read = delay_ms(i128::from(*ms)).and_then(milliseconds);
-            ms_read.map_err(|error| invalid(node.span, &ms.to_string(), error))
-        }
         Value::Text(text) => from_text(&text.text).map_err(|error| invalid(node.span, &text.text, error)),
         _ => refuse(format!("expected a duration, found {}", node.kind())),
     }

@@ -24,7 +24,7 @@ use self::places::Places;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sink, codes};
 use crate::grammar::{Form, check, table};
 use crate::import::{Files, NoImporter, StatechartImporter, no_files};
-use crate::source::{self, Node, Span, Syntax, Value};
+use crate::source::{self, Node, Span, Syntax};
 
 /// The supported versions of the language.
 const VERSIONS: [i64; 1] = [1];
@@ -156,8 +156,8 @@ fn check_version(root: &Node, sink: &mut Sink) -> bool {
     let Some(entry) = root.entry("charter") else {
         return true;
     };
-    match &entry.value.value {
-        Value::Int(version) if !VERSIONS.contains(version) => {
+    match entry.value.whole() {
+        Some(version) if !VERSIONS.contains(&version) => {
             let known = VERSIONS.map(|version| format!("`{version}`")).join(", ");
             let message = format!("unsupported charter language version {version}");
             sink.push(

@@ -74,11 +74,11 @@ fn computes(node: &Node) -> bool {
 fn literal(node: &Node) -> serde_json::Value {
     match &node.value {
         Value::Map(entries) => match node.get("literal").filter(|_| entries.len() == 1) {
-            Some(value) => value.json(),
+            Some(value) => value.as_written(),
             None => entries.iter().map(|entry| (entry.key.text.clone(), literal(&entry.value))).collect(),
         },
         Value::List(items) => items.iter().map(literal).collect(),
-        _ => node.json(),
+        _ => node.as_written(),
     }
 }
 

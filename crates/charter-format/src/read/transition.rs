@@ -146,9 +146,8 @@ fn require(cx: &mut Context, node: &Node) -> Option<Require> {
 }
 
 fn quorum(cx: &mut Context, node: &Node) -> Quorum {
-    let count = |node: Option<&Node>| match node.map(|node| &node.value) {
-        Some(Value::Int(count)) => u32::try_from(*count).unwrap_or_default(),
-        _ => 0,
+    let count = |node: Option<&Node>| {
+        node.and_then(Node::whole).and_then(|count| u32::try_from(count).ok()).unwrap_or_default()
     };
     match &node.value {
         Value::Map(_) => Quorum {

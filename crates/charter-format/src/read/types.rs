@@ -32,7 +32,7 @@ impl Types {
     pub(crate) fn new(node: Option<&Node>) -> Types {
         let mut named = BTreeMap::new();
         for entry in node.map(Node::entries).unwrap_or_default() {
-            let mut schema = entry.value.json();
+            let mut schema = entry.value.as_written();
             let mut refers = Vec::new();
             rewrite(&mut schema, &mut refers);
             let size = schema.to_string().len();
@@ -44,7 +44,7 @@ impl Types {
     /// Makes a schema self-contained. Reports unknown type names at their places.
     pub(crate) fn schema(&self, cx: &mut Context, node: &Node) -> Json {
         self.report_unknown(cx, node);
-        let mut schema = node.json();
+        let mut schema = node.as_written();
         let mut waiting = Vec::new();
         rewrite(&mut schema, &mut waiting);
         let mut needed: BTreeMap<String, Json> = BTreeMap::new();

@@ -175,10 +175,9 @@ impl ScenarioReader<'_> {
             to: node.get("to").map(text),
             at: node.get("at").map(|at| self.timestamp(at)),
             sender: sender(node),
-            expected_seq: node.get("expected_seq").map(|seq| match &seq.value {
-                Value::Int(seq) => u64::try_from(*seq).unwrap_or_default(),
-                _ => 0,
-            }),
+            expected_seq: node
+                .get("expected_seq")
+                .map(|seq| seq.whole().and_then(|seq| u64::try_from(seq).ok()).unwrap_or_default()),
             verdict: match text_at(node, "verdict").as_str() {
                 "vote" => "vote",
                 "ignored" => "ignored",
@@ -243,10 +242,9 @@ impl ScenarioReader<'_> {
 
     fn timestamp(&mut self, node: &Node) -> i64 {
         let read = match &node.value {
-            Value::Int(ms) => Some(*ms),
             Value::Text(text) => parse_timestamp(&text.text),
-            // Reported by the grammar check.
-            _ => Some(0),
+            // The grammar check reports what is not a number.
+            _ => Some(node.whole().unwrap_or(0)),
         };
         if read.is_none() {
             let message = format!("invalid timestamp `{}`", node.text().unwrap_or_default());
@@ -257,7 +255,7 @@ impl ScenarioReader<'_> {
     }
 
     fn computed(&mut self, node: &Node) -> Computed {
-        self.numbered(node, |cx| template(cx, node))
+        self.numbered(node, |cx| by_value(template(cx, node)))
     }
 
     fn condition(&mut self, node: &Node) -> Computed {
@@ -333,11 +331,21 @@ fn list(node: &Node) -> &[Node] {
     }
 }
 
-fn number(node: &Node) -> u32 {
-    match &node.value {
-        Value::Int(value) => u32::try_from(*value).unwrap_or(1),
-        _ => 1,
+/// A literal in a scenario is compared with data, so its notation does not matter.
+fn by_value(template: Template) -> Template {
+    match template {
+        Template::Literal(mut json) => {
+            charter_expr::json::normalize(&mut json);
+            Template::Literal(json)
+        }
+        Template::List(items) => Template::List(items.into_iter().map(by_value).collect()),
+        Template::Object(fields) => Template::Object(fields.into_iter().map(|(k, v)| (k, by_value(v))).collect()),
+        cel => cel,
     }
+}
+
+fn number(node: &Node) -> u32 {
+    node.whole().and_then(|value| u32::try_from(value).ok()).unwrap_or(1)
 }
 
 fn file_stem(name: &str) -> &str {

@@ -57,16 +57,9 @@ pub(crate) fn number(text: &str, span: Span) -> Result<Option<Value>, Diagnostic
         return Ok(None);
     }
     match text.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(Some(by_value(value))),
+        Ok(value) if value.is_finite() => Ok(Some(Value::Float(value))),
         _ => Err(too_large(text, span)),
     }
-}
-
-/// Converts a number according to its value, not its notation: `1.0` is the integer 1.
-fn by_value(value: f64) -> Value {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
-    // The cast is exact: the value is integral and within 2^53.
-    if value.fract() == 0.0 && value.abs() <= MAX_INT as f64 { Value::Int(value as i64) } else { Value::Float(value) }
 }
 
 fn int(value: Option<i64>, text: &str, span: Span) -> Result<Value, Diagnostic> {

@@ -87,9 +87,9 @@ pub enum Value {
     Null,
     /// A boolean.
     Bool(bool),
-    /// An integer between -2^53 and 2^53, exclusive.
+    /// A number written as an integer, between -2^53 and 2^53, exclusive.
     Int(i64),
-    /// Any other number.
+    /// A number written with a point or an exponent.
     Float(f64),
     /// A string.
     Text(Text),
@@ -108,12 +108,28 @@ pub struct Node {
     pub value: Value,
 }
 
+/// The integer of the same value, if the number is whole and below 2^53.
+fn whole(value: f64) -> Option<i64> {
+    const LIMIT: f64 = 9_007_199_254_740_992.0;
+    #[allow(clippy::cast_possible_truncation)] // The value is integral and below 2^53.
+    (value.fract() == 0.0 && value.abs() < LIMIT).then_some(value as i64)
+}
+
 impl Node {
     /// The text, if the value is a string.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Text(text) => Some(&text.text),
+            _ => None,
+        }
+    }
+
+    /// The number, if the value is a whole number, however it is written.
+    pub(crate) fn whole(&self) -> Option<i64> {
+        match &self.value {
+            Value::Int(value) => Some(*value),
+            Value::Float(value) => whole(*value),
             _ => None,
         }
     }
@@ -164,18 +180,27 @@ impl Node {
         self.entry(key).map(|entry| &entry.value)
     }
 
-    /// Converts the value to plain JSON.
+    /// Converts the value to plain JSON in which a whole number is an integer.
     #[must_use]
     pub fn json(&self) -> Json {
+        let mut json = self.as_written();
+        charter_expr::json::normalize(&mut json);
+        json
+    }
+
+    /// Converts the value to plain JSON that keeps `0.0` apart from `0`, for the parts of a charter
+    /// that declare types of numbers.
+    #[must_use]
+    pub fn as_written(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,
             Value::Bool(value) => Json::Bool(*value),
             Value::Int(value) => Json::from(*value),
             Value::Float(value) => Json::from(*value),
             Value::Text(text) => Json::String(text.text.clone()),
-            Value::List(items) => Json::Array(items.iter().map(Node::json).collect()),
+            Value::List(items) => Json::Array(items.iter().map(Node::as_written).collect()),
             Value::Map(entries) => {
-                Json::Object(entries.iter().map(|entry| (entry.key.text.clone(), entry.value.json())).collect())
+                Json::Object(entries.iter().map(|entry| (entry.key.text.clone(), entry.value.as_written())).collect())
             }
         }
     }

@@ -121,10 +121,10 @@ impl StepTransaction<'_> {
             if self.actor(actor_ix).context.values.get(*slot as usize).is_some_and(Option::is_some) {
                 continue;
             }
-            match self.context(actor_ix, Some(ev), &[]).value(template) {
-                Ok(value) => self.bind(actor_ix, *slot, value),
-                Err(e) => {
-                    let fault = self.fault_event(e.into());
+            match self.initial(actor_ix, *slot, template, Some(ev)) {
+                Ok(()) => {}
+                Err(fault) => {
+                    let fault = self.fault_event(fault);
                     session.internal.push_back(fault);
                 }
             }

@@ -8,10 +8,10 @@ use smallvec::SmallVec;
 use super::entry::{EntrySet, StateSet, is_in_final_state};
 use crate::definition::StateKind;
 use crate::event::{Ev, Origin};
-use crate::machine::{Block, Initial, NONE, StateId};
+use crate::machine::{Block, Initial, NONE, StateId, Template};
 use crate::refusal::Refusal;
 use crate::snapshot::TimerKind;
-use crate::transaction::{Session, StepTransaction};
+use crate::transaction::{Fault, Session, StepTransaction};
 
 impl StepTransaction<'_> {
     /// Appendix D, `exitStates`: records history for all exited states, then runs exit actions,
@@ -158,14 +158,28 @@ impl StepTransaction<'_> {
         };
         self.actor_mut(actor_ix).bound.list().insert(place, state);
         for (slot, template) in &self.chart(actor_ix).state(state).data {
-            match self.context(actor_ix, ev, &[]).value(template) {
-                Ok(value) => self.bind(actor_ix, *slot, value),
-                Err(e) => {
-                    let fault = self.fault_event(e.into());
+            match self.initial(actor_ix, *slot, template, ev) {
+                Ok(()) => {}
+                Err(fault) => {
+                    let fault = self.fault_event(fault);
                     session.internal.push_back(fault);
                 }
             }
         }
+    }
+
+    /// Binds a variable to its first value.
+    pub(super) fn initial(
+        &mut self,
+        actor_ix: usize,
+        slot: u32,
+        template: &Template,
+        ev: Option<&Ev<'_>>,
+    ) -> Result<(), Fault> {
+        let value = self.context(actor_ix, ev, &[]).value(template)?;
+        self.fits_place(actor_ix, slot, &[], &value)?;
+        self.bind(actor_ix, slot, value);
+        Ok(())
     }
 
     pub(crate) fn bind(&mut self, actor_ix: usize, slot: u32, value: Arc<Json>) {

@@ -11,6 +11,7 @@ use super::transition::{Listen, tables};
 use super::{Compiler, escape};
 use crate::definition::{self, StateKind};
 use crate::machine::{After, Chart, NONE, StateId, StateNode, TransitionId};
+use crate::schema::Schema;
 use crate::snapshot::Shape;
 
 impl<'d> Compiler<'d> {
@@ -32,6 +33,7 @@ impl<'d> Compiler<'d> {
             blocks: FxHashMap::default(),
             pending: Vec::new(),
         };
+        let input = self.schema(chart.input.as_ref(), &format!("{at}/input"));
         let shape = Arc::new(Shape {
             chart: number,
             machine: name.into(),
@@ -44,6 +46,8 @@ impl<'d> Compiler<'d> {
                 sorted.into_iter().map(|(_, i)| i).collect()
             },
             slots: slots.iter().map(|s| s.clone().into_boxed_str()).collect(),
+            numbers: chart.numbers(slots.iter().map(String::as_str), self.def.strict),
+            input: input.as_ref().and_then(Schema::numbers).cloned(),
         });
         let context = chart.context.iter().filter_map(|(name, value)| {
             let value = self.template(value, &format!("{at}/context/{}", escape(name)), &[]);
@@ -62,7 +66,7 @@ impl<'d> Compiler<'d> {
             transitions: Vec::new(),
             invokes: Vec::new(),
             context,
-            input: self.schema(chart.input.as_ref(), &format!("{at}/input")),
+            input,
             output: chart.output.as_ref().map(|t| self.template(t, &format!("{at}/output"), &[])),
         };
         for id in 0..scheme.flat.len() {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use charter_expr::{Env, Type};
+use charter_expr::{Env, Numbers, Type};
 
 use super::{Compiler, MAX_ROLES, escape, is_platform};
 use crate::definition::{self, Projection};
@@ -148,11 +148,15 @@ impl<'d> Compiler<'d> {
         let mut services = Vec::with_capacity(def.actors.len());
         for (name, actor) in &def.actors {
             let at = format!("/actors/{}", escape(name));
+            let output = self.schema(actor.output.as_ref(), &format!("{at}/output"));
+            let answer = output.as_ref().and_then(|schema| schema.numbers());
+            let answer = answer.map(|numbers| Arc::new(Numbers::of_field("output", Numbers::clone(numbers))));
             services.push(Service {
                 name: name.as_str().into(),
                 kind: actor.kind.as_str().into(),
                 input: self.schema(actor.input.as_ref(), &format!("{at}/input")),
-                output: self.schema(actor.output.as_ref(), &format!("{at}/output")),
+                output,
+                answer,
                 timeout: actor.timeout.as_ref().and_then(|d| self.delay(d, &format!("{at}/timeout"), &[])),
             });
         }

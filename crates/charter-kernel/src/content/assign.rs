@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use charter_expr::Numbers;
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::event::Ev;
 use crate::machine::{Assign, Segment};
+use crate::scope::Local;
 use crate::transaction::{Fault, StepTransaction};
 
 /// A path into a context variable: keys and indices.
@@ -20,7 +22,7 @@ impl StepTransaction<'_> {
         actor_ix: usize,
         assigns: &[Assign],
         ev: Option<&Ev<'_>>,
-        locals: &[Arc<Json>],
+        locals: &[Local],
     ) -> Result<(), Fault> {
         let mut values: SmallVec<[(Arc<Json>, Keys); 2]> = SmallVec::new();
         {
@@ -35,6 +37,9 @@ impl StepTransaction<'_> {
                 }
                 values.push((ctx.value(&assign.value)?, keys));
             }
+        }
+        for (assign, (value, keys)) in assigns.iter().zip(&values) {
+            self.fits_place(actor_ix, assign.slot, keys, value)?;
         }
         if let ([assign], [(value, keys)]) = (assigns, values.as_slice())
             && keys.is_empty()
@@ -60,6 +65,43 @@ impl StepTransaction<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl StepTransaction<'_> {
+    /// Checks that a number stored in the place of an int has no fraction.
+    pub(crate) fn fits_place(&self, actor_ix: usize, slot: u32, keys: &[Json], value: &Json) -> Result<(), Fault> {
+        let shape = &self.chart(actor_ix).shape;
+        let inside = |numbers: &'_ Numbers, key: &Json| match key {
+            Json::String(name) => {
+                let item = || numbers.item(name.parse().ok()?);
+                numbers.field(name).or_else(item).cloned()
+            }
+            key => {
+                numbers.item(usize::try_from(key.as_u64()?).ok()?).or_else(|| numbers.field(&key.to_string())).cloned()
+            }
+        };
+        let Some(whole) = shape.numbers(slot) else {
+            return Ok(());
+        };
+        let odd = match keys {
+            [] => whole.fraction(value),
+            [first, rest @ ..] => {
+                let part = rest.iter().fold(inside(whole, first), |n, key| inside(&n?, key));
+                part.and_then(|numbers| numbers.fraction(value))
+            }
+        };
+        let Some((at, number)) = odd else {
+            return Ok(());
+        };
+        let name = shape.slots.get(slot as usize).map_or("", AsRef::as_ref);
+        let place = keys.iter().fold(String::new(), |at, key| match key {
+            Json::String(key) => charter_expr::pointer::join(&at, key),
+            key => charter_expr::pointer::join(&at, &key.to_string()),
+        });
+        let fault = Fault::execution("fraction").with("name", name).with("value", number.clone());
+        let at = place + &at;
+        Err(if at.is_empty() { fault } else { fault.with("at", at) })
     }
 }
 

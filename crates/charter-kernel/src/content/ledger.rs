@@ -1,12 +1,11 @@
 //! The actions that write the ledger: grant and revoke permits, open and close obligations.
 
-use std::sync::Arc;
-
 use serde_json::Value as Json;
 
 use crate::event::Ev;
 use crate::ledger::{Entry, EntryStatus};
 use crate::machine::Action;
+use crate::scope::Local;
 use crate::snapshot::TimerKind;
 use crate::transaction::{Fault, StepTransaction};
 
@@ -16,7 +15,7 @@ impl StepTransaction<'_> {
         actor_ix: usize,
         action: &Action,
         ev: Option<&Ev<'_>>,
-        locals: &[Arc<Json>],
+        locals: &[Local],
     ) -> Result<(), Fault> {
         let ctx = self.context(actor_ix, ev, locals);
         let machine = self.m;

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use crate::event::{Ev, Origin};
 use crate::machine::{Action, Block, EventId, Src, TypeName};
 use crate::refusal::Refusal;
-use crate::scope::items;
+use crate::scope::{Local, items};
 use crate::snapshot::TimerKind;
 use crate::step::EffectKind;
 use crate::transaction::{Fault, Session, StepTransaction};
@@ -64,7 +64,7 @@ impl StepTransaction<'_> {
         actor_ix: usize,
         block: &Block,
         ev: Option<&Ev<'_>>,
-        locals: &mut Vec<Arc<Json>>,
+        locals: &mut Vec<Local>,
         session: &mut Session,
     ) -> Result<(), Stop> {
         for action in block {
@@ -82,7 +82,7 @@ impl StepTransaction<'_> {
         actor_ix: usize,
         action: &Action,
         ev: Option<&Ev<'_>>,
-        locals: &mut Vec<Arc<Json>>,
+        locals: &mut Vec<Local>,
         session: &mut Session,
     ) -> Result<(), Stop> {
         match action {
@@ -92,7 +92,7 @@ impl StepTransaction<'_> {
             Action::Raise { kind, data } => {
                 let data = data.as_ref().map(|t| self.context(actor_ix, ev, locals).value(t)).transpose()?;
                 let (id, name) = self.event_type(actor_ix, kind, ev, locals)?;
-                session.internal.push_back(Ev::new(id, name, data.unwrap_or_default(), Origin::Internal));
+                session.internal.push_back(self.sent(id, name, data.unwrap_or_default(), Origin::Internal));
             }
             Action::Send(send) => self.send(actor_ix, send, ev, locals, session)?,
             Action::Cancel(id) => {
@@ -180,7 +180,7 @@ impl StepTransaction<'_> {
         actor_ix: usize,
         kind: &TypeName,
         ev: Option<&Ev<'_>>,
-        locals: &[Arc<Json>],
+        locals: &[Local],
     ) -> Result<(EventId, Arc<str>), Fault> {
         match kind {
             TypeName::Known(id) => Ok((*id, self.event_name(*id))),

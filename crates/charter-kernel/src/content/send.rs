@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::event::{Ev, Meta, Origin};
 use crate::machine::Send;
+use crate::scope::Local;
 use crate::snapshot::{Status, TimerKind};
 use crate::time::Millis;
 use crate::transaction::{Fault, Queued, Session, StepTransaction};
@@ -22,7 +23,7 @@ impl StepTransaction<'_> {
         actor_ix: usize,
         send: &Send,
         ev: Option<&Ev<'_>>,
-        locals: &[Arc<Json>],
+        locals: &[Local],
         session: &mut Session,
     ) -> Result<(), Fault> {
         let ctx = self.context(actor_ix, ev, locals);
@@ -64,7 +65,7 @@ impl StepTransaction<'_> {
         match receiver {
             Receiver::Internal if delay > Millis(0) => Err(with_id(Fault::execution("delayed-internal"))),
             Receiver::Internal => {
-                let mut ev = Ev::new(id, name, data, Origin::Internal);
+                let mut ev = self.sent(id, name, data, Origin::Internal);
                 if send_id.is_some() {
                     ev.meta = Some(Arc::new(Meta { send_id, ..Meta::default() }));
                 }
@@ -77,7 +78,8 @@ impl StepTransaction<'_> {
                 self.set_timer(timer, sender, delay, TimerKind::Send { to, kind: name, data, send_id }).map_err(with_id)
             }
             Receiver::Actor(to) => {
-                self.post(actor_ix, to, Ev::new(id, name, data, Origin::Sent), send_id);
+                let ev = self.sent(id, name, data, Origin::Sent);
+                self.post(actor_ix, to, ev, send_id);
                 Ok(())
             }
         }

@@ -1,5 +1,6 @@
 //! One statechart of the core form: states, transitions with their requirements, and invocations.
 
+use charter_expr::Numbers;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -32,6 +33,20 @@ pub struct Chart {
     pub settles: bool,
     /// The root state: its key is the name of the chart.
     pub state: State,
+}
+
+impl Chart {
+    /// The types of the numbers in some context variables: those that the schema of the context
+    /// declares, and for the other variables those of their first values as they are written. In
+    /// imports (`strict` is false) first values declare nothing: numbers in JavaScript have one type.
+    ///
+    /// Empty if no variable has any.
+    pub fn numbers<'n>(&self, variables: impl IntoIterator<Item = &'n str>, strict: bool) -> Vec<Option<Numbers>> {
+        let first = |name: &str| self.context.get(name).filter(|_| strict).map_or(Json::Null, Template::example);
+        let examples = variables.into_iter().map(|name| (name, first(name)));
+        let types = Numbers::of_fields(self.context_schema.as_ref(), examples);
+        if types.iter().all(Option::is_none) { Vec::new() } else { types }
+    }
 }
 
 /// The kinds of states.

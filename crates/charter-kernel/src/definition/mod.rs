@@ -183,6 +183,18 @@ pub enum Template {
     Object(IndexMap<String, Template>),
 }
 
+impl Template {
+    /// The literal parts of the value as they are written, with null for the computed ones.
+    pub(crate) fn example(&self) -> Json {
+        match self {
+            Template::Literal(json) => json.clone(),
+            Template::Cel(_) => Json::Null,
+            Template::List(items) => items.iter().map(Template::example).collect(),
+            Template::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value.example())).collect(),
+        }
+    }
+}
+
 impl Default for Template {
     fn default() -> Self {
         Template::Literal(Json::Null)

@@ -153,6 +153,7 @@ impl Machine {
             name: Name::Borrowed(name),
             data: Data::Borrowed(&data),
             origin: Origin::External,
+            numbers: self.events.numbers(self.events.id(name)).map(Cow::Borrowed),
             meta: None,
         };
         let to = envelope.to.as_deref().unwrap_or("root");

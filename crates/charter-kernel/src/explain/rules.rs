@@ -46,6 +46,7 @@ impl Machine {
             name: Name::Borrowed(name),
             data: Data::Borrowed(data),
             origin: Origin::External,
+            numbers: self.events.numbers(self.events.id(name)).map(std::borrow::Cow::Borrowed),
             meta: None,
         };
         let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;

@@ -280,6 +280,7 @@ fn fault_message(error: &Json) -> String {
                 error.get("misfits").and_then(|m| serde_json::from_value(m.clone()).ok()).unwrap_or_default();
             format!("the input of `{name}` does not match its schema{}", first_misfit(&misfits))
         }
+        "fraction" => format!("cannot store {} in `{name}{}`, which holds whole numbers", text("value"), text("at")),
         "assign" => match error.get("length") {
             Some(length) => {
                 format!(

@@ -9,7 +9,7 @@ mod content;
 
 use std::sync::Arc;
 
-use charter_expr::{FunctionId, Program};
+use charter_expr::{FunctionId, Numbers, Program};
 use rustc_hash::FxHashMap;
 
 pub(crate) use chart::{
@@ -127,6 +127,11 @@ impl Events {
     pub(crate) fn info(&self, id: EventId) -> Option<&EventInfo> {
         self.list.get(id as usize)
     }
+
+    /// The types of the numbers in the data of an event.
+    pub(crate) fn numbers(&self, id: EventId) -> Option<&Arc<Numbers>> {
+        self.info(id)?.schema.as_ref()?.numbers()
+    }
 }
 
 #[derive(Debug)]
@@ -178,6 +183,8 @@ pub(crate) struct Service {
     pub(crate) kind: Arc<str>,
     pub(crate) input: Option<Schema>,
     pub(crate) output: Option<Schema>,
+    /// The types of the numbers in the event with its output.
+    pub(crate) answer: Option<Arc<Numbers>>,
     pub(crate) timeout: Option<Delay>,
 }
 

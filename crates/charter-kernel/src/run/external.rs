@@ -73,7 +73,8 @@ impl Machine {
             std::borrow::Cow::Borrowed(data) => Data::Borrowed(data),
             std::borrow::Cow::Owned(data) => Data::Borrowed(data),
         };
-        let ev = Ev { id, name: Name::Borrowed(name), data, origin: Origin::External, meta: None };
+        let numbers = self.events.numbers(id).map(std::borrow::Cow::Borrowed);
+        let ev = Ev { id, name: Name::Borrowed(name), data, origin: Origin::External, numbers, meta: None };
         if let Some(actor) = actor {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
             let ctx = EvalContext { machine, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None };

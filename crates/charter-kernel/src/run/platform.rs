@@ -102,7 +102,7 @@ impl Machine {
                 }
             }
             TimerKind::Send { to, kind, data, send_id } => {
-                let ev = Ev::new(self.events.id(kind), kind.clone(), data.clone(), Origin::Sent);
+                let ev = tx.sent(self.events.id(kind), kind.clone(), data.clone(), Origin::Sent);
                 tx.post(actor_ix, to.clone(), ev, send_id.clone());
             }
             TimerKind::Timeout { invocation, effect } => {
@@ -153,10 +153,13 @@ impl StepTransaction<'_> {
         invocation: &str,
         outcome: Result<Json, Json>,
     ) -> Result<(), Refusal> {
-        self.actor_mut(actor_ix).invocations.retain(|i| !(i.effect == effect && i.id.as_ref() == invocation));
+        let ended = |i: &Invocation| i.effect == effect && i.id.as_ref() == invocation;
+        let service = self.actor(actor_ix).invocations.iter().find(|i| ended(i)).map(|i| i.service);
+        self.actor_mut(actor_ix).invocations.retain(|i| !ended(i));
         let owner = self.actor(actor_ix).identity().id.clone();
         self.cancel_timers(|t| t.actor == owner && matches!(&t.what, TimerKind::Timeout { effect: e, invocation: i } if *e == effect && i.as_ref() == invocation));
-        let ev = self.answer_event(invocation, outcome);
+        let numbers = service.filter(|s| *s != NO_SERVICE).and_then(|s| self.m.service(s).answer.as_ref());
+        let ev = self.answer_event(invocation, outcome).typed(numbers);
         self.receive(actor_ix, &ev)
     }
 }

@@ -10,6 +10,9 @@ pub use error::SchemaError;
 pub use misfit::{Misfit, MisfitDetails};
 pub use view::{Kind, View};
 
+use std::sync::Arc;
+
+use charter_expr::Numbers;
 use charter_expr::schema::SchemaNode;
 use serde_json::Value as Json;
 
@@ -20,6 +23,8 @@ pub struct Schema {
     validator: jsonschema::Validator,
     /// The fast validator, if the schema is plain enough for it.
     plain: Option<Plain>,
+    /// The types of the numbers in data that matches.
+    numbers: Option<Arc<Numbers>>,
     /// The source of the schema, in which the locations of errors are looked up.
     source: Json,
 }
@@ -43,8 +48,18 @@ impl Schema {
             .with_draft(jsonschema::Draft::Draft202012)
             .should_validate_formats(true)
             .build(schema)
-            .map(|validator| Schema { validator, plain: Plain::compile(schema), source: schema.clone() })
+            .map(|validator| Schema {
+                validator,
+                plain: Plain::compile(schema),
+                numbers: Numbers::from_schema(schema).map(Arc::new),
+                source: schema.clone(),
+            })
             .map_err(|e| SchemaError::of(&e))
+    }
+
+    /// The types of the numbers in data that matches, if the schema declares any.
+    pub(crate) fn numbers(&self) -> Option<&Arc<Numbers>> {
+        self.numbers.as_ref()
     }
 
     /// Whether the value matches.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_expr::{Object, Str, Value};
+use charter_expr::{Numbers, Object, Str, Value};
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
@@ -26,11 +26,20 @@ pub(crate) struct Shape {
     pub(crate) slots: Vec<Box<str>>,
     /// Whether a variable without a value reads as null (SCXML) instead of being absent.
     pub(crate) lenient: bool,
+    /// The types of the numbers in each variable, by slot; empty if no variable has any.
+    pub(crate) numbers: Vec<Option<Numbers>>,
+    /// The types of the numbers in the input.
+    pub(crate) input: Option<Arc<Numbers>>,
     /// Slots, ordered by the names of their variables.
     pub(crate) sorted: Vec<u32>,
 }
 
 impl Shape {
+    /// The types of the numbers in a variable.
+    pub(crate) fn numbers(&self, slot: u32) -> Option<&Numbers> {
+        self.numbers.get(slot as usize)?.as_ref()
+    }
+
     pub(crate) fn slot(&self, name: &str) -> Option<u32> {
         if self.slots.len() <= 8 {
             return self.slots.iter().position(|s| s.as_ref() == name).and_then(|i| u32::try_from(i).ok());
@@ -147,6 +156,13 @@ impl Actor {
         &self.identity().input
     }
 
+    /// Its input as a value, in which numbers have the types that its schema declares.
+    #[must_use]
+    pub fn input_value(&self) -> Value<'_> {
+        let identity = self.identity();
+        Value::typed(&identity.input, identity.shape.input.as_deref())
+    }
+
     /// Its output, once it is done.
     #[must_use]
     pub fn output(&self) -> Option<&Json> {
@@ -216,10 +232,11 @@ impl Context {
 
 impl Object for Context {
     fn get(&self, key: &str) -> Option<Value<'_>> {
-        match self.slot(key) {
-            Some(value) => Some(Value::from_json(value)),
-            None if self.identity.shape.lenient && self.identity.shape.slot(key).is_some() => Some(Value::Null),
-            None => None,
+        let shape = &self.identity.shape;
+        let slot = shape.slot(key)?;
+        match self.values.get(slot as usize) {
+            Some(Some(value)) => Some(Value::typed(value, shape.numbers(slot))),
+            _ => shape.lenient.then_some(Value::Null),
         }
     }
     fn keys(&self) -> Vec<Str<'_>> {

@@ -13,5 +13,6 @@ mod language;
 mod laws;
 mod ledger;
 mod misfits;
+mod numbers;
 mod principals;
 mod sentinel;

@@ -284,7 +284,7 @@ pub(crate) enum Part {
 
 /// Locates a value in its item, so that it need not be copied.
 fn part_of(item: &Json, value: &Value<'_>) -> Part {
-    let (Value::Map(Map::Json(map)), Some(whole)) = (value, item.as_object()) else {
+    let (Value::Map(Map::Json(map, _)), Some(whole)) = (value, item.as_object()) else {
         return Part::Computed;
     };
     if std::ptr::eq(whole, *map) {

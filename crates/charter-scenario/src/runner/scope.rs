@@ -230,7 +230,7 @@ impl<'r> Scope<'r> for ScopeRef<'r> {
         let view = &self.0.view;
         match ROOTS.get(usize::from(id.0)).copied()? {
             "context" => (view.actor? as &dyn Object).get("context"),
-            "input" => Some(Value::from_json(view.actor?.input())),
+            "input" => Some(view.actor?.input_value()),
             "actors" => Some(Value::object(&self.0.actors)),
             "ledger" => view.snapshot.ledger().map(|ledger| Value::object(ledger)),
             "run" => Some(Value::from_json(view.run)),
