@@ -59,9 +59,9 @@ fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
     }
     // The variables have no schema, so their numbers have the types they are written with.
     let types = Numbers::of_example(with);
-    let typed = |(name, value)| Value::typed(value, types.as_ref().and_then(|types| types.field(name)));
+    let of = |name: &str| types.as_ref().and_then(|types| types.field(name));
     let scope = EvalScope {
-        values: fields.iter().map(typed).collect(),
+        values: fields.iter().map(|(name, value)| Value::typed(value, of(name))).collect(),
         digest: env.function("digest", vec![Type::Dyn], Type::String),
     };
     let program = match Program::compile(source, &env) {

@@ -315,3 +315,74 @@ fn kind_and_auth_of_the_sender_are_strings() {
     assert_eq!(only(&charter("by.kind == 1"), "type").len(), 1);
     assert_eq!(only(&charter("by.kin == 'x'"), "unknown-field").len(), 1);
 }
+
+#[test]
+fn arithmetic_needs_numbers_with_a_declared_type() {
+    let charter = |context: &str, types: &str, cel: &str| {
+        format!(
+            "
+events: {{X: {{data: {{type: object, properties: {{d: {{type: number}}, i: {{type: integer}}}}}}}}, Y: {{}}}}
+{types}
+context: {context}
+states: {{a: {{on: {{X: {{actions: {{assign: {{out: '= event'}}}}}}, Y: {{when: '{cel} > 1'}}}}}}}}
+"
+        )
+    };
+    let number = |declared: &str| format!("types: {{context: {{type: object, properties: {declared}}}}}");
+    let warned = |context: &str, types: &str, cel: &str| only(&charter(context, types, cel), "untyped-number");
+    let by_value = "has no declared type: it is an int or a double by its value";
+    assert_eq!(
+        warned("{n: null, out: null}", "", "context.n + 1"),
+        [format!("context.n | warning | `context.n` {by_value}")]
+    );
+    for (context, types, cel) in [
+        ("{n: 0, out: null}", String::new(), "context.n / 2"),
+        ("{n: 0.0, out: null}", String::new(), "context.n / 2"),
+        ("{n: {a: [0.5]}, out: null}", String::new(), "context.n.a[0] / 2"),
+        ("{n: null, out: null}", number("{n: {type: number}}"), "context.n / 2"),
+        ("{n: 0, out: null}", number("{out: {}}"), "context.n / 2"),
+        ("{n: null, out: null}", String::new(), "double(context.n) / 2"),
+        ("{n: null, out: null}", String::new(), "size(context.n)"),
+    ] {
+        assert_eq!(warned(context, &types, cel), Vec::<String>::new(), "{context} {types} {cel}");
+    }
+    for (context, types, cel) in [
+        ("{n: null, out: null}", String::new(), "context.n % 2"),
+        ("{n: 0, out: null}", number("{n: {}}"), "context.n / 2"),
+        ("{n: {a: [0, 0.5]}, out: null}", String::new(), "context.n.a[0] / 2"),
+        ("{n: 0, out: null}", number("{n: {type: [integer, number]}}"), "context.n / 2"),
+        ("{n: 0, out: null}", String::new(), "event.any / 2"),
+        ("{n: 0, out: null}", String::new(), "input.any / 2"),
+    ] {
+        assert_eq!(warned(context, &types, cel).len(), 1, "{context} {types} {cel}");
+    }
+    let report = lint(&charter("{n: null, out: null}", "", "context.n[\"a b\"][0].c / 2"));
+    let help = report.findings.iter().find(|f| f.code == "untyped-number").and_then(|f| f.help.clone());
+    assert_eq!(
+        help.as_deref(),
+        Some(
+            "declare it: `types: {context: {properties: {n: {properties: {a b: {items: {properties: {c: {type: number}}}}}}}}}`"
+        )
+    );
+}
+
+#[test]
+fn a_double_may_not_fit_the_place_of_an_int() {
+    let charter = |context: &str, value: &str| {
+        format!(
+            "
+events: {{X: {{data: {{type: object, required: [d, i], properties: {{d: {{type: number}}, i: {{type: integer}}}}}}}}}}
+context: {context}
+states: {{a: {{on: {{X: {{actions: {{assign: {{n: '= {value}'}}}}}}}}}}}}
+"
+        )
+    };
+    let mismatch = |context: &str, value: &str| only(&charter(context, value), "data-mismatch").len();
+    assert_eq!(mismatch("{n: 0}", "event.d"), 1);
+    assert_eq!(mismatch("{n: 0}", "context.n + 0.5"), 1);
+    for (context, value) in
+        [("{n: 0}", "event.i"), ("{n: 0}", "int(event.d)"), ("{n: 0.0}", "event.d"), ("{n: null}", "event.d")]
+    {
+        assert_eq!(mismatch(context, value), 0, "{context} {value}");
+    }
+}

@@ -86,6 +86,10 @@ fn an_invalid_line_is_reported_and_the_rest_is_evaluated() {
 fn variables_are_the_keys_of_with() {
     let ran = charter(&["eval", "digest(x) == digest({'b': 1, 'a': [2.0]})", "--with", r#"{"x":{"a":[2],"b":1}}"#]);
     assert_eq!((ran.code, ran.out.as_str()), (0, "true\n"));
+    // They have no schema: a number has the type it is written with.
+    for (with, result) in [(r#"{"x": 2}"#, "0\n"), (r#"{"x": 2.0}"#, "0.5\n")] {
+        assert_eq!(charter(&["eval", "x / 4", "--with", with]).out, result, "{with}");
+    }
 }
 
 #[test]

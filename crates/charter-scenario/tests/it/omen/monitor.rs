@@ -137,6 +137,8 @@ impl Episode {
     fn control(&mut self, control: &Json, from: &str, to: &str) -> Result<(), String> {
         let actor = text(control, "/actor");
         let human = actor.starts_with("human:");
+        // R32: nobody closes, and nothing else.
+        must!(!actor.is_empty() || text(control, "/type") == "episode_close", "accepted from nobody");
         match text(control, "/type") {
             "user_input" => {
                 must!(human, "{actor} answered for a person");
@@ -180,10 +182,13 @@ impl Episode {
         self.ways_out(item, kind, from, to, seen)?;
         match kind {
             "ObservationPacket" => {
-                if text(item, "/mcp/epistemics/status") == "OBSERVED" {
+                if observed(item) {
                     self.observed = true;
                 }
-                self.evidence.insert(id.to_owned());
+                // R33: what was not observed is no evidence.
+                if observed(item) {
+                    self.evidence.insert(id.to_owned());
+                }
             }
             "BeliefUpdatePacket" => self.beliefs = true,
             "DecisionPacket" => self.decision(item, to)?,
@@ -334,4 +339,8 @@ impl Episode {
         must!(over == (to == "S9_SAFEMODE"), "spent {:?} of {:?}, and is in {to}", self.spent, self.budget);
         Ok(())
     }
+}
+
+fn observed(item: &Json) -> bool {
+    text(item, "/mcp/epistemics/status") == "OBSERVED"
 }

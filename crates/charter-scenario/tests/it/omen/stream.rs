@@ -115,7 +115,7 @@ impl Stream {
     }
 
     fn control(&mut self, name: &str, episode: usize, state: &str) -> Json {
-        let actor = self.dice.word(&["human:ana", "human:ana", "integrity", "agent:5"]);
+        let actor = self.dice.word(&["human:ana", "human:ana", "integrity", "agent:5", ""]);
         let kind = match state {
             "S8_ESCALATED" => "user_input",
             "S7_REVIEW" => "episode_close",
@@ -123,8 +123,12 @@ impl Stream {
             _ => self.dice.word(&["token_revoke", "token_revoke", "user_input", "episode_close", "party"]),
         };
         let token = self.dice.one(&self.guesses[episode].tokens).cloned().unwrap_or_default();
-        json!({"control": {"type": kind, "correlation_id": name, "actor": actor,
-            "option_id": self.dice.word(&["a", "b", "c"]), "token_id": token, "prior_packets": ["pkt_prior"]}})
+        let mut control = json!({"type": kind, "correlation_id": name,
+            "option_id": self.dice.word(&["a", "b", "c"]), "token_id": token, "prior_packets": ["pkt_prior"]});
+        if !actor.is_empty() {
+            control["actor"] = actor.into();
+        }
+        json!({"control": control})
     }
 
     fn kind(&mut self, episode: usize, state: &str) -> &'static str {
