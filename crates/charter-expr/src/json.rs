@@ -4,8 +4,8 @@
 //! Whole numbers with |x| <= 2^53-1 are written as integers: `2.0` is 2 and `-0.0` is 0. In a place
 //! without a declared type they are ints and all others are doubles
 //! ([`Value::from_json`](crate::Value::from_json)); elsewhere the place decides
-//! ([`Value::typed`](crate::Value::typed)). The functions here rewrite the JSON, so that its text is
-//! canonical.
+//! ([`Value::typed`](crate::Value::typed)). The functions here rewrite the JSON, so that its text
+//! is canonical.
 
 use std::fmt;
 

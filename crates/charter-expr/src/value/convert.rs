@@ -55,7 +55,7 @@ pub(crate) mod number {
 }
 
 impl<'a> Value<'a> {
-    /// Converts a JSON value without declared types. Arrays and objects are borrowed, not converted.
+    /// Converts a JSON value without declared types. Arrays and objects are borrowed.
     #[inline]
     pub fn from_json(v: &'a serde_json::Value) -> Value<'a> {
         Value::typed(v, None)

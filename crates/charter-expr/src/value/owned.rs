@@ -14,8 +14,8 @@ impl Value<'_> {
     }
 }
 
-/// Converted containers, keyed by address, length, and the address of the types of their numbers. All containers stay borrowed until the end,
-/// so an address is never reused.
+/// Converted containers, keyed by address, length, and the address of the types of their numbers.
+/// All containers stay borrowed until the end, so an address is never reused.
 type Done = BTreeMap<(usize, usize, usize), Value<'static>>;
 
 fn owned(value: &Value<'_>, done: &mut Done) -> Value<'static> {

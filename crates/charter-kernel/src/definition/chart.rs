@@ -37,8 +37,9 @@ pub struct Chart {
 
 impl Chart {
     /// The types of the numbers in some context variables: those that the schema of the context
-    /// declares, and for the other variables those of their first values as they are written. In
-    /// imports (`strict` is false) first values declare nothing: numbers in JavaScript have one type.
+    /// declares, and for the other variables those of their first values as they are written.
+    /// In imports (`strict` is false) first values declare nothing, because JavaScript has one type
+    /// of number.
     ///
     /// Empty if no variable has any.
     pub fn numbers<'n>(&self, variables: impl IntoIterator<Item = &'n str>, strict: bool) -> Vec<Option<Numbers>> {

@@ -68,9 +68,9 @@ impl fmt::Debug for Numbers {
 impl Numbers {
     /// The types that a JSON Schema (2020-12) declares; `None` if it declares none.
     ///
-    /// `integer` is an int, `number` a double. Alternatives (`anyOf`, `oneOf`, lists of types) count
-    /// only if all that declare a place agree. A `const` or `enum` without a `type` has the type of
-    /// its numbers as written. Conditions (`if`, `then`, `else`) declare nothing.
+    /// `integer` is an int, `number` a double. Alternatives (`anyOf`, `oneOf`, lists of types)
+    /// count only if all that declare a place agree. A `const` or `enum` without a `type` has the
+    /// type of its numbers as written. Conditions (`if`, `then`, `else`) declare nothing.
     #[must_use]
     pub fn from_schema(schema: &Value) -> Option<Numbers> {
         read::schema(schema).finish()
