@@ -1,6 +1,8 @@
 //! Numbers in places without a declared type, and fractions in the places of ints.
 
 use charter_expr::{Key, NumberType, Numbers, Segment, Type};
+use charter_kernel::definition::Template;
+use serde_json::Value as Json;
 
 use super::Checker;
 use crate::codes;
@@ -27,7 +29,10 @@ impl Checker<'_, '_> {
                     // After a computed index, the path is longer than what is known of it.
                     let known = path.span().end.saturating_sub(path.span().start) == found.span.of(cel).len();
                     Some(match known {
-                        true => format!("declare it: `types: {{context: {}}}`", declaration(segments, whole)),
+                        true => format!(
+                            "declare it: `types: {{context: {}}}`",
+                            declaration(segments, whole, self.starts_as_null(chart, variable))
+                        ),
                         false => "declare the type of the items under `types.context`".into(),
                     })
                 }
@@ -42,6 +47,11 @@ impl Checker<'_, '_> {
             .bytes(found.span.start, found.span.end);
         finding.help = help;
         self.findings.push(finding);
+    }
+
+    fn starts_as_null(&self, chart: Option<usize>, variable: &str) -> bool {
+        let first = chart.and_then(|chart| self.model.charts.get(chart)).and_then(|c| c.def.context.get(variable));
+        matches!(first, Some(Template::Literal(Json::Null)))
     }
 
     /// Whether the numbers in a part of a context variable have a type although its values may be
@@ -80,9 +90,13 @@ impl Checker<'_, '_> {
 }
 
 /// The schema of the context that declares one number.
-fn declaration(path: &[Segment], whole: bool) -> String {
-    let number = if whole { "{type: integer}" } else { "{type: number}" };
-    path.iter().rev().fold(number.to_owned(), |inner, segment| match segment {
+fn declaration(path: &[Segment], whole: bool, null: bool) -> String {
+    let name = if whole { "integer" } else { "number" };
+    let number = match path {
+        [_] if null => format!("{{type: [{name}, 'null']}}"),
+        _ => format!("{{type: {name}}}"),
+    };
+    path.iter().rev().fold(number, |inner, segment| match segment {
         Segment::Field(name) => format!("{{properties: {{{name}: {inner}}}}}"),
         Segment::Index(Key::String(name)) => format!("{{properties: {{{name}: {inner}}}}}", name = name.as_str()),
         Segment::Index(_) => format!("{{items: {inner}}}"),

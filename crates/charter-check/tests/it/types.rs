@@ -356,6 +356,9 @@ states: {{a: {{on: {{X: {{actions: {{assign: {{out: '= event'}}}}}}, Y: {{when: 
     ] {
         assert_eq!(warned(context, &types, cel).len(), 1, "{context} {types} {cel}");
     }
+    let report = lint(&charter("{n: null, out: null}", "", "context.n % 2"));
+    let help = report.findings.iter().find(|f| f.code == "untyped-number").and_then(|f| f.help.clone());
+    assert_eq!(help.as_deref(), Some("declare it: `types: {context: {properties: {n: {type: [integer, 'null']}}}}`"));
     let report = lint(&charter("{n: null, out: null}", "", "context.n[\"a b\"][0].c / 2"));
     let help = report.findings.iter().find(|f| f.code == "untyped-number").and_then(|f| f.help.clone());
     assert_eq!(
