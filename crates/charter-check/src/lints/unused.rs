@@ -44,6 +44,13 @@ pub(crate) fn used_names<'d>(model: &Model<'d>) -> Used<'d> {
         used.roles.extend(t.def.by.iter().map(String::as_str));
         used.roles.extend(t.def.quorum.iter().filter_map(|q| q.of.as_deref()));
     }
+    // The roles under which an actor sends, and those that may answer it.
+    let named = model.def.actors.values().flat_map(|a| ["as", "by"].map(|key| a.config.get(key))).flatten();
+    used.roles.extend(
+        named
+            .flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice))
+            .filter_map(Json::as_str),
+    );
     // A role also counts as used if an expression contains its name: `'auditor' in by.roles`.
     used.roles.extend(model.def.roles.keys().map(String::as_str).filter(|r| texts.contains(*r)));
     used

@@ -218,13 +218,13 @@ states: {a: {on: {GO: b}}, b: {on: {GO: a}}}
         assert!(list.len() == 1 && list[0].starts_with(at), "{code}: {list:#?}");
     }
     let good = "
-roles: {somebody: {}, auditor: {}}
+roles: {somebody: {}, auditor: {}, helper: {}, planner: {}, judge: {}}
 events: {GO: {by: somebody, data: {$ref: '#/types/spare'}}}
 types: {spare: {$ref: '#/types/deep'}, deep: {type: object}}
 guards: {g: \"'auditor' in by.roles\"}
 actions: {act: {log: x}, outer: [act]}
 delays: {d: 1h}
-actors: {w: {kind: tool}}
+actors: {w: {kind: tool, as: [planner, judge], by: helper}}
 ledger: {token: {}}
 machines: {m: {states: {x: {type: final}}}}
 states:
