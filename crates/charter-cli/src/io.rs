@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -20,6 +21,8 @@ pub struct Io<'a> {
     pub color_err: bool,
     /// Whether the session is interactive: progress is drawn on `err`, and prompts read `input`.
     pub terminal: bool,
+    /// Waits until there is input to read, at most for this time; returns whether there is some.
+    pub ready: fn(Duration) -> bool,
     /// Columns and rows of the terminal, if known; output that does not fit is paged.
     pub screen: Option<(u16, u16)>,
 }

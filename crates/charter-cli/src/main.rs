@@ -1,7 +1,8 @@
 //! The binary `charter`: connects the real streams and the exit code to [`charter_cli::run`].
 
-use std::io::{BufReader, BufWriter, IsTerminal as _};
+use std::io::{BufRead, BufReader, BufWriter, IsTerminal as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anstream::{AutoStream, ColorChoice};
 use charter_cli::Io;
@@ -14,13 +15,15 @@ fn main() -> ExitCode {
     let color_err = AutoStream::choice(&stderr) != ColorChoice::Never;
     let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
     let mut err = stderr.lock();
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let mut io = Io {
         out: &mut out,
         err: &mut err,
-        input: Box::new(BufReader::with_capacity(1 << 16, std::io::stdin())),
+        input: input(terminal),
         color_out,
         color_err,
-        terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
+        terminal,
+        ready,
         screen: screen(),
     };
     #[cfg(feature = "otel")]
@@ -37,6 +40,33 @@ fn main() -> ExitCode {
     #[cfg(feature = "otel")]
     drop(telemetry);
     exit.into()
+}
+
+/// Returns standard input. On a terminal it is read without a buffer, so that [`ready`] sees all
+/// that was typed.
+fn input(terminal: bool) -> Box<dyn BufRead> {
+    #[cfg(unix)]
+    if terminal && let Ok(fd) = std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned() {
+        return Box::new(BufReader::with_capacity(1, std::fs::File::from(fd)));
+    }
+    let _ = terminal;
+    Box::new(BufReader::with_capacity(1 << 16, std::io::stdin()))
+}
+
+/// Waits until standard input can be read.
+#[cfg(unix)]
+fn ready(time: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let time = Timespec { tv_sec: time.as_secs().try_into().unwrap_or(1), tv_nsec: time.subsec_nanos().into() };
+    // If it cannot be waited for, reading says why.
+    poll(&mut fds, Some(&time)).map_or(true, |ready| ready > 0)
+}
+
+#[cfg(not(unix))]
+fn ready(_: Duration) -> bool {
+    true
 }
 
 /// Returns the size of the terminal.

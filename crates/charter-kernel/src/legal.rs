@@ -15,7 +15,7 @@ use crate::snapshot::{Actor, Snapshot, Status};
 use crate::time::Timestamp;
 
 /// Evaluates candidates without the event's data: checks that read the data are skipped.
-struct WithoutData;
+pub(crate) struct WithoutData;
 
 impl<'a> Observer<'a> for WithoutData {
     type Leaf = ();

@@ -46,6 +46,17 @@ impl SenderRule {
         (persons || authenticated).then_some(SenderRule { persons, authenticated, not_by })
     }
 
+    /// Whether only persons may take the transition.
+    pub(crate) fn is_for_persons(&self) -> bool {
+        self.persons
+    }
+
+    /// The ids that `not_by` excludes now, as far as the event's data does not decide.
+    pub(crate) fn excluded<'a>(&'a self, ctx: &EvalContext<'a>) -> Vec<String> {
+        let known = self.not_by.as_ref().filter(|_| !self.reads_event());
+        known.and_then(|not_by| ctx.cel(not_by).ok()).map(|value| named(&value)).unwrap_or_default()
+    }
+
     /// Whether `not_by` reads the event.
     pub(crate) fn reads_event(&self) -> bool {
         self.not_by.as_ref().is_some_and(|program| program.reads().iter().any(|path| path.root() == "event"))
@@ -66,6 +77,15 @@ impl SenderRule {
             Ok(true) => Some(Ineligible::Excluded(None)),
             Err(error) => Some(Ineligible::Excluded(Some(error))),
         }
+    }
+}
+
+/// Returns the ids that a value of `not_by` names.
+fn named(value: &Value<'_>) -> Vec<String> {
+    match value {
+        Value::String(id) => vec![id.to_string()],
+        Value::List(list) => list.iter().flat_map(|id| named(&id)).collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub mod explain;
 pub mod fork;
 pub mod log;
+pub(crate) mod offers;
 mod overdue;
 pub mod replay;
 pub mod runs;
@@ -26,16 +27,23 @@ use crate::io::Failure;
 use crate::load::plain;
 
 /// The default journal file, in the current folder.
-pub const DEFAULT: &str = "charter.db";
+const DEFAULT: &str = "charter.db";
+
+/// The journal file of a command that names none: `CHARTER_DB`, or `charter.db` in the current
+/// folder.
+pub(crate) fn usual() -> PathBuf {
+    let named = std::env::var_os("CHARTER_DB").filter(|file| !file.is_empty());
+    named.map_or_else(|| DEFAULT.into(), PathBuf::from)
+}
 
 /// How another journal file is selected.
-const SELECT: &str = "select another file with `--db FILE`";
+const SELECT: &str = "select another file with `--db FILE` or the environment variable CHARTER_DB";
 
 /// The option `--db`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Db {
-    /// Journal file
-    #[arg(long, value_name = "FILE", default_value = DEFAULT)]
+    /// Journal file; the environment variable CHARTER_DB sets the default
+    #[arg(long, value_name = "FILE", default_value_os_t = usual())]
     pub db: PathBuf,
 }
 
@@ -53,11 +61,11 @@ impl Db {
         exists(&self.db, SELECT)
     }
 
-    /// Renders ` --db FILE` for a suggested command; empty for the default file.
+    /// Renders ` --db FILE` for a suggested command; empty for the file that a command uses anyway.
     pub(crate) fn option(&self) -> String {
-        match self.db.as_os_str() == DEFAULT {
+        match self.db == usual() {
             true => String::new(),
-            false => format!(" --db {}", self.db.display()),
+            false => format!(" --db {}", text::quoted(&self.db.display().to_string())),
         }
     }
 

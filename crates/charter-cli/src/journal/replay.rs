@@ -43,6 +43,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     )?;
     let digest = machine.snapshot_digest(&snapshot);
     writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as in record {seq}")))?;
-    show::print(&machine, &snapshot, when, io)?;
+    let host = show::Hosting::NotKnown;
+    show::print(&show::Waiting { machine: &machine, snapshot: &snapshot, db: &args.db, now: when, host }, io)?;
     Ok(Exit::Yes)
 }

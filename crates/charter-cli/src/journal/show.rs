@@ -1,15 +1,16 @@
 //! `charter show RUN`: the current state of a run, and what it waits for.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use charter_kernel::{Machine, Principal, Snapshot, Timestamp};
+use charter_kernel::{Machine, Millis, Snapshot, Status, Timer, Timestamp};
 use serde_json::{Value as Json, json};
 
-use super::overdue::{has_no_holder, overdue};
-use super::text::{clean, count, seconds, short, when};
+use super::offers::{self, Offer};
+use super::overdue::overdue;
+use super::text::{clean, count, elapsed, seconds, short, short_digest, when};
 use super::{Db, at, charter_of, find};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::page;
+use crate::run::suggest::Suggest;
+use crate::run::{Who, follow, legal};
 use charter_scenario::timestamp;
 
 /// Shows a run.
@@ -26,7 +27,8 @@ pub struct Args {
 /// # Errors
 /// The run does not exist, or its records cannot be replayed.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let has_no_holder = has_no_holder(&args.db);
+    let host = legal::hosting(&args.db, &args.run);
+    let has_no_holder = matches!(host, Hosting::Nobody);
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
     let charter = charter_of(&store, run.charter)?;
@@ -42,7 +44,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             "updated": timestamp::text(run.updated),
             "hash": run.hash,
         });
-        if let (Json::Object(all), Json::Object(now)) = (&mut all, now(&machine, &snapshot, run.updated)) {
+        if let (Json::Object(all), Json::Object(now)) = (&mut all, now(&machine, &snapshot, follow::now())) {
             all.extend(now);
             all.extend(overdue.map(|due| ("overdue".to_owned(), timestamp::text(due).into())));
         }
@@ -65,11 +67,16 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let how = format!("charter run --resume {}{}", run.run, args.db.option());
         writeln!(io.out, "  {since}: no process has the journal open to fire its timers; `{how}` does")?;
     }
-    writeln!(io.out, "  {}", paint.faint(&format!("charter {}, last hash {}", run.charter, run.hash)))?;
+    writeln!(
+        io.out,
+        "  {}",
+        paint.faint(&format!("charter {}, last hash {}", short_digest(run.charter), short_digest(run.hash)))
+    )?;
     for line in page::lines(&machine, &snapshot, run.updated, None, paint) {
         writeln!(io.out, "{line}")?;
     }
-    print(&machine, &snapshot, run.updated, io)?;
+    let waits = Waiting { machine: &machine, snapshot: &snapshot, db: &args.db, now: follow::now(), host };
+    print(&waits, io)?;
     Ok(Exit::Yes)
 }
 
@@ -81,30 +88,6 @@ fn status(snapshot: &Snapshot, paint: Paint) -> String {
         "paused" => paint.warning(word),
         _ => paint.help(word),
     }
-}
-
-/// The event type and the addressee of each legal event, with the roles that may send it now; if
-/// there are no roles, anyone may.
-pub(crate) type LegalEvents = BTreeMap<(String, String), Vec<String>>;
-
-/// Returns the events that are legal now.
-pub(crate) fn legal(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> LegalEvents {
-    let mut legal = LegalEvents::new();
-    let key = |event: charter_kernel::Legal| (event.r#type, event.to);
-    let anonymous = machine.legal(snapshot, &Principal::new("", &[]), now);
-    for event in anonymous {
-        legal.entry(key(event)).or_default();
-    }
-    let unrestricted: BTreeSet<(String, String)> = legal.keys().cloned().collect();
-    for role in machine.definition().roles.keys() {
-        for event in machine.legal(snapshot, &Principal::new("", &[role]), now) {
-            let key = key(event);
-            if !key.0.starts_with("charter.") && !unrestricted.contains(&key) {
-                legal.entry(key).or_default().push(role.clone());
-            }
-        }
-    }
-    legal
 }
 
 /// Renders ` to ACTOR`, or nothing for the root actor.
@@ -127,12 +110,16 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: Timestamp) -> Json
     let working = open.map(|(actor, i)| {
         json!({"actor": actor.id(), "invocation": &*i.id, "src": &*i.src, "effect": i.effect.text(snapshot.run()), "input": &*i.input})
     });
-    let timers = snapshot
-        .timers()
-        .iter()
-        .map(|t| json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": timestamp::text(t.due)}));
-    let legal = legal(machine, snapshot, at);
-    let legal = legal.iter().map(|((kind, to), roles)| json!({"type": kind, "to": to, "roles": roles}));
+    let timers = snapshot.timers().iter().map(|t| {
+        let mut timer = json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation});
+        // The timers of a paused run keep what was left of them.
+        match left(snapshot, t) {
+            Some(left) => timer["left_ms"] = left.0.into(),
+            None => timer["due"] = timestamp::text(t.due).into(),
+        }
+        timer
+    });
+    let legal = offers::all(machine, snapshot, at);
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
     json!({
         "status": snapshot.status().word(),
@@ -140,13 +127,52 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: Timestamp) -> Json
         "actors": actors.collect::<Vec<_>>(),
         "working": working.collect::<Vec<_>>(),
         "timers": timers.collect::<Vec<_>>(),
-        "legal": legal.collect::<Vec<_>>(),
+        "legal": legal.iter().map(Offer::json).collect::<Vec<_>>(),
         "output": snapshot.output(),
     })
 }
 
+/// The process that executes the open invocations of a run.
+pub(crate) enum Hosting {
+    /// No process has the journal open.
+    Nobody,
+    /// A process has the journal open; these effects are being executed.
+    Process {
+        /// Its id.
+        pid: u32,
+        /// The effects.
+        working: Vec<String>,
+    },
+    /// It is not known, or an earlier state is shown.
+    NotKnown,
+}
+
+/// What [`print`] needs to say what a run waits for.
+pub(crate) struct Waiting<'a> {
+    pub(crate) machine: &'a Machine,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) db: &'a Db,
+    pub(crate) now: Timestamp,
+    pub(crate) host: Hosting,
+}
+
+/// Returns what was left of a timer when its run was paused; `None` if the run is not paused.
+fn left(snapshot: &Snapshot, timer: &Timer) -> Option<Millis> {
+    snapshot.paused_at().map(|since| timer.due.since(since).max(Millis(0)))
+}
+
+/// Renders the timers of a paused run, one line each; nothing if the run is not paused.
+pub(crate) fn timers_left(snapshot: &Snapshot) -> Vec<String> {
+    let timers = snapshot.timers().iter();
+    let one = |timer: &std::sync::Arc<Timer>| {
+        left(snapshot, timer).map(|left| format!("timer {}: {} left", clean(&timer.id), elapsed(left)))
+    };
+    timers.filter_map(one).collect()
+}
+
 /// Prints a snapshot as text.
-pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: Timestamp, io: &mut Io<'_>) -> Result<(), Failure> {
+pub(crate) fn print(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
+    let snapshot = waits.snapshot;
     const MAX_VALUE: usize = 100;
     let paint = Paint(io.color_out);
     for actor in snapshot.actors() {
@@ -167,29 +193,73 @@ pub(crate) fn print(machine: &Machine, snapshot: &Snapshot, at: Timestamp, io: &
         writeln!(io.out, "{heading}{kind} {}: {}", clean(key), entry.status.word())?;
         heading = "         ";
     }
-    let mut heading = "\nrunning  ";
+    if !snapshot.status().is_finished() {
+        print_waiting(waits, io)?;
+    }
+    if let Some(output) = snapshot.output().filter(|o| !o.is_null()) {
+        writeln!(io.out, "\noutput   {}", short(output, 2_000))?;
+    }
+    Ok(())
+}
+
+/// Prints what a run waits for: actors, timers, persons.
+fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
+    let Waiting { machine, snapshot, db, now, host } = waits;
+    let (paint, who) = (Paint(io.color_out), Who::unnamed());
+    let offers = offers::all(machine, snapshot, *now);
+    let suggest = Suggest::new((machine, snapshot), &who, db, &offers, *now);
+    let tasks = charter_runtime::tasks(machine, snapshot);
     for (_, i) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
-        writeln!(io.out, "{heading}{} since record {}", clean(&i.id), i.effect.seq)?;
-        heading = "         ";
+        let (id, effect) = (clean(&i.id), i.effect.text(snapshot.run()));
+        let since = format!("{id} since record {}", i.effect.seq);
+        if let Some(task) = tasks.iter().find(|task| task.effect == effect) {
+            let by = if task.by.is_empty() { String::new() } else { format!(" by {}", task.by.join(" or ")) };
+            let title = clean(task.title.as_deref().unwrap_or(&task.src));
+            let [answer, decline] = suggest.answer(task);
+            writeln!(io.out, "\ntask     {title}{by}, {since}")?;
+            writeln!(io.out, "         {}", paint.faint(&answer))?;
+            writeln!(io.out, "         {}", paint.faint(&decline))?;
+            continue;
+        }
+        let resume = suggest.resume();
+        match host {
+            _ if snapshot.status() == Status::Paused => {
+                writeln!(io.out, "\nopen     {since}; its result waits until the run is resumed")?;
+            }
+            Hosting::Nobody => writeln!(
+                io.out,
+                "\nopen     {since}; not running: no process has this journal open; `{resume}` runs it"
+            )?,
+            Hosting::Process { working, .. } if working.contains(&effect) => writeln!(io.out, "\nrunning  {since}")?,
+            Hosting::Process { pid, .. } => writeln!(
+                io.out,
+                "\nopen     {since}; not running: process {pid} has the journal open, but was not asked to; `{resume}` asks it"
+            )?,
+            Hosting::NotKnown => writeln!(io.out, "\nopen     {since}")?,
+        }
     }
     let mut heading = "\ntimers   ";
-    for timer in snapshot.timers() {
+    for line in timers_left(snapshot) {
+        writeln!(io.out, "{heading}{line}")?;
+        heading = "         ";
+    }
+    for timer in snapshot.timers().iter().filter(|_| snapshot.paused_at().is_none()) {
         writeln!(io.out, "{heading}{}  {}", when(timer.due), clean(&timer.id))?;
         heading = "         ";
     }
     let mut heading = "\nlegal    ";
-    if !snapshot.status().is_finished() {
-        for ((kind, actor), roles) in legal(machine, snapshot, at) {
-            let roles = match roles.is_empty() {
-                true => "anyone".to_owned(),
-                false => roles.join(" or "),
-            };
-            writeln!(io.out, "{heading}{kind}{} {}", to(&actor), paint.faint(&format!("by {roles}")))?;
-            heading = "         ";
-        }
+    if snapshot.status() == Status::Paused {
+        writeln!(io.out, "\npaused   to continue: {}", paint.faint(&suggest.unpause()))?;
     }
-    if let Some(output) = snapshot.output().filter(|o| !o.is_null()) {
-        writeln!(io.out, "\noutput   {}", short(output, 2_000))?;
+    for offer in &offers {
+        let by = match offer.roles.is_empty() {
+            true => " by anyone".to_owned(),
+            false => offer.by(),
+        };
+        let digest = offer.demands.approves.as_ref().map(|a| format!(", digest {}", short_digest(a.digest)));
+        let more = paint.faint(&format!("{by}{}{}", digest.unwrap_or_default(), offer.aside()));
+        writeln!(io.out, "{heading}{}{}{more}", clean(&offer.event.r#type), to(&offer.event.to))?;
+        heading = "         ";
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use super::access::{Operation, perform};
 use super::table::Table;
-use super::{DEFAULT, exists, open};
+use super::{exists, open, usual};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Queries a journal.
@@ -29,8 +29,8 @@ pub struct Args {
 /// Rebuilds the projections.
 #[derive(Debug, clap::Args)]
 pub struct RebuildArgs {
-    /// Journal file
-    #[arg(value_name = "DB", default_value = DEFAULT)]
+    /// Journal file; the environment variable CHARTER_DB sets the default
+    #[arg(value_name = "DB", default_value_os_t = usual())]
     db: PathBuf,
 }
 

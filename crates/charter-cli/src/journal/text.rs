@@ -1,7 +1,7 @@
 //! Renders records and values as text, with control characters in untrusted text replaced.
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Code, Explanation, Machine, Misfit, Timestamp};
+use charter_kernel::{Code, Digest, Explanation, Machine, Millis, Misfit, Timestamp};
 use serde_json::Value as Json;
 
 use crate::io::Paint;
@@ -9,6 +9,8 @@ use charter_scenario::timestamp;
 
 /// Maximum length of the message of an `error.*` event, in characters.
 const MAX_MESSAGE: usize = 400;
+/// Length of a shortened digest, in characters: `sha256:` and 12 digits.
+const SHORT_DIGEST: usize = 19;
 
 /// Formats records, one line each, and shows the date where it changes.
 pub(crate) struct RecordLines {
@@ -140,6 +142,17 @@ pub(crate) fn seconds(at: Timestamp) -> String {
     format!("{day} {}", time.split('.').next().unwrap_or_default())
 }
 
+/// Renders a duration: `1.2 s`, `3 min 05 s`, `2 h 10 min`.
+pub(crate) fn elapsed(Millis(ms): Millis) -> String {
+    let s = ms / 1_000;
+    match s {
+        ..60 => format!("{s}.{} s", ms % 1_000 / 100),
+        60..3_600 => format!("{} min {:02} s", s / 60, s % 60),
+        3_600..172_800 => format!("{} h {:02} min", s / 3_600, s / 60 % 60),
+        _ => format!("{} days", s / 86_400),
+    }
+}
+
 /// Replaces control characters and line breaks in untrusted text.
 pub(crate) fn clean(text: &str) -> String {
     text.chars()
@@ -150,6 +163,20 @@ pub(crate) fn clean(text: &str) -> String {
             c => c,
         })
         .collect()
+}
+
+/// Renders an argument of a suggested command, so that it can be pasted into a shell.
+pub(crate) fn quoted(argument: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:/+".contains(c);
+    match !argument.is_empty() && argument.chars().all(plain) {
+        true => argument.to_owned(),
+        false => format!("'{}'", clean(argument).replace('\'', "'\\''")),
+    }
+}
+
+/// Renders a digest where it is only compared by people; what is to be pasted has all of it.
+pub(crate) fn short_digest(digest: Digest) -> String {
+    short_text(&digest.to_string(), SHORT_DIGEST)
 }
 
 /// Renders the code of a refusal, with the rule of the charter that requires it: `guard`, `rule

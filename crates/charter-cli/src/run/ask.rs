@@ -1,30 +1,58 @@
 //! The prompt on the terminal: shows the pending decision, then the choices, then asks for the data
 //! of the chosen one.
 
+use std::time::Duration;
+
 use charter_kernel::{Digest, Schema, Timestamp};
 use charter_runtime::View;
 use serde_json::{Map, Value as Json, json};
 
 use super::approval_preview::ApprovalPreview;
 use super::choice::{Choice, approved, previews, required};
+use super::follow::now;
 use super::host::Host;
 use super::pages;
 use crate::io::{Failure, Io, Paint};
+use crate::journal::offers;
 use crate::journal::text::{clean, count, short, when};
 use crate::page;
 
-/// Asks for a choice; if it returns `None`, the run does not change. `seen` contains the digests of
-/// values that were already shown in full; they are not shown again.
+/// How often a prompt looks whether the run has changed.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The reply to a prompt for a choice.
+pub(crate) enum Response {
+    /// A choice, and its data.
+    Chosen(Choice, Json),
+    /// The run stays as it is.
+    Quit,
+    /// Others have changed the run, so that the prompt is no longer right.
+    Moved,
+}
+
+/// Tells whether others have changed the run since the prompt was shown.
+pub(crate) type HasMoved<'a> = dyn FnMut(&mut Io<'_>) -> Result<bool, Failure> + 'a;
+
+/// Asks for a choice. `seen` contains the digests of values that were already shown in full; they
+/// are not shown again. `others` are the events that the person at the terminal may not send, with
+/// the commands of those who may.
 pub(crate) fn ask(
     choices: &[Choice],
+    others: &[String],
     view: &View,
     host: &Host,
     seen: &mut Vec<String>,
-    now: Timestamp,
+    has_moved: &mut HasMoved<'_>,
     io: &mut Io<'_>,
-) -> Result<Option<(Choice, Json)>, Failure> {
+) -> Result<Response, Failure> {
+    let now = now();
+    let declined = |choice: &Choice| match choice {
+        Choice::Task(task) => Some(Choice::Decline(task.clone())),
+        _ => None,
+    };
+    let choices: Vec<Choice> = choices.iter().cloned().chain(choices.iter().filter_map(declined)).collect();
     if choices.is_empty() {
-        return Ok(None);
+        return Ok(Response::Quit);
     }
     let paint = Paint(io.color_err);
     let columns = io.screen.map(|(columns, _)| usize::from(columns));
@@ -35,7 +63,7 @@ pub(crate) fn ask(
         writeln!(io.err)?;
         pages::write(std::slice::from_ref(&page), io)?;
     }
-    let previews = previews(choices, view, host, now);
+    let previews = previews(choices.iter().filter_map(Choice::event), view, host, now);
     for (_, digest, preview) in &previews {
         writeln!(io.err)?;
         let mut sections = vec![preview.head(paint)];
@@ -56,16 +84,26 @@ pub(crate) fn ask(
         writeln!(io.err, "  {}  {again}", paint.help("d"))?;
     }
     writeln!(io.err, "  {}  quit; the run stays as it is", paint.help("q"))?;
+    for line in others {
+        writeln!(io.err, "{}", paint.faint(line))?;
+    }
     if let Some(timer) = view.snapshot.next_timer() {
         let due = format!("timer {} is due {}", clean(&timer.id), when(timer.due));
         writeln!(io.err, "{}", paint.faint(&due))?;
     }
     loop {
-        let Some(line) = question("> ", io)? else {
-            return Ok(None);
+        write!(io.err, "> ")?;
+        io.err.flush()?;
+        while !(io.ready)(LOOK) {
+            if has_moved(io)? {
+                return Ok(Response::Moved);
+            }
+        }
+        let Some(line) = question("", io)? else {
+            return Ok(Response::Quit);
         };
         if ["q", "quit", "exit"].contains(&line.as_str()) {
-            return Ok(None);
+            return Ok(Response::Quit);
         }
         if line.is_empty() {
             continue;
@@ -92,12 +130,12 @@ pub(crate) fn ask(
         };
         let part = match choice {
             Choice::Event(e) => previews.iter().find(|c| c.0 == e.r#type).map(|c| &c.2),
-            Choice::Task(_) => None,
+            Choice::Task(_) | Choice::Decline(_) => None,
         };
-        let Some(data) = data_of(choice, part, view, now, io)? else {
-            return Ok(None);
+        let Some(data) = data_of(choice, part, io)? else {
+            return Ok(Response::Quit);
         };
-        return Ok(Some((choice.clone(), data)));
+        return Ok(Response::Chosen(choice.clone(), data));
     }
 }
 
@@ -132,6 +170,9 @@ fn show(
                 writeln!(io.err, "     {}", short(&task.input, 600))?;
             }
         }
+        Choice::Decline(task) => {
+            writeln!(io.err, "  {number}  decline: {}", clean(&task.title))?;
+        }
         Choice::Event(event) => {
             let to = match event.to.as_str() {
                 "root" => String::new(),
@@ -140,8 +181,11 @@ fn show(
             let what = event.description.as_deref().map(|d| format!("  {}", clean(first_sentence(d))));
             let kind = paint.strong(&event.r#type);
             writeln!(io.err, "  {number}  {kind}{to}{}", what.unwrap_or_default())?;
-            if let Some((value, digest)) = approved(event, view, now) {
-                let what = event.approves.as_deref().unwrap_or_default();
+            if let Some(quorum) = &event.demands.quorum {
+                writeln!(io.err, "     {}", paint.faint(&offers::votes(quorum)))?;
+            }
+            if let Some((value, digest)) = approved(&event.to, &event.demands, view, now) {
+                let what = event.demands.approves.as_ref().map(|a| clean(&a.value)).unwrap_or_default();
                 let line = match above {
                     true => format!("     approves exactly {digest}"),
                     false => format!("     approves {what}: {}", short(&value, 600)),
@@ -154,22 +198,23 @@ fn show(
 }
 
 /// Asks for the data of a choice, one property at a time.
-fn data_of(
-    choice: &Choice,
-    preview: Option<&ApprovalPreview>,
-    view: &View,
-    now: Timestamp,
-    io: &mut Io<'_>,
-) -> Result<Option<Json>, Failure> {
+fn data_of(choice: &Choice, preview: Option<&ApprovalPreview>, io: &mut Io<'_>) -> Result<Option<Json>, Failure> {
     let mut data = Map::new();
     let schema = match choice {
         Choice::Event(event) => {
-            if let Some((_, digest)) = approved(event, view, now) {
-                data.insert("digest".into(), digest.into());
+            if let Some(approval) = &event.demands.approves {
+                data.insert("digest".into(), approval.digest.to_string().into());
             }
             event.schema.as_ref()
         }
         Choice::Task(task) => task.schema.as_ref(),
+        Choice::Decline(_) => {
+            let schema = json!({"type": "string", "minLength": 1});
+            return Ok(match ask_property("reason", &schema, false, io)? {
+                Entered::Value(reason) => Some(reason),
+                Entered::Skipped | Entered::EndOfInput => None,
+            });
+        }
     };
     let Some(schema) = schema else {
         return Ok(Some(Json::Object(data)));

@@ -1,13 +1,14 @@
 //! The choices of a person: events and tasks, and which of them agree or disagree.
 
 use charter_expr::schema::SchemaNode;
-use charter_kernel::{Digest, Legal, Principal, Timestamp};
+use charter_kernel::{Demands, Legal, Principal, Schema, Timestamp};
 use charter_runtime::{Task, View};
 use serde_json::{Map, Value as Json, json};
 
 use super::Who;
 use super::approval_preview::ApprovalPreview;
 use super::host::Host;
+use crate::journal::offers;
 
 /// Something that a person can do now.
 #[derive(Debug, Clone)]
@@ -16,12 +17,17 @@ pub(crate) enum Choice {
     Event(EventChoice),
     /// Answer a task.
     Task(TaskChoice),
+    /// Decline a task, with a reason.
+    Decline(TaskChoice),
 }
 
 impl Choice {
-    /// Whether the choice is that event, to that actor.
-    pub(crate) fn is(&self, kind: &str, to: &str) -> bool {
-        matches!(self, Choice::Event(e) if e.r#type == kind && e.to == to)
+    /// The event: its type, its actor and its demands.
+    pub(crate) fn event(&self) -> Option<(&str, &str, &Demands)> {
+        match self {
+            Choice::Event(e) => Some((&e.r#type, &e.to, &e.demands)),
+            Choice::Task(_) | Choice::Decline(_) => None,
+        }
     }
 }
 
@@ -33,7 +39,7 @@ pub(crate) struct EventChoice {
     pub(crate) by: Principal,
     pub(super) description: Option<String>,
     pub(super) schema: Option<Json>,
-    pub(super) approves: Option<String>,
+    pub(super) demands: Demands,
 }
 
 /// An open task.
@@ -64,29 +70,42 @@ pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
             schema: output.map(resolved),
         }));
     }
-    for Legal { to, r#type, data, description, .. } in machine.legal(&view.snapshot, &by, now) {
+    for (Legal { to, r#type, data, description, .. }, demands) in offers::from(machine, &view.snapshot, &by, now) {
         if r#type.starts_with("charter.") {
             continue;
         }
         choices.push(Choice::Event(EventChoice {
-            approves: approves(view, &to, &r#type),
             by: by.clone(),
             schema: data.map(resolved),
             r#type,
             to,
             description,
+            demands,
         }));
     }
     // Put approvals first; keep the others in the order of declaration.
-    choices.sort_by_key(|c| !matches!(c, Choice::Event(e) if e.approves.is_some()));
+    choices.sort_by_key(|c| !matches!(c, Choice::Event(e) if e.demands.approves.is_some()));
     choices
 }
 
-/// Returns a schema with the references of its properties resolved.
-fn resolved(mut schema: Json) -> Json {
-    let whole = schema.clone();
-    resolve(&mut schema, &whole, 4);
-    schema
+/// Whether a choice can still be made as it was shown: the same event, approving the same value, or
+/// the same task.
+pub(crate) fn is_among(choice: &Choice, view: &View, who: &Who, now: Timestamp) -> bool {
+    all(view, who, now).iter().any(|other| match (choice, other) {
+        (Choice::Task(task) | Choice::Decline(task), Choice::Task(other)) => task.effect == other.effect,
+        (Choice::Event(event), Choice::Event(other)) => {
+            let is_same = (&event.r#type, &event.to) == (&other.r#type, &other.to);
+            is_same && event.demands.approves == other.demands.approves
+        }
+        _ => false,
+    })
+}
+
+/// Returns a schema with its references and those of its properties resolved.
+fn resolved(schema: Json) -> Json {
+    let mut top = SchemaNode::within(&schema, &schema).resolved().json().clone();
+    resolve(&mut top, &schema, 4);
+    top
 }
 
 fn resolve(schema: &mut Json, whole: &Json, depth: u8) {
@@ -100,89 +119,34 @@ fn resolve(schema: &mut Json, whole: &Json, depth: u8) {
     }
 }
 
-/// Returns the expression that an event would approve in the current state.
-fn approves(view: &View, to: &str, kind: &str) -> Option<String> {
-    let machine = view.charter.machine();
-    let actor = view.snapshot.actor(to)?;
-    let core = serde_json::to_value(machine.definition()).ok()?;
-    machine.transitions().find_map(|(of, name, at)| {
-        let (state, rest) = name.rsplit_once("/on/")?;
-        let events = rest.rsplit_once('/').map_or(rest, |(events, _)| events);
-        let here = of == actor.machine()
-            && actor.active().any(|active| active == state)
-            && events.split([',', ' ']).any(|e| e == kind);
-        let approves = core.pointer(at)?.get("approves")?.as_str()?;
-        here.then(|| approves.to_owned())
-    })
-}
-
 /// Returns the value that an event approves, and its digest.
-pub(super) fn approved(event: &EventChoice, view: &View, now: Timestamp) -> Option<(Json, String)> {
+pub(super) fn approved(to: &str, demands: &Demands, view: &View, now: Timestamp) -> Option<(Json, String)> {
     let machine = view.charter.machine();
-    let query = machine.query(event.approves.as_ref()?).ok()?;
-    let value = machine.ask(&view.snapshot, &event.to, &query, now).ok()?;
-    let digest = Digest::of_json(&value).to_string();
-    Some((value, digest))
+    let approval = demands.approves.as_ref()?;
+    let query = machine.query(&approval.value).ok()?;
+    let value = machine.ask(&view.snapshot, to, &query, now).ok()?;
+    Some((value, approval.digest.to_string()))
 }
 
-/// Returns previews of the values that can be approved: event type, digest and preview.
-pub(crate) fn previews(
-    choices: &[Choice],
+/// Returns previews of the values that events approve: event type, digest and preview. An event is
+/// given by its type, its actor and its demands.
+pub(crate) fn previews<'c>(
+    events: impl Iterator<Item = (&'c str, &'c str, &'c Demands)>,
     view: &View,
     host: &Host,
     now: Timestamp,
 ) -> Vec<(String, String, ApprovalPreview)> {
-    let one = |choice: &Choice| {
-        let Choice::Event(event) = choice else {
-            return None;
-        };
-        let (value, digest) = approved(event, view, now)?;
-        let preview = ApprovalPreview::of(&value, view, &event.to, host)?;
-        Some((event.r#type.clone(), digest, preview))
+    let one = |(kind, to, demands): (&str, &str, &Demands)| {
+        let (value, digest) = approved(to, demands, view, now)?;
+        let preview = ApprovalPreview::of(&value, view, to, host)?;
+        Some((kind.to_owned(), digest, preview))
     };
-    choices.iter().filter_map(one).collect()
-}
-
-/// Builds example data for an event on the command line: known values are filled in, the others are
-/// placeholders.
-pub(crate) fn example(choices: &[Choice], kind: &str, to: &str, view: &View, now: Timestamp) -> Json {
-    let event = choices.iter().find_map(|c| match c {
-        Choice::Event(e) if c.is(kind, to) => Some(e),
-        _ => None,
-    });
-    let Some((event, schema)) = event.and_then(|e| Some((e, e.schema.as_ref()?))) else {
-        return json!({});
-    };
-    let mut data = sample(schema);
-    if let (true, Some((_, digest))) = (data.contains_key("digest"), approved(event, view, now)) {
-        data.insert("digest".into(), digest.into());
-    }
-    Json::Object(data)
-}
-
-/// Builds the minimal data of a schema, with a placeholder for each required property.
-fn sample(schema: &Json) -> Map<String, Json> {
-    let mut data = Map::new();
-    for name in required(schema) {
-        let property = schema.get("properties").and_then(|p| p.get(&name));
-        let word = |key: &str| property.and_then(|p| p.get(key));
-        let first = word("enum").and_then(|e| e.get(0)).or(word("const"));
-        let value = match (first, word("type").and_then(Json::as_str)) {
-            (Some(first), _) => first.clone(),
-            (None, Some("integer" | "number")) => 0.into(),
-            (None, Some("boolean")) => true.into(),
-            (None, Some("array")) => json!([]),
-            (None, Some("object")) => Json::Object(property.map(sample).unwrap_or_default()),
-            _ => "...".into(),
-        };
-        data.insert(name, value);
-    }
-    data
+    events.filter_map(one).collect()
 }
 
 /// Finds the choice that agrees or disagrees, with its data. Returns `None` if there is none, or if
 /// it needs unknown data.
-pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: Timestamp) -> Option<(Choice, Json)> {
+pub(crate) fn agreeing(choices: &[Choice], yes: bool) -> Option<(Choice, Json)> {
     const AGREES: [&str; 7] = ["APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE"];
     const DISAGREES: [&str; 8] = ["REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO"];
     let fits = |event: &EventChoice| {
@@ -190,32 +154,35 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool, view: &View, now: Timestam
         let any =
             |list: &[&str]| words.iter().any(|w| list.iter().any(|l| w == l || (l.len() > 3 && w.starts_with(l))));
         match yes {
-            true => event.approves.is_some() || (any(&AGREES) && !any(&DISAGREES)),
+            true => event.demands.approves.is_some() || (any(&AGREES) && !any(&DISAGREES)),
             false => any(&DISAGREES),
         }
     };
-    choices.iter().find_map(|choice| {
-        let data = match choice {
-            Choice::Task(task) if yes => plain(task.schema.as_ref(), true)?,
-            Choice::Task(_) => json!({}),
-            Choice::Event(event) if fits(event) => {
-                let mut data = plain_event(event, yes)?;
-                if let (Json::Object(map), Some((_, digest))) = (&mut data, approved(event, view, now)) {
-                    map.insert("digest".into(), digest.into());
-                }
-                data
+    choices.iter().find_map(|choice| match choice {
+        // An answer is the person's own; only one that needs no data can be given for them.
+        Choice::Task(task) if yes => needs_no_data(task).then(|| (choice.clone(), json!({}))),
+        Choice::Task(task) => Some((Choice::Decline(task.clone()), "declined with --no".into())),
+        Choice::Event(event) if fits(event) => {
+            let mut data = plain_event(event, yes)?;
+            if let (Json::Object(map), Some(approval)) = (&mut data, &event.demands.approves) {
+                map.insert("digest".into(), approval.digest.to_string().into());
             }
-            Choice::Event(_) => return None,
-        };
-        Some((choice.clone(), data))
+            Some((choice.clone(), data))
+        }
+        Choice::Event(_) | Choice::Decline(_) => None,
     })
+}
+
+fn needs_no_data(task: &TaskChoice) -> bool {
+    let schema = task.schema.as_ref().map(Schema::compile);
+    schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.fits(&json!({}))))
 }
 
 fn plain_event(event: &EventChoice, yes: bool) -> Option<Json> {
     let mut schema = event.schema.clone();
     // The digest is filled in automatically.
     if let Some(required) = schema.as_mut().and_then(|s| s.get_mut("required")).and_then(Json::as_array_mut) {
-        required.retain(|r| event.approves.is_none() || r != "digest");
+        required.retain(|r| event.demands.approves.is_none() || r != "digest");
     }
     plain(schema.as_ref(), yes)
 }

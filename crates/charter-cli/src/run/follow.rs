@@ -6,14 +6,17 @@ use charter_kernel::{Millis, Status, Timestamp};
 use charter_runtime::backend::TaskAnswer;
 use charter_runtime::{SendEvent, View};
 
-use super::ask;
-use super::choice::{self, Choice};
+use super::ask::{self, Response};
+use super::choice::{self, Choice, TaskChoice};
 use super::host::Host;
 use super::progress::{Beginning, Progress};
+use super::suggest::Suggest;
 use super::watch::Watch;
 use super::{Who, report};
 use crate::io::{Exit, Failure, Io};
-use crate::journal::Db;
+use crate::journal::offers::{self, Offer};
+use crate::journal::text::clean;
+use crate::journal::{Db, show};
 
 /// How often elapsed times are redrawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -90,40 +93,71 @@ impl Follow {
             let choices = choice::all(&view, &self.who, now());
             let chosen = match self.reply {
                 Reply::Leave => None,
-                Reply::Yes => choice::agreeing(&choices, true, &view, now()),
-                Reply::No => choice::agreeing(&choices, false, &view, now()),
+                Reply::Yes => choice::agreeing(&choices, true),
+                Reply::No => choice::agreeing(&choices, false),
                 Reply::Ask => {
                     host.stay()?;
-                    ask::ask(&choices, &view, host, &mut seen, now(), io)?
+                    let others = self.others(&view, &choices);
+                    let mut has_moved = |io: &mut Io<'_>| {
+                        let mut changed = false;
+                        while let Some(event) = host.next(&mut events, Duration::ZERO)? {
+                            if !std::mem::replace(&mut changed, true) {
+                                writeln!(io.err)?;
+                            }
+                            progress.show(&event, io)?;
+                        }
+                        Ok(changed && host.view(run)?.snapshot.seq() != view.snapshot.seq())
+                    };
+                    match ask::ask(&choices, &others, &view, host, &mut seen, &mut has_moved, io)? {
+                        Response::Chosen(choice, data) => Some((choice, data)),
+                        Response::Quit => None,
+                        Response::Moved => {
+                            progress.warn("the run has moved on; these are the choices now", io)?;
+                            continue;
+                        }
+                    }
                 }
             };
             let Some((choice, data)) = chosen else {
+                if self.reply == Reply::Yes && choices.iter().any(|c| matches!(c, Choice::Task(_))) {
+                    let why = "`--yes` answers no task that needs data; the command that answers it is below";
+                    progress.warn(why, io)?;
+                }
                 // Others may have changed the run while the prompt was open.
                 break host.view(run)?;
             };
-            let receipt = match choice {
+            // The answer was for what the prompt has shown.
+            let current = host.view(run)?;
+            if current.snapshot.seq() != view.snapshot.seq() && !choice::is_among(&choice, &current, &self.who, now()) {
+                while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
+                    progress.show(&event, io)?;
+                }
+                progress.warn("the run has moved on, so your answer was not sent; these are the choices now", io)?;
+                continue;
+            }
+            let answer = |task: TaskChoice, answer| host.answer(&task.effect, answer, &task.by);
+            let answered = match choice {
                 Choice::Event(event) => {
                     let mut send = SendEvent::new(run, &event.r#type, data, event.by.clone());
                     if event.to != "root" {
                         send = send.to(&event.to);
                     }
-                    host.send(send)?
+                    send.expected_seq = Some(current.snapshot.seq()).filter(|_| self.reply == Reply::Ask);
+                    Ok(host.send(send)?)
                 }
-                Choice::Task(task) => {
-                    let answer = match self.reply {
-                        Reply::No => TaskAnswer::Declined("declined with --no".into()),
-                        _ => TaskAnswer::Output(data),
-                    };
-                    match host.answer(&task.effect, answer, &task.by)? {
-                        Ok(receipt) => receipt,
-                        // Others have answered it, or the run has gone on.
-                        Err(e) if self.reply == Reply::Ask => {
-                            progress.warn(&e.to_string(), io)?;
-                            continue;
-                        }
-                        Err(e) => return Err(e.into()),
-                    }
+                Choice::Task(task) => answer(task, TaskAnswer::Output(data))?,
+                Choice::Decline(task) => {
+                    answer(task, TaskAnswer::Declined(data.as_str().unwrap_or_default().to_owned()))?
                 }
+            };
+            let receipt = match answered {
+                Ok(receipt) => receipt,
+                // Others have answered it, or the run has gone on.
+                Err(e) if self.reply == Reply::Ask => {
+                    progress.warn(&e.to_string(), io)?;
+                    continue;
+                }
+                Err(e) => return Err(e.into()),
             };
             refused = match receipt.is_refused() {
                 true => refused + 1,
@@ -146,6 +180,23 @@ impl Follow {
             true => Exit::No,
             false => Exit::Yes,
         })
+    }
+
+    /// Renders the events that others may send, with their commands.
+    fn others(&self, view: &View, choices: &[Choice]) -> Vec<String> {
+        let (machine, snapshot, now) = (view.charter.machine(), &view.snapshot, now());
+        let offers = offers::all(machine, snapshot, now);
+        let suggest = Suggest::new((machine, snapshot), &self.who, &self.db, &offers, now);
+        let is_own = |offer: &Offer| {
+            let own = choices.iter().filter_map(Choice::event);
+            own.into_iter().any(|(kind, to, _)| kind == offer.event.r#type && to == offer.event.to)
+        };
+        let others = report::in_order(&offers, machine).into_iter().filter(|offer| !is_own(offer));
+        let line = |offer: &Offer| {
+            let (kind, to) = (clean(&offer.event.r#type), show::to(&offer.event.to));
+            format!("not by you: {kind}{to}{}{}: {}", offer.by(), offer.aside(), suggest.send(offer))
+        };
+        others.map(line).collect()
     }
 
     fn waits_for_timer(&self, view: &View) -> bool {

@@ -1,15 +1,17 @@
 //! `charter legal RUN`: the events that a run accepts now, and from whom.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::{Machine, Snapshot, Status};
-use serde_json::json;
+use charter_kernel::{Machine, Principal, Snapshot, Status};
+use charter_runtime::View;
 
 use super::host::{Host, Opener};
+use super::suggest::Suggest;
 use super::{Who, follow};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::access::holder_of;
+use crate::journal::offers::{self, Offer};
+use crate::journal::show::Hosting;
 use crate::journal::text::{clean, short};
 use crate::journal::{Db, at, find, show};
 use crate::models;
@@ -33,71 +35,65 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let (machine, snapshot) = state(args)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
-    // Collect the events for one principal, or for each role.
-    let mut all: BTreeMap<(String, String), (Vec<String>, charter_kernel::Legal)> = BTreeMap::new();
-    let mut put = |role: Option<&String>, principal| {
-        for legal in machine.legal(&snapshot, &principal, now) {
-            let key = (legal.r#type.clone(), legal.to.clone());
-            let (roles, _) = all.entry(key).or_insert_with(|| (Vec::new(), legal));
-            roles.extend(role.cloned());
+    let mut all = offers::all(&machine, &snapshot, now);
+    let may_be_sent = |offer: &Offer| match (args.who.is_unnamed(), args.who.has_roles()) {
+        (true, _) => true,
+        (false, true) => offers::may_send(&machine, &snapshot, &args.who.principal(), &offer.key(), now),
+        (false, false) => {
+            let by = Principal { roles: machine.definition().roles.keys().cloned().collect(), ..args.who.principal() };
+            offers::may_send(&machine, &snapshot, &by, &offer.key(), now)
         }
     };
-    if args.who.has_roles() {
-        put(None, args.who.principal());
-    } else {
-        let open = show::legal(&machine, &snapshot, now);
-        for role in machine.definition().roles.keys() {
-            let mut principal = args.who.principal();
-            principal.roles = vec![role.clone()];
-            put(Some(role), principal);
-        }
-        put(None, args.who.principal());
-        // An event that anyone may send needs no role.
-        for (key, (roles, _)) in &mut all {
-            if open.get(key).is_some_and(Vec::is_empty) {
-                roles.clear();
-            }
-        }
-    }
-    for ((kind, to), (roles, legal)) in &all {
+    all.retain(may_be_sent);
+    for offer in &all {
+        let Offer { event, demands, .. } = offer;
         if machine_output {
-            let line = json!({
-                "type": kind, "to": to, "roles": roles, "data": legal.data,
-                "description": legal.description, "depends_on_data": legal.depends_on_data,
-            });
+            let mut line = offer.json();
+            line["data"] = event.data.clone().unwrap_or_default();
+            line["description"] = event.description.as_deref().into();
+            line["depends_on_data"] = event.depends_on_data.into();
             writeln!(io.out, "{line}")?;
             continue;
         }
-        let to = show::to(to);
-        let by = match (roles.is_empty(), args.who.has_roles()) {
+        let by = match (offer.roles.is_empty(), args.who.has_roles()) {
             (_, true) => String::new(),
             (true, _) => " by anyone".to_owned(),
-            (false, _) => format!(" by {}", roles.join(" or ")),
+            (false, _) => offer.by(),
         };
-        let what = legal.description.as_deref().map(|d| format!("  {}", clean(d)));
-        writeln!(io.out, "{}{to}{by}{}", paint.strong(kind), paint.faint(&what.unwrap_or_default()))?;
-        if let Some(schema) = &legal.data {
+        let what = event.description.as_deref().map(|d| format!("  {}", clean(d)));
+        let (kind, to) = (paint.strong(&clean(&event.r#type)), show::to(&event.to));
+        writeln!(io.out, "{kind}{to}{by}{}{}", offer.aside(), paint.faint(&what.unwrap_or_default()))?;
+        if let Some(approval) = &demands.approves {
+            writeln!(io.out, "  approves {}: needs the digest {}", clean(&approval.value), approval.digest)?;
+        }
+        if let Some(conditions) = offer.conditions() {
+            writeln!(io.out, "  {conditions}")?;
+        }
+        if let Some(schema) = &event.data {
             writeln!(io.out, "  data: {}", short(schema, 300))?;
         }
     }
-    if all.is_empty() {
-        if !machine_output {
-            let why = match snapshot.status() {
-                status if status.is_finished() => format!("no events accepted: the run is {}", status.word()),
-                Status::Paused => {
-                    "no events accepted now: the run is paused, and `charter.resume` by the role `operator` resumes it"
-                        .to_owned()
-                }
-                _ if !charter_runtime::tasks(&machine, &snapshot).is_empty() => {
-                    "no events accepted now: waiting for a person; `charter show` lists the task".to_owned()
-                }
-                _ => "no events accepted now: waiting for an actor or a timer".to_owned(),
-            };
-            writeln!(io.out, "{why}")?;
-        }
-        return Ok(Exit::No);
+    let who = Who::unnamed();
+    let suggest = Suggest::new((&machine, &snapshot), &who, &args.db, &all, now);
+    if all.is_empty() && !machine_output {
+        let tasks = charter_runtime::tasks(&machine, &snapshot);
+        let why = match (snapshot.status(), tasks.as_slice()) {
+            (status, _) if status.is_finished() => format!("no events accepted: the run is {}", status.word()),
+            (Status::Paused, _) => format!("no events accepted now: the run is paused; `{}`", suggest.unpause()),
+            (_, []) if args.who.is_unnamed() => "no events accepted now: waiting for an actor or a timer".to_owned(),
+            (_, []) => format!("no events accepted now from {}", clean(args.who.id())),
+            (_, [task, ..]) => {
+                let [answer, _] = suggest.answer(task);
+                let title = clean(task.title.as_deref().unwrap_or(&task.src));
+                format!("no events accepted now: waiting for a person: {title}; `{answer}`")
+            }
+        };
+        writeln!(io.out, "{why}")?;
     }
-    Ok(Exit::Yes)
+    match all.is_empty() {
+        true => Ok(Exit::No),
+        false => Ok(Exit::Yes),
+    }
 }
 
 /// Returns the current state of the run.
@@ -117,10 +113,31 @@ fn state(args: &Args) -> Result<(Arc<Machine>, Snapshot), Failure> {
 /// Returns the state according to the process that has the journal open, if there is one that
 /// accepts requests.
 fn of_holder(args: &Args) -> Result<Option<(Arc<Machine>, Snapshot)>, Failure> {
-    if !args.db.db.is_file() || holder_of(&args.db.db)?.is_none_or(|h| h.address.is_none()) {
+    Ok(held(&args.db, &args.run)?.map(|(_, view)| (view.charter.machine().clone(), view.snapshot)))
+}
+
+/// Returns the process that has the journal open, and the run as it is there.
+fn held(db: &Db, run: &str) -> Result<Option<(u32, View)>, Failure> {
+    let Some(holder) = holder_of(&db.db)?.filter(|holder| holder.address.is_some()) else {
         return Ok(None);
+    };
+    let host = Host::open(db, &models::Args::default(), Opener::Nobody)?;
+    let view = host.view(&host.find(run)?.run)?;
+    Ok(Some((holder.pid, view)))
+}
+
+/// Returns the process that executes the open invocations of a run. Must be called before this
+/// process opens the journal.
+pub(crate) fn hosting(db: &Db, run: &str) -> Hosting {
+    match holder_of(&db.db) {
+        Ok(None) => Hosting::Nobody,
+        Ok(Some(_)) => match held(db, run) {
+            Ok(Some((pid, view))) => {
+                let working = view.working.iter().map(|work| work.effect.to_string()).collect();
+                Hosting::Process { pid, working }
+            }
+            _ => Hosting::NotKnown,
+        },
+        Err(_) => Hosting::NotKnown,
     }
-    let host = Host::open(&args.db, &models::Args::default(), Opener::Nobody)?;
-    let view = host.view(&host.find(&args.run)?.run)?;
-    Ok(Some((view.charter.machine().clone(), view.snapshot)))
 }

@@ -1,12 +1,14 @@
 //! `charter run`: starts or resumes a run on the embedded host, and follows it until it ends or
 //! waits for a person.
 
+pub mod answer;
 mod answers;
 mod approval_preview;
 mod ask;
 pub mod background;
 mod choice;
 mod details;
+mod example;
 pub(crate) mod follow;
 mod host;
 pub mod legal;
@@ -17,6 +19,7 @@ mod report;
 pub mod send;
 pub(crate) mod setup;
 mod stay;
+pub(crate) mod suggest;
 mod watch;
 
 use charter_journal::Verdict;
@@ -29,7 +32,7 @@ use crate::input::{event_data, json_or_file};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
 use crate::journal::access::holder_of;
-use crate::journal::text::{clean, further};
+use crate::journal::text::{further, quoted};
 use crate::models;
 use follow::{Follow, Reply};
 use host::{Host, Opener};
@@ -78,9 +81,9 @@ pub struct Args {
 /// The sender.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Who {
-    /// Your id
-    #[arg(long = "as", value_name = "ID", default_value = "me", value_parser = not_the_host)]
-    sender: String,
+    /// Your id [default: me]
+    #[arg(long = "as", value_name = "ID", value_parser = not_the_host)]
+    sender: Option<String>,
     /// One of your roles (repeatable) [default: with `run`, all roles of the charter; with `send`,
     /// none; `legal` then lists the events of every role]
     #[arg(long, value_name = "ROLE", value_parser = not_the_host)]
@@ -100,25 +103,29 @@ fn not_the_host(text: &str) -> Result<String, &'static str> {
 }
 
 impl Who {
-    /// Returns the same sender with every role.
-    pub(crate) fn with_every_role(&self) -> Who {
-        Who { role: Vec::new(), ..self.clone() }
+    /// A user who names neither an id nor a role.
+    pub(crate) fn unnamed() -> Who {
+        Who { sender: None, role: Vec::new(), kind: PrincipalKind::Person }
+    }
+    /// The id of the sender.
+    pub(crate) fn id(&self) -> &str {
+        self.sender.as_deref().unwrap_or("me")
     }
     /// Renders the options `--as` and `--kind` of a suggested command.
     pub(crate) fn option(&self) -> String {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:/+".contains(c);
-        let sender = match self.sender.chars().all(plain) {
-            true => format!("--as {}", self.sender),
-            false => format!("--as '{}'", clean(&self.sender).replace('\'', "'\\''")),
-        };
+        let sender = format!("--as {}", quoted(self.id()));
         match self.kind {
             PrincipalKind::Person => sender,
             kind => format!("{sender} --kind {kind}"),
         }
     }
     pub(crate) fn principal(&self) -> Principal {
-        let by = Principal { roles: self.role.clone(), ..Principal::new(&self.sender, &[]) };
+        let by = Principal { roles: self.role.clone(), ..Principal::new(self.id(), &[]) };
         by.of_kind(self.kind).authenticated(Auth::Local)
+    }
+    /// Whether the user named no sender and no role.
+    pub(crate) fn is_unnamed(&self) -> bool {
+        self.sender.is_none() && self.role.is_empty()
     }
     pub(crate) fn has_roles(&self) -> bool {
         !self.role.is_empty()

@@ -14,7 +14,7 @@ use super::model_progress::ModelProgress;
 use super::{answers, details};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
-use crate::journal::text::{clean, short};
+use crate::journal::text::{clean, elapsed, short};
 
 /// Why a run is being followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,7 +175,7 @@ impl Progress {
             Update::Stopped(work) if self.answered.contains(work.invocation.as_ref()) => {
                 return Ok(());
             }
-            Update::Stopped(work) => format!("{} canceled: its result is no longer needed", clean(&work.src)),
+            Update::Stopped(work) => format!("{} cancelled: its result is no longer needed", clean(&work.src)),
             Update::Logged { label, value, .. } => {
                 let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
                 let text = match value.as_str() {
@@ -210,7 +210,7 @@ impl Progress {
         }
         const TURNS: [&str; 4] = ["|", "/", "-", "\\"];
         self.turn = (self.turn + 1) % TURNS.len();
-        let elapsed = |since: Timestamp| elapsed(now.since(since));
+        let since = |since: Timestamp| elapsed(now.since(since));
         let working: Vec<&Working> = view.working.iter().collect();
         let mut parts: Vec<String> = working
             .iter()
@@ -220,7 +220,7 @@ impl Progress {
                     0 => String::new(),
                     bytes => format!(" ({}.{} kB)", bytes / 1_000, bytes % 1_000 / 100),
                 };
-                format!("{} {}{received}", clean(&w.src), elapsed(w.since))
+                format!("{} {}{received}", clean(&w.src), since(w.since))
             })
             .collect();
         if working.len() > 4 {
@@ -230,7 +230,7 @@ impl Progress {
             && let Some(timer) = view.snapshot.next_timer()
         {
             let left = timer.due.since(now).max(Millis(0));
-            parts.push(format!("waiting for timer {}, {} left", clean(&timer.id), self::elapsed(left)));
+            parts.push(format!("waiting for timer {}, {} left", clean(&timer.id), elapsed(left)));
         }
         let turn = TURNS.get(self.turn).copied().unwrap_or_default();
         let line = format!("{} {}", turn, parts.join(", "));
@@ -258,17 +258,6 @@ impl Progress {
             self.drawn = false;
         }
         Ok(())
-    }
-}
-
-/// Renders a duration: `1.2 s`, `3 min 05 s`, `2 h 10 min`.
-fn elapsed(Millis(ms): Millis) -> String {
-    let s = ms / 1_000;
-    match s {
-        ..60 => format!("{s}.{} s", ms % 1_000 / 100),
-        60..3_600 => format!("{} min {:02} s", s / 60, s % 60),
-        3_600..172_800 => format!("{} h {:02} min", s / 3_600, s / 60 % 60),
-        _ => format!("{} days", s / 86_400),
     }
 }
 

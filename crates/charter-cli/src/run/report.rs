@@ -1,14 +1,16 @@
 //! Writes the report on a run to standard output: its result and its actors, or what it waits for.
 
 use charter_journal::Record;
-use charter_kernel::{Status, Timestamp};
+use charter_kernel::{Machine, Status, Timestamp};
 use charter_runtime::View;
 use serde_json::Value as Json;
 
 use super::host::Host;
+use super::suggest::Suggest;
 use super::{Who, choice};
 use crate::io::{Failure, Io, Paint};
-use crate::journal::text::{clean, code, count, further, short, when};
+use crate::journal::offers::{self, Offer};
+use crate::journal::text::{clean, code, count, further, quoted, short, when};
 use crate::journal::{Db, show};
 use crate::{page, program};
 
@@ -76,7 +78,7 @@ fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failu
     let (last, file) = (view.snapshot.seq(), db.option());
     let all = match file.is_empty() {
         true => String::new(),
-        false => format!(" {}", db.db.display()),
+        false => format!(" {}", quoted(&db.db.display().to_string())),
     };
     let commands = [
         (format!("{charter} log {run}{file}"), "list the records of the run"),
@@ -126,15 +128,17 @@ pub(crate) fn waits(
     io: &mut Io<'_>,
 ) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
-    let run = snapshot.run();
-    let (file, charter) = (db.option(), program::name());
+    let offers = offers::all(machine, snapshot, now);
+    let suggest = Suggest::new((machine, snapshot), who, db, &offers, now);
     if view.is_stuck() {
         let stuck = "no timer, no running actor, and no legal event";
         writeln!(io.out, "  {} {stuck}", paint.error("stuck:"))?;
     }
-    if snapshot.status() == Status::Paused {
-        let resume = format!("{charter} send {run} charter.resume {} --role operator{file}", who.option());
-        writeln!(io.out, "  paused; to continue: {resume}")?;
+    if let Some(since) = snapshot.paused_at() {
+        writeln!(io.out, "  paused since {}; to continue: {}", when(since), paint.faint(&suggest.unpause()))?;
+        for line in show::timers_left(snapshot) {
+            writeln!(io.out, "  {line}")?;
+        }
     }
     for task in &view.tasks {
         let title = task.title.as_deref().unwrap_or(&task.src);
@@ -142,11 +146,13 @@ pub(crate) fn waits(
             true => String::new(),
             false => format!(" by {}", task.by.join(" or ")),
         };
-        writeln!(io.out, "  for a person{by}: {}", clean(title))?;
+        let [answer, decline] = suggest.answer(task);
+        writeln!(io.out, "  for a person{by}: {}  {}", clean(title), paint.faint(&answer))?;
+        writeln!(io.out, "    to decline: {}", paint.faint(&decline))?;
     }
-    let choices = choice::all(view, &who.with_every_role(), now);
     // On a terminal, the prompt has already shown the previews.
-    let previews = choice::previews(&choices, view, host, now);
+    let approvals = offers.iter().map(|o| (o.event.r#type.as_str(), o.event.to.as_str(), &o.demands));
+    let previews = choice::previews(approvals, view, host, now);
     for (_, _, preview) in previews.iter().filter(|_| !io.terminal) {
         let sections = std::iter::once(preview.head(paint)).chain(preview.diffs(paint));
         for section in sections {
@@ -156,38 +162,27 @@ pub(crate) fn waits(
             writeln!(io.out)?;
         }
     }
-    let mut legal: Vec<_> = show::legal(machine, snapshot, now).into_iter().collect();
-    legal.sort_by_key(|((kind, to), _)| choices.iter().position(|c| c.is(kind, to)));
-    let needed: Vec<String> = legal.iter().flat_map(|(_, roles)| roles.clone()).collect();
-    for ((kind, to), roles) in legal {
-        let role = least_privileged(&roles, &needed).map(|r| format!(" --role {r}")).unwrap_or_default();
-        let by = match roles.is_empty() {
-            true => String::new(),
-            false => format!(" by {}", roles.join(" or ")),
-        };
-        let address = match to.as_str() {
-            "root" => String::new(),
-            to => format!(" --to {}", clean(to)),
-        };
-        let data = match choice::example(&choices, &kind, &to, view, now) {
-            Json::Object(data) if data.is_empty() => String::new(),
-            data => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
-        };
-        let how = format!("{charter} send {run} {kind}{data}{address} {}{role}{file}", who.option());
-        writeln!(io.out, "  for {}{}{by}  {}", paint.strong(&kind), show::to(&to), paint.faint(&how))?;
+    for offer in in_order(&offers, machine) {
+        let (kind, to) = (paint.strong(&clean(&offer.event.r#type)), show::to(&offer.event.to));
+        let how = paint.faint(&suggest.send(offer));
+        writeln!(io.out, "  for {kind}{to}{}{}  {how}", offer.by(), offer.aside())?;
     }
     if let Some(timer) = snapshot.next_timer() {
         writeln!(io.out, "  for the timer {}, due {}", clean(&timer.id), when(timer.due))?;
     }
-    let how = format!("{charter} run --resume {run}{file}");
-    writeln!(io.out, "  to resume: {}", paint.faint(&how))?;
+    if snapshot.status() != Status::Paused && !view.is_stuck() {
+        writeln!(io.out, "  to resume: {}", paint.faint(&suggest.resume()))?;
+    }
     Ok(())
 }
 
-/// Returns the role that the fewest events need, or the first of several. `needed` lists the roles
-/// of all events.
-fn least_privileged<'r>(roles: &'r [String], needed: &[String]) -> Option<&'r String> {
-    roles.iter().min_by_key(|role| needed.iter().filter(|other| other == role).count())
+/// Sorts offers as a prompt does: approvals first, then in the order of declaration.
+pub(super) fn in_order<'o>(offers: &'o [Offer], machine: &Machine) -> Vec<&'o Offer> {
+    let events = &machine.definition().events;
+    let declared = |offer: &Offer| events.keys().position(|kind| *kind == offer.event.r#type);
+    let mut sorted: Vec<&Offer> = offers.iter().collect();
+    sorted.sort_by_key(|offer| (offer.demands.approves.is_none(), declared(offer).unwrap_or(usize::MAX)));
+    sorted
 }
 
 /// Prints a refusal on standard error.

@@ -3,8 +3,10 @@
 use charter_journal::RunInfo;
 use charter_kernel::Status;
 use charter_runtime::SendEvent;
+use charter_runtime::backend::Acknowledged;
 
 use super::host::{Host, Opener};
+use super::watch::Watch;
 use super::{Who, data, follow, report};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
@@ -82,45 +84,66 @@ fn send_and_follow(
     let run = info.run.as_str();
     let events = host.watch(run, Some(info.seq))?;
     let receipt = host.send(send)?;
-    let record = &receipt.record;
-    match machine_output {
-        true => {
-            let charter = host.try_call(|b| b.charter(record.charter))?.ok();
-            writeln!(io.out, "{}", record.shown(charter.as_ref().map(|c| c.machine().as_ref())))?;
-        }
-        false => {
-            writeln!(io.out, "{}", short_line(record, Paint(io.color_out)))?;
-            if receipt.repeated {
-                let done = format!("this event was sent before, as record {}; nothing changed", record.seq);
-                writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;
+    let after = After { who: &args.who, db: &args.db, leave: args.detach.then_some(args.wait) };
+    after.show(host, run, receipt, events, machine_output, io)
+}
+
+/// What follows after an event or an answer was recorded.
+pub(super) struct After<'a> {
+    pub(super) who: &'a Who,
+    pub(super) db: &'a Db,
+    /// Leaves the actors to a process in the background; whether it waits for all timers.
+    pub(super) leave: Option<bool>,
+}
+
+impl After<'_> {
+    /// Shows the record, and follows the actors that it starts. The answer is no if it is a
+    /// refusal, or the run fails.
+    pub(super) fn show(
+        &self,
+        host: &Host,
+        run: &str,
+        receipt: Acknowledged,
+        events: Watch,
+        machine_output: bool,
+        io: &mut Io<'_>,
+    ) -> Result<Exit, Failure> {
+        let record = &receipt.record;
+        match machine_output {
+            true => {
+                let charter = host.try_call(|b| b.charter(record.charter))?.ok();
+                writeln!(io.out, "{}", record.shown(charter.as_ref().map(|c| c.machine().as_ref())))?;
+            }
+            false => {
+                writeln!(io.out, "{}", short_line(record, Paint(io.color_out)))?;
+                if receipt.repeated {
+                    let done = format!("this event was sent before, as record {}; nothing changed", record.seq);
+                    writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;
+                }
             }
         }
-    }
-    io.out.flush()?;
-    let exit = match receipt.is_refused() {
-        true => Exit::No,
-        false => Exit::Yes,
-    };
-    if receipt.is_refused() && !machine_output {
-        report::show_refusal(record, host, io)?;
-    }
-    if receipt.is_refused() {
-        return Ok(exit);
-    }
-    let resumed = host.resume(run)?;
-    if let (Err(e), false) = (&resumed, machine_output) {
-        writeln!(io.err, "{} run `{run}` was not resumed: {e}", Paint(io.color_err).warning("warning:"))?;
-    }
-    if args.detach {
-        host.leave(run, args.wait)?;
-    } else {
-        let view = follow::settle(host, run, events, record.seq, io)?;
-        if !machine_output {
-            report::write(&view, &args.who, &args.db, false, host, follow::now(), io)?;
-        }
-        if view.snapshot.status() == Status::Failed {
+        io.out.flush()?;
+        if receipt.is_refused() {
+            if !machine_output {
+                report::show_refusal(record, host, io)?;
+            }
             return Ok(Exit::No);
         }
+        let resumed = host.resume(run)?;
+        if let (Err(e), false) = (&resumed, machine_output) {
+            writeln!(io.err, "{} run `{run}` was not resumed: {e}", Paint(io.color_err).warning("warning:"))?;
+        }
+        if let Some(all_timers) = self.leave {
+            host.leave(run, all_timers)?;
+            return Ok(Exit::Yes);
+        }
+        let view = follow::settle(host, run, events, record.seq, io)?;
+        if !machine_output {
+            report::write(&view, self.who, self.db, false, host, follow::now(), io)?;
+        }
+        match view.snapshot.status() {
+            Status::Failed => Ok(Exit::No),
+            _ => Ok(Exit::Yes),
+        }
     }
-    Ok(exit)
 }

@@ -21,6 +21,8 @@ mod newcomer;
 #[cfg(feature = "otel")]
 mod otel;
 #[cfg(unix)]
+mod pasted;
+#[cfg(unix)]
 mod sentinel;
 #[cfg(unix)]
 mod sentinel_killed;

@@ -153,6 +153,7 @@ fn step_answers_each_line_of_standard_input_before_it_reads_the_next() {
         color_out: false,
         color_err: false,
         terminal: false,
+        ready: |_| true,
         screen: None,
     };
     let exit = run(["charter", "step", &gate, "--events", "-"], &mut io);

@@ -180,14 +180,6 @@ impl<'d> Compiler<'d> {
 /// Whether a condition of a transition reads the event.
 pub(super) fn reads_event(t: &Transition) -> bool {
     let cel = |p: &Program| p.reads().iter().any(|path| path.root() == "event");
-    fn guard(g: &Guard, cel: &dyn Fn(&Program) -> bool) -> bool {
-        match g {
-            Guard::Cel(p) => cel(p),
-            Guard::Named(named) => guard(&named.1, cel),
-            Guard::And(list) | Guard::Or(list) => list.iter().any(|g| guard(g, cel)),
-            Guard::Not(g) => guard(g, cel),
-        }
-    }
     fn template(t: &Template, cel: &dyn Fn(&Program) -> bool) -> bool {
         match t {
             Template::Literal(_) => false,
@@ -201,7 +193,7 @@ pub(super) fn reads_event(t: &Transition) -> bool {
         Require::Open { key, .. } => template(key, &cel),
         Require::None { .. } => false,
     };
-    t.guard.as_ref().is_some_and(|g| guard(g, &cel))
+    t.guard.as_ref().is_some_and(Guard::reads_event)
         || t.requires.iter().any(require)
         || t.approves.is_some()
         || t.sender.as_ref().is_some_and(|rule| rule.reads_event())

@@ -6,12 +6,14 @@
 
 mod authority;
 mod candidates;
+mod condition;
 mod rules;
 mod text;
 
 use std::borrow::Cow;
 
 pub(crate) use candidates::{reads, short};
+pub use condition::Condition;
 
 use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
@@ -226,7 +228,7 @@ impl Machine {
         self.events.info(id).filter(|i| i.declared).map(|i| i.by).unwrap_or_default()
     }
 
-    fn role_names(&self, set: RoleSet) -> Vec<String> {
+    pub(crate) fn role_names(&self, set: RoleSet) -> Vec<String> {
         let bits = self.roles.iter().enumerate();
         bits.filter(|(i, _)| set.0 & (1u128 << (i & 127)) != 0).map(|(_, name)| name.to_string()).collect()
     }

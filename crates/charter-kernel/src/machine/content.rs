@@ -19,6 +19,48 @@ pub(crate) enum Guard {
     Not(Box<Guard>),
 }
 
+impl Guard {
+    /// Whether an expression of the guard reads the event.
+    pub(crate) fn reads_event(&self) -> bool {
+        match self {
+            Guard::Cel(program) => program.reads().iter().any(|path| path.root() == "event"),
+            Guard::Named(named) => named.1.reads_event(),
+            Guard::And(list) | Guard::Or(list) => list.iter().any(Guard::reads_event),
+            Guard::Not(guard) => guard.reads_event(),
+        }
+    }
+
+    /// Renders the guard as one expression; a named guard by the expression that it stands for.
+    pub(crate) fn text(&self) -> String {
+        let joined = |list: &[Guard], by: &str| list.iter().map(Guard::operand).collect::<Vec<_>>().join(by);
+        match self {
+            Guard::Cel(program) => program.source().to_string(),
+            Guard::Named(named) => named.1.text(),
+            Guard::And(list) => joined(list, " && "),
+            Guard::Or(list) => joined(list, " || "),
+            Guard::Not(guard) => format!("!{}", guard.operand()),
+        }
+    }
+
+    fn operand(&self) -> String {
+        let text = self.text();
+        match text.chars().all(|c| c.is_alphanumeric() || "._".contains(c)) {
+            true => text,
+            false => format!("({text})"),
+        }
+    }
+
+    /// Calls `each` with every expression of the guard.
+    pub(crate) fn programs<'g>(&'g self, each: &mut dyn FnMut(&'g Program)) {
+        match self {
+            Guard::Cel(program) => each(program),
+            Guard::Named(named) => named.1.programs(each),
+            Guard::And(list) | Guard::Or(list) => list.iter().for_each(|guard| guard.programs(each)),
+            Guard::Not(guard) => guard.programs(each),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Require {
     Use {

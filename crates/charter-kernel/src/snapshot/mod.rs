@@ -94,6 +94,12 @@ impl Snapshot {
         if self.status == Status::Active { self.timers.first().map(AsRef::as_ref) } else { None }
     }
 
+    /// Since when the run is paused.
+    #[must_use]
+    pub fn paused_at(&self) -> Option<Timestamp> {
+        self.paused_at
+    }
+
     /// The invocations that are not answered yet, with their owners.
     pub fn invocations(&self) -> impl Iterator<Item = (&Actor, &Invocation)> {
         self.actors().flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))

@@ -7,6 +7,7 @@ mod algorithm;
 mod causes;
 mod common;
 mod content;
+mod demands;
 mod feijoa;
 mod fred;
 mod language;

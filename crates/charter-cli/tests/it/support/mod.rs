@@ -35,6 +35,7 @@ fn on(args: &[&str], input: &str, terminal: bool, screen: Option<(u16, u16)>) ->
             color_out: false,
             color_err: false,
             terminal,
+            ready: |_| true,
             screen,
         };
         run(std::iter::once("charter").chain(args.iter().copied()), &mut io)

@@ -1,0 +1,160 @@
+//! What a run accepts now, from whom, and what it still needs for that: the one answer to this
+//! question for `legal`, `show`, prompts and reports.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use charter_kernel::{Demands, Legal, Machine, Principal, QuorumState, Snapshot, Timestamp};
+use serde_json::{Value as Json, json};
+
+use super::text::{clean, count};
+
+/// An event that somebody may send now.
+#[derive(Debug, Clone)]
+pub(crate) struct Offer {
+    pub(crate) event: Legal,
+    /// The roles that may send it; if there are none, anyone may.
+    pub(crate) roles: Vec<String>,
+    /// Whether the sender needs all of the roles, not one of them.
+    pub(crate) needs_all: bool,
+    pub(crate) demands: Demands,
+}
+
+/// Returns the events that somebody may send now, in the order of their names.
+pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec<Offer> {
+    let mut found: BTreeMap<(String, String), Offer> = BTreeMap::new();
+    let sent_by = |roles: &[&str]| from(machine, snapshot, &Principal::new("", roles), now);
+    for (event, demands) in sent_by(&[]) {
+        let key = (event.r#type.clone(), event.to.clone());
+        found.entry(key).or_insert(Offer { event, roles: Vec::new(), needs_all: false, demands });
+    }
+    let unrestricted: BTreeSet<(String, String)> = found.keys().cloned().collect();
+    let roles: Vec<&str> = machine.definition().roles.keys().map(String::as_str).collect();
+    for role in &roles {
+        for (event, demands) in sent_by(&[*role]) {
+            let key = (event.r#type.clone(), event.to.clone());
+            if !unrestricted.contains(&key) {
+                let new = Offer { event, roles: Vec::new(), needs_all: false, demands };
+                found.entry(key).or_insert(new).roles.push((*role).to_owned());
+            }
+        }
+    }
+    // The event and its transition may need different roles.
+    for (event, demands) in sent_by(&roles) {
+        let key = (event.r#type.clone(), event.to.clone());
+        if found.contains_key(&key) {
+            continue;
+        }
+        let mut needed = roles.clone();
+        for role in &roles {
+            let fewer: Vec<&str> = needed.iter().copied().filter(|r| r != role).collect();
+            if may_send(machine, snapshot, &Principal::new("", &fewer), &key, now) {
+                needed = fewer;
+            }
+        }
+        let roles = needed.into_iter().map(str::to_owned).collect();
+        found.insert(key, Offer { event, roles, needs_all: true, demands });
+    }
+    found.retain(|(kind, _), _| !kind.starts_with("charter."));
+    found.into_values().collect()
+}
+
+/// Returns the events that a principal may send now, with what they need.
+pub(crate) fn from(machine: &Machine, snapshot: &Snapshot, by: &Principal, now: Timestamp) -> Vec<(Legal, Demands)> {
+    let with = |event: Legal| {
+        let demands = machine.demands(snapshot, &event.to, &event.r#type, by, now)?;
+        Some((event, demands))
+    };
+    machine.legal(snapshot, by, now).into_iter().filter_map(with).collect()
+}
+
+/// Whether a principal may send an event, given by its type and actor.
+pub(crate) fn may_send(
+    machine: &Machine,
+    snapshot: &Snapshot,
+    by: &Principal,
+    (kind, to): &(String, String),
+    now: Timestamp,
+) -> bool {
+    machine.demands(snapshot, to, kind, by, now).is_some()
+        && machine.legal(snapshot, by, now).iter().any(|e| e.r#type == *kind && e.to == *to)
+}
+
+impl Offer {
+    /// The type and the actor of the event.
+    pub(crate) fn key(&self) -> (String, String) {
+        (self.event.r#type.clone(), self.event.to.clone())
+    }
+
+    /// Renders ` by ROLE or ROLE`; nothing if anyone may send the event.
+    pub(crate) fn by(&self) -> String {
+        match self.roles.is_empty() {
+            true => String::new(),
+            false => format!(" by {}", self.roles.join(if self.needs_all { " and " } else { " or " })),
+        }
+    }
+
+    /// Renders what the event needs besides a role, e.g. `1 of 2 votes (ana)`. The digest that it
+    /// has to name and the conditions are left out.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        notes.extend(self.demands.quorum.as_ref().map(votes));
+        if !self.demands.not_by.is_empty() {
+            let ids: Vec<String> = self.demands.not_by.iter().map(|id| clean(id)).collect();
+            notes.push(format!("not by {}", ids.join(" or ")));
+        }
+        if !self.demands.conditions.is_empty() {
+            notes.push("depends on the data".to_owned());
+        }
+        notes
+    }
+
+    /// Renders the conditions that the data has to meet: `` if `event.n > 10` ``.
+    pub(crate) fn conditions(&self) -> Option<String> {
+        let conditions: Vec<String> = self.demands.conditions.iter().map(|c| format!("`{}`", clean(c))).collect();
+        (!conditions.is_empty()).then(|| format!("if {}", conditions.join(" or ")))
+    }
+
+    /// Renders the notes in parentheses, with a space before them; nothing if there are none.
+    pub(crate) fn aside(&self) -> String {
+        match self.notes() {
+            notes if notes.is_empty() => String::new(),
+            notes => format!(" ({})", notes.join("; ")),
+        }
+    }
+
+    /// The event as JSON.
+    pub(crate) fn json(&self) -> Json {
+        let mut json = json!({"type": self.event.r#type, "to": self.event.to, "roles": self.roles});
+        if let (Json::Object(all), Ok(Json::Object(mut demands))) = (&mut json, serde_json::to_value(&self.demands)) {
+            demands.remove("transition");
+            all.extend(self.needs_all.then(|| ("needs_all_roles".to_owned(), true.into())));
+            all.append(&mut demands);
+        }
+        json
+    }
+}
+
+/// Renders the votes of a quorum: `1 of 2 votes (ana); needs another director`.
+pub(crate) fn votes(quorum: &QuorumState) -> String {
+    let mut all: Vec<&Vec<String>> = quorum.votes.iter().filter(|by| !by.is_empty()).collect();
+    all.sort_by_key(|by| std::cmp::Reverse(by.len()));
+    let names = |by: &Vec<String>| by.iter().map(|id| clean(id)).collect::<Vec<_>>().join(", ");
+    let Some((most, others)) = all.split_first() else {
+        return format!("needs {}", count(quorum.count.into(), "vote"));
+    };
+    let missing = u64::from(quorum.count).saturating_sub(most.len() as u64);
+    let role = match quorum.of.as_slice() {
+        [role] => role.clone(),
+        _ => "principal".to_owned(),
+    };
+    let needs = match missing {
+        0 | 1 => format!("needs another {role}"),
+        more => format!("needs {more} more of the role {role}"),
+    };
+    let mut text = format!("{} of {} votes ({}); {needs}", most.len(), quorum.count, names(most));
+    if !others.is_empty() {
+        let others: Vec<String> = others.iter().map(|by| names(by)).collect();
+        text.push_str(&format!("; with other data: {}", others.join("; ")));
+    }
+    text
+}

@@ -1,0 +1,158 @@
+//! `charter answer TASK`: answers a task for a person, or declines it.
+
+use charter_journal::{Record, RunInfo, SourceKind};
+use charter_kernel::{EffectId, Schema};
+use charter_runtime::backend::TaskAnswer;
+use charter_runtime::{RuntimeError, Task, View};
+use serde_json::{Value as Json, json};
+
+use super::host::{Host, Opener};
+use super::suggest::Suggest;
+use super::{Who, data, follow, send};
+use crate::io::{Exit, Failure, Io};
+use crate::journal::Db;
+use crate::journal::text::{clean, when};
+use crate::models;
+
+/// Maximum number of records that are read at a time.
+const PAGE: usize = 1_000;
+
+/// Answers a task.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The task, as `charter show RUN` lists it: `RUN/SEQ/INDEX`; or the run, if it has one task
+    task: String,
+    /// The answer: JSON, or `@file`
+    #[arg(conflicts_with = "decline")]
+    data: Option<String>,
+    /// Decline the task, for this reason
+    #[arg(long, value_name = "REASON")]
+    decline: Option<String>,
+    #[command(flatten)]
+    who: Who,
+    #[command(flatten)]
+    models: models::Args,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// Runs the command. With `--json`, prints the record.
+///
+/// # Errors
+/// There is no such task, it is for other roles, or the answer is missing.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let data = args.data.as_ref().map(|text| data(Some(text))).transpose()?;
+    args.db.check()?;
+    let host = Host::open(&args.db, &args.models, Opener::Here)?;
+    let exit = answer(args, data, &host, machine_output, io);
+    host.close(io);
+    exit
+}
+
+fn answer(
+    args: &Args,
+    data: Option<Json>,
+    host: &Host,
+    machine_output: bool,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
+    let (run, effect) = match args.task.rsplitn(3, '/').nth(2).zip(EffectId::parse(&args.task)) {
+        Some((run, effect)) => (host.find(run)?, Some(effect)),
+        None => (host.find(&args.task)?, None),
+    };
+    let view = host.view(&run.run)?;
+    let named = effect.map(|effect| effect.text(&run.run));
+    let task = match (&named, view.tasks.as_slice()) {
+        (None, [task]) => task,
+        (None, []) => return Err(Failure::new(format!("run `{}` has no task for a person", run.run))),
+        (None, tasks) => return Err(several(&run.run, tasks)),
+        (Some(named), tasks) => match tasks.iter().find(|task| task.effect == *named) {
+            Some(task) => task,
+            None => return Err(not_open(host, &run, &view, named)?),
+        },
+    };
+    let reply = match (&args.decline, data) {
+        (Some(reason), _) => TaskAnswer::Declined(reason.clone()),
+        (None, Some(data)) => TaskAnswer::Output(data),
+        (None, None) if needs_no_data(task) => TaskAnswer::Output(json!({})),
+        (None, None) => return Err(no_data(args, &view, task)),
+    };
+    let events = host.watch(&run.run, Some(run.seq))?;
+    let receipt = match host.answer(&task.effect, reply, &args.who.principal())? {
+        Ok(receipt) => receipt,
+        Err(RuntimeError::NoTask { .. } | RuntimeError::NotAwaited(_)) => {
+            return Err(not_open(host, &run, &host.view(&run.run)?, &task.effect)?);
+        }
+        Err(other) => return Err(other.into()),
+    };
+    let after = send::After { who: &args.who, db: &args.db, leave: None };
+    after.show(host, &run.run, receipt, events, machine_output, io)
+}
+
+fn needs_no_data(task: &Task) -> bool {
+    let schema = task.output.as_ref().map(Schema::compile);
+    schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.fits(&json!({}))))
+}
+
+fn no_data(args: &Args, view: &View, task: &Task) -> Failure {
+    let snapshot = (view.charter.machine().as_ref(), &view.snapshot);
+    let suggest = Suggest::new(snapshot, &args.who, &args.db, &[], follow::now());
+    let [answer, decline] = suggest.answer(task);
+    Failure::with_help(
+        format!("the answer to `{}` is missing", clean(task.title.as_deref().unwrap_or(&task.src))),
+        format!("`{answer}`, or `{decline}`"),
+    )
+}
+
+fn several(run: &str, tasks: &[Task]) -> Failure {
+    let list: Vec<String> = tasks.iter().map(|t| format!("`{}` ({})", t.effect, clean(&t.src))).collect();
+    Failure::with_help(format!("run `{run}` has several tasks for persons"), format!("name one: {}", list.join(", ")))
+}
+
+/// Says why a task cannot be answered: it never existed, or what ended it.
+fn not_open(host: &Host, run: &RunInfo, view: &View, effect: &str) -> Result<Failure, Failure> {
+    let mut from = EffectId::parse(effect).map_or(0, |effect| effect.seq);
+    let mut requested = false;
+    let ends = |record: &Record| {
+        let cancels = |e: &Json| e.get("effect").and_then(Json::as_str) == Some(effect);
+        let answers = record.source.effect.as_deref() == Some(effect)
+            && matches!(record.source.kind, SourceKind::Done | SourceKind::Error)
+            && record.refusal.is_none();
+        answers || record.effects.iter().any(cancels)
+    };
+    loop {
+        let records = host.call(|b| b.records(run.run.clone(), from, PAGE))?;
+        let Some(last) = records.last() else {
+            break;
+        };
+        let requests = |e: &Json| e.get("id").and_then(Json::as_str) == Some(effect);
+        requested |= records.iter().any(|r| r.effects.iter().any(requests));
+        if let Some(record) = records.iter().find(|r| ends(r)).filter(|_| requested) {
+            let by = match record.by.id.as_str() {
+                "" | "system" => String::new(),
+                by => format!(" by {}", clean(by)),
+            };
+            return Ok(Failure::with_help(
+                format!(
+                    "task `{effect}` is no longer waited for: `{}`{by} ended it in record {}, {}",
+                    clean(&record.event.r#type),
+                    record.seq,
+                    when(record.at)
+                ),
+                format!("`charter explain {} {}` shows the record", run.run, record.seq),
+            ));
+        }
+        from = last.seq.saturating_add(1);
+    }
+    Ok(match (requested, view.tasks.first()) {
+        (true, _) if view.snapshot.paused_at().is_some() => Failure::with_help(
+            format!("task `{effect}` cannot be answered now: run `{}` is paused", run.run),
+            format!("`charter send {} charter.resume --role operator` ends the pause", run.run),
+        ),
+        (_, Some(task)) => Failure::with_help(
+            format!("run `{}` has no task `{effect}`", run.run),
+            format!("did you mean `{}`?", task.effect),
+        ),
+        (_, None) => Failure::new(format!("run `{}` has no task `{effect}`, and no other task is open", run.run)),
+    })
+}

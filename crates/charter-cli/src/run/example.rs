@@ -1,0 +1,153 @@
+//! Example data for suggested commands: what a schema requires, with placeholders where the schema
+//! leaves the value open.
+
+use charter_expr::schema::SchemaNode;
+use charter_kernel::{Approval, Schema};
+use serde_json::{Map, Value as Json, json};
+
+/// Maximum nesting of example data.
+const MAX_DEPTH: u8 = 8;
+/// Maximum length of a placeholder, and of an example list.
+const MAX_LENGTH: usize = 200;
+
+/// Builds data that matches a schema as far as possible, with the digest that an approval needs.
+/// An example of the schema has precedence.
+pub(crate) fn data(schema: Option<&Json>, approves: Option<&Approval>) -> Json {
+    let mut data = match schema {
+        Some(schema) => of_schema(schema),
+        None => json!({}),
+    };
+    if let (Json::Object(map), Some(approval)) = (&mut data, approves) {
+        map.insert("digest".into(), approval.digest.to_string().into());
+    }
+    data
+}
+
+fn of_schema(schema: &Json) -> Json {
+    let compiled = Schema::compile(schema).ok();
+    let fits = |data: &Json| compiled.as_ref().is_none_or(|schema| schema.fits(data));
+    // The least data is easier to read than an example, if nothing has to be filled in.
+    let nothing = json!({});
+    if compiled.is_some() && fits(&nothing) {
+        return nothing;
+    }
+    let node = SchemaNode::within(schema, schema);
+    let found = examples(node).find(|data| fits(data)).cloned();
+    found.unwrap_or_else(|| value(node, MAX_DEPTH))
+}
+
+fn examples(node: SchemaNode<'_>) -> impl Iterator<Item = &Json> {
+    let node = node.resolved();
+    let list = node.get("examples").and_then(Json::as_array);
+    list.into_iter().flatten().chain(node.get("default")).chain(node.get("const"))
+}
+
+fn value(node: SchemaNode<'_>, depth: u8) -> Json {
+    let node = node.resolved();
+    if let Some(known) = examples(node).next() {
+        return known.clone();
+    }
+    if let Some(first) = node.get("enum").and_then(|e| e.get(0)) {
+        return first.clone();
+    }
+    let Some(depth) = depth.checked_sub(1) else {
+        return Json::Null;
+    };
+    let parts = |keyword: &str| node.get(keyword).and_then(Json::as_array).into_iter().flatten();
+    let kind = node.get("type").map(|t| t.as_array().and_then(|a| a.first()).unwrap_or(t)).and_then(Json::as_str);
+    let number = |keyword: &str| node.get(keyword).and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok());
+    match kind {
+        Some("null") => Json::Null,
+        Some("boolean") => true.into(),
+        Some("integer" | "number") => least(node),
+        Some("array") => {
+            let length = number("minItems").unwrap_or(0).min(MAX_LENGTH);
+            let item = node.part("items").map_or(Json::Null, |items| value(items, depth));
+            vec![item; length].into()
+        }
+        Some("string") => {
+            let (shortest, longest) = (number("minLength").unwrap_or(0), number("maxLength").unwrap_or(MAX_LENGTH));
+            ".".repeat(shortest.max(3).min(longest).min(MAX_LENGTH)).into()
+        }
+        _ => {
+            let choice = parts("anyOf").chain(parts("oneOf")).next();
+            let other = choice.and_then(|choice| node.below(choice)).map(|choice| value(choice, depth));
+            let whole = parts("allOf").filter_map(|part| node.below(part)).map(|part| value(part, depth));
+            let mut data = Map::new();
+            for part in whole.chain(other) {
+                match part {
+                    Json::Object(part) => data.extend(part),
+                    scalar if kind.is_none() && node.get("properties").is_none() => return scalar,
+                    _ => {}
+                }
+            }
+            if kind.is_none() && data.is_empty() && node.get("properties").is_none() && node.required().next().is_none()
+            {
+                return "...".into();
+            }
+            for name in node.required() {
+                let inner = node.property(name).map(|property| value(property, depth));
+                data.entry(name).or_insert_with(|| inner.unwrap_or_else(|| "...".into()));
+            }
+            data.into()
+        }
+    }
+}
+
+/// The number nearest to zero that the limits of a schema allow, if it is whole.
+fn least(node: SchemaNode<'_>) -> Json {
+    let limit = |keyword: &str| node.get(keyword).and_then(Json::as_f64);
+    let above = |n: f64| if n.fract() == 0.0 { n + 1.0 } else { n.ceil() };
+    let below = |n: f64| if n.fract() == 0.0 { n - 1.0 } else { n.floor() };
+    let from = [limit("minimum").map(f64::ceil), limit("exclusiveMinimum").map(above)];
+    let to = [limit("maximum").map(f64::floor), limit("exclusiveMaximum").map(below)];
+    let from = from.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
+    let to = to.into_iter().flatten().fold(f64::INFINITY, f64::min);
+    let nearest = 0.0_f64.max(from).min(to);
+    match format!("{nearest:.0}").parse::<i64>() {
+        Ok(whole) => whole.into(),
+        Err(_) => 0.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn example_data_matches_its_schema() {
+        let defs = json!({"reason": {"type": "object", "required": ["why"],
+            "properties": {"why": {"$ref": "#/$defs/text"}}}, "text": {"type": "string", "minLength": 5}});
+        let object = |properties: Json| {
+            let required: Vec<String> = properties.as_object().unwrap().keys().cloned().collect();
+            json!({"type": "object", "required": required, "properties": properties})
+        };
+        for schema in [
+            json!({"$defs": defs, "$ref": "#/$defs/reason"}),
+            json!({"$defs": defs, "type": "object", "required": ["r"], "properties": {"r": {"$ref": "#/$defs/reason"}}}),
+            object(json!({"n": {"type": "integer", "minimum": 7}, "m": {"type": "number", "exclusiveMaximum": -2}})),
+            object(
+                json!({"list": {"type": "array", "minItems": 2, "items": {"type": "integer", "exclusiveMinimum": 0}}}),
+            ),
+            object(
+                json!({"one": {"enum": ["a", "b"]}, "two": {"const": 3}, "text": {"type": "string", "maxLength": 1}}),
+            ),
+            object(json!({"any": {"anyOf": [{"type": "null"}, {"type": "string"}]}, "free": {}})),
+            json!({"allOf": [object(json!({"a": {"type": "boolean"}})), object(json!({"b": {"type": ["string", "null"]}}))]}),
+            json!({"type": "string", "minLength": 2}),
+            json!({"required": ["x"]}),
+        ] {
+            let data = data(Some(&schema), None);
+            assert!(Schema::compile(&schema).unwrap().fits(&data), "{schema}: {data}");
+        }
+    }
+
+    #[test]
+    fn what_needs_no_data_gets_none_and_an_example_is_taken() {
+        for schema in [json!({"type": "object"}), json!({"maxProperties": 0}), json!({"examples": [{"a": 1}]})] {
+            assert_eq!(data(Some(&schema), None), json!({}));
+        }
+        let schema = json!({"required": ["a"], "examples": [{"b": 1}, {"a": 1}]});
+        assert_eq!(data(Some(&schema), None), json!({"a": 1}));
+    }
+}

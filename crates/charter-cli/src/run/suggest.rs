@@ -1,0 +1,115 @@
+//! The commands that are suggested to send an event, answer a task or resume a run. They work when
+//! pasted: the sender is somebody who may, and the data is what the schema requires.
+
+use charter_kernel::{Auth, Machine, Principal, PrincipalKind, Snapshot, Timestamp};
+use charter_runtime::Task;
+use serde_json::Value as Json;
+
+use super::{Who, example};
+use crate::journal::Db;
+use crate::journal::offers::{Offer, may_send};
+use crate::journal::text::quoted;
+use crate::program;
+
+/// The name of a person who is not the user, in suggested commands.
+const SOMEBODY: &str = "somebody-else";
+
+/// Suggests commands for a run.
+pub(crate) struct Suggest<'a> {
+    machine: &'a Machine,
+    snapshot: &'a Snapshot,
+    who: &'a Who,
+    file: String,
+    now: Timestamp,
+    /// The roles of all offers.
+    needed: Vec<String>,
+}
+
+impl<'a> Suggest<'a> {
+    pub(crate) fn new(
+        (machine, snapshot): (&'a Machine, &'a Snapshot),
+        who: &'a Who,
+        db: &Db,
+        offers: &[Offer],
+        now: Timestamp,
+    ) -> Suggest<'a> {
+        let needed = offers.iter().flat_map(|offer| offer.roles.clone()).collect();
+        Suggest { machine, snapshot, who, file: db.option(), now, needed }
+    }
+
+    /// The command that sends an event.
+    pub(crate) fn send(&self, offer: &Offer) -> String {
+        let run = self.snapshot.run();
+        let to = match offer.event.to.as_str() {
+            "root" => String::new(),
+            to => format!(" --to {}", quoted(to)),
+        };
+        let data = argument(&example::data(offer.event.data.as_ref(), offer.demands.approves.as_ref()));
+        let (name, kind, file) = (program::name(), quoted(&offer.event.r#type), &self.file);
+        format!("{name} send {run} {kind}{data}{to} {}{file}", self.sender(offer))
+    }
+
+    /// The commands that answer and that decline a task.
+    pub(crate) fn answer(&self, task: &Task) -> [String; 2] {
+        let role = self.role(&task.by).map(|role| format!(" --role {}", quoted(role))).unwrap_or_default();
+        let who = match self.who.kind == PrincipalKind::Person || task.agents {
+            true => self.who.option(),
+            false => format!("--as {SOMEBODY}"),
+        };
+        let (name, file) = (program::name(), &self.file);
+        let data = argument(&example::data(task.output.as_ref(), None));
+        let command = |what: &str| format!("{name} answer {}{what} {who}{role}{file}", quoted(&task.effect));
+        [command(&data), command(" --decline 'the reason'")]
+    }
+
+    /// The command that continues a run.
+    pub(crate) fn resume(&self) -> String {
+        format!("{} run --resume {}{}", program::name(), self.snapshot.run(), self.file)
+    }
+
+    /// The command that ends the pause of a run.
+    pub(crate) fn unpause(&self) -> String {
+        let (name, run) = (program::name(), self.snapshot.run());
+        format!("{name} send {run} charter.resume {} --role operator{}", self.who.option(), self.file)
+    }
+
+    /// Renders `--as` and `--role` of somebody who may send an event: the user, if possible.
+    fn sender(&self, offer: &Offer) -> String {
+        let roles: Vec<String> = match offer.needs_all {
+            true => offer.roles.clone(),
+            false => self.role(&offer.roles).cloned().into_iter().collect(),
+        };
+        let options: String = roles.iter().map(|role| format!(" --role {}", quoted(role))).collect();
+        let may = |id: &str, kind| {
+            let by = Principal { roles: roles.clone(), ..Principal::new(id, &[]) };
+            let by = by.of_kind(kind).authenticated(Auth::Local);
+            may_send(self.machine, self.snapshot, &by, &offer.key(), self.now)
+        };
+        if may(self.who.id(), self.who.kind) {
+            return format!("{}{options}", self.who.option());
+        }
+        // Those who have voted or are excluded may have the placeholder's name.
+        let voters = offer.demands.quorum.iter().flat_map(|q| &q.votes).map(Vec::len).sum::<usize>();
+        let known = voters.saturating_add(offer.demands.not_by.len());
+        let names = (2..=known.saturating_add(2)).map(|number| format!("{SOMEBODY}-{number}"));
+        let free = std::iter::once(SOMEBODY.to_owned()).chain(names).find(|id| may(id, PrincipalKind::Person));
+        match free {
+            Some(id) => format!("--as {id}{options}"),
+            None => format!("{}{options}", self.who.option()),
+        }
+    }
+
+    /// Chooses a role: one that the user has, else the one that the fewest events need.
+    fn role<'r>(&self, roles: &'r [String]) -> Option<&'r String> {
+        let own = roles.iter().find(|role| self.who.role.contains(role));
+        own.or_else(|| roles.iter().min_by_key(|role| self.needed.iter().filter(|other| other == role).count()))
+    }
+}
+
+/// Renders data as an argument, with a space before it; nothing for data that may be left out.
+fn argument(data: &Json) -> String {
+    match data {
+        Json::Object(data) if data.is_empty() => String::new(),
+        data => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
+    }
+}

@@ -1,0 +1,56 @@
+//! The condition of a transition that refuses an event. Records do not contain it: it is computed
+//! from the state before the event.
+
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use super::candidates::reads;
+use crate::envelope::{Envelope, Event};
+use crate::event::{Data, Ev, Name, Origin};
+use crate::machine::Machine;
+use crate::selection::{Evaluation, active_candidates, evaluate};
+use crate::snapshot::Snapshot;
+
+/// The condition under which a transition with `refuse` refused an event, and the values that the
+/// condition read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Condition {
+    /// The transition.
+    pub transition: String,
+    /// Its guard as one expression.
+    pub condition: String,
+    /// The values that it read, by path; `null` where there was no value. Long values are
+    /// truncated.
+    pub read: Map<String, Json>,
+}
+
+impl Machine {
+    /// Returns the condition of the transition that refuses an event; `None` if no transition with
+    /// `refuse` does, or it has no condition. `snapshot` is the snapshot that the event was applied
+    /// to.
+    #[must_use]
+    pub fn refusing(&self, snapshot: &Snapshot, envelope: &Envelope) -> Option<Condition> {
+        let Event::External { r#type, data } = &envelope.event else {
+            return None;
+        };
+        let ev = Ev {
+            id: self.events.id(r#type),
+            name: Name::Borrowed(r#type),
+            data: Data::Borrowed(data),
+            origin: Origin::External,
+            meta: None,
+        };
+        let snapshot = snapshot.with_expired_permits(envelope.at);
+        let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
+        let ctx = self.context_of(&snapshot, actor, &ev, envelope);
+        let held = self.held(envelope);
+        let (_, t) = active_candidates(self.chart(actor.chart()), &actor.configuration, &ev)
+            .into_iter()
+            .find(|(id, t)| evaluate(&ctx, held, Some(&ev), *id, t, &mut ()) == Evaluation::Refused)?;
+        let guard = t.guard.as_ref()?;
+        let mut read = Map::new();
+        guard.programs(&mut |program| read.extend(reads(&ctx, program)));
+        Some(Condition { transition: t.name.to_string(), condition: guard.text(), read })
+    }
+}

@@ -1,0 +1,82 @@
+//! What an event needs besides a role, and why a transition with `refuse` refuses.
+
+use charter_kernel::{Demands, Digest, Envelope, Principal};
+use serde_json::json;
+
+use crate::common::Run;
+
+const BOARD: &str = "
+roles: {director: {}}
+rules: {R1: too much}
+guards: {rich: context.plan.budget > 10}
+context: {plan: {budget: 12}, owner: ana, ready: false}
+events:
+  PLAN: {by: director, data: {type: object, required: [digest], properties: {digest: {}, note: {}}}}
+  SPEND: {}
+  READY: {}
+states:
+  s:
+    on:
+      PLAN: {target: t, when: context.ready, approves: {value: context.plan, not_by: '[context.owner]'}, quorum: {count: 2, of: director}}
+      SPEND:
+        - {guard: {and: [rich, {not: tiny}]}, refuse: R1}
+        - {when: event.n == 1, target: t}
+        - {when: 'context.plan.budget < 5', target: t}
+        - {guard: tiny, actions: []}
+      READY: {actions: {assign: {ready: true}}}
+  t: {}
+";
+
+fn board() -> Run {
+    Run::start(&BOARD.replace("guards: {", "guards: {tiny: event.n < 1, "))
+}
+
+fn demands(run: &Run, kind: &str, id: &str) -> Option<Demands> {
+    let snapshot = &run.snapshot;
+    run.machine.demands(snapshot, "root", kind, &Principal::new(id, &["director"]), 0)
+}
+
+#[test]
+fn an_approval_demands_a_digest_votes_and_somebody_else() {
+    let mut run = board();
+    assert_eq!(demands(&run, "PLAN", "bea"), None, "a condition that does not read the data does not hold");
+    run.send("READY");
+    assert_eq!(demands(&run, "PLAN", "ana"), None, "excluded");
+    assert_eq!(run.machine.demands(&run.snapshot, "root", "PLAN", &Principal::new("bea", &[]), 0), None);
+    let needed = demands(&run, "PLAN", "bea").unwrap();
+    let digest = Digest::of_json(&json!({"budget": 12}));
+    assert_eq!(
+        serde_json::to_value(&needed).unwrap(),
+        json!({
+            "transition": "s/on/PLAN/0", "approves": {"value": "context.plan", "digest": digest},
+            "quorum": {"count": 2, "of": ["director"], "votes": []}, "not_by": ["ana"], "persons_only": true,
+        })
+    );
+    let data = json!({"digest": digest.to_string()});
+    run.by("bea", &["director"]).send_data("PLAN", data.clone());
+    assert_eq!(demands(&run, "PLAN", "bea"), None, "has voted");
+    let needed = demands(&run, "PLAN", "rob").unwrap();
+    assert_eq!(needed.quorum.unwrap().votes, [["bea"]]);
+    run.by("rob", &["director"]).send_data("PLAN", data);
+    assert_eq!(run.state(), "t");
+}
+
+#[test]
+fn conditions_on_the_data_are_named_and_others_are_decided() {
+    let run = board();
+    assert_eq!(demands(&run, "SPEND", "x").unwrap().conditions, ["event.n == 1", "event.n < 1"]);
+    assert_eq!(demands(&run, "NONE", "x"), None);
+}
+
+#[test]
+fn a_refusing_transition_gives_its_condition_and_values() {
+    let mut run = board();
+    let snapshot = run.snapshot.clone();
+    let spend = |n: i64| Envelope::event(1, "SPEND", json!({"n": n}), Principal::new("x", &[]), 0);
+    let found = run.machine.refusing(&snapshot, &spend(3)).unwrap();
+    assert_eq!(found.transition, "s/on/SPEND/0");
+    assert_eq!(found.condition, "(context.plan.budget > 10) && (!(event.n < 1))");
+    assert_eq!(json!(found.read), json!({"context.plan.budget": 12, "event.n": 3}));
+    assert_eq!(run.machine.refusing(&snapshot, &spend(0)), None);
+    assert_eq!(run.refused("SPEND", json!({"n": 3})), "rule");
+}
