@@ -57,9 +57,20 @@ impl<'d> Drawing<'d> {
         let mut arrows: BTreeMap<(usize, usize), Arrow> = BTreeMap::new();
         let mut lines: Vec<(usize, String)> = Vec::new();
         for (from, shape) in drawing.shapes.iter().enumerate() {
-            for (event, name, transition) in transitions(shape) {
-                let text = label(&event, transition);
-                let taken = marks.taken.contains(&name);
+            let all = transitions(shape);
+            let mut places: BTreeMap<String, usize> = BTreeMap::new();
+            for (event, name, transition) in &all {
+                let text = label(event, transition);
+                // The order decides between transitions of the same event.
+                let text = match all.iter().filter(|(other, ..)| other == event).count() {
+                    ..2 => text,
+                    _ => {
+                        let place = places.entry(event.clone()).or_default();
+                        *place += 1;
+                        format!("{place}. {text}")
+                    }
+                };
+                let taken = marks.taken.contains(name);
                 let targets: BTreeSet<usize> = transition
                     .target
                     .iter()

@@ -58,6 +58,7 @@ pub fn answer_code(denied: &Denied) -> String {
         Denied::NeverStarted => "never-started".into(),
         Denied::RunExists => "run-exists".into(),
         Denied::IdTaken { id, seq } => format!("id-taken {id} {seq}"),
+        Denied::IdLength { bytes } => format!("id-length {bytes}"),
         Denied::IdReserved { prefix } => format!("id-reserved {prefix}"),
         Denied::DataTooLarge { limit, .. } => format!("data-too-large {limit}"),
         Denied::TooManyRecords { limit } => format!("too-many-records {limit}"),

@@ -20,7 +20,7 @@ pub struct Step {
     pub snapshot: Snapshot,
     /// The effects that the host executes after the commit, in order.
     pub effects: Vec<Effect>,
-    /// Timers set and canceled, in order.
+    /// Timers set and cancelled, in order.
     pub timers: Vec<TimerChange>,
     /// Guards that could not be evaluated (and so did not hold), and events between actors that no
     /// transition took.
@@ -37,7 +37,7 @@ pub enum Verdict {
     Vote,
     /// No transition was taken, in a lenient machine or for an event of the platform.
     Ignored,
-    /// The event was an answer to a canceled or earlier invocation.
+    /// The event was an answer to a cancelled or earlier invocation.
     Late,
 }
 
@@ -138,7 +138,7 @@ impl EffectKind {
     }
 }
 
-/// A timer that was set or canceled.
+/// A timer that was set or cancelled.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TimerChange {
     /// The host has to send [`crate::Event::Timer`] when the timer is due.

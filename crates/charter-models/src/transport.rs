@@ -60,7 +60,7 @@ pub enum TransportError {
 /// A transport that sends requests.
 pub trait Transport: Send + Sync {
     /// Sends a request and waits for the whole response. `line` receives each line as it arrives;
-    /// if it returns false, the request is canceled.
+    /// if it returns false, the request is cancelled.
     ///
     /// # Errors
     /// There is no response. A response with an error status is not an error.

@@ -46,6 +46,9 @@ pub enum Reply {
     Denied(Denied),
 }
 
+/// Maximum length of the id of an event, in bytes.
+pub const MAX_EVENT_ID_BYTES: usize = 256;
+
 /// Why an input has no record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -63,6 +66,12 @@ pub enum Denied {
         id: String,
         /// The record of that event.
         seq: u64,
+    },
+    /// The id is empty, or too long.
+    #[error("an event id has 1 to {MAX_EVENT_ID_BYTES} bytes, and this one has {bytes}; leave it out, or use another")]
+    IdLength {
+        /// The length of the id in bytes.
+        bytes: usize,
     },
     /// The id is reserved for the host.
     #[error("event ids that begin with `{prefix}` are reserved for the host; use another id")]

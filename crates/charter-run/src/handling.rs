@@ -7,7 +7,7 @@ use charter_kernel::{Effect, EffectId, EffectKind, Event, Machine, Principal, Ti
 use serde_json::Value as Json;
 
 use crate::fault::Fault;
-use crate::handled::{Action, Appended, Denied, InvocationRequest, Reply, Trouble};
+use crate::handled::{Action, Appended, Denied, InvocationRequest, MAX_EVENT_ID_BYTES, Reply, Trouble};
 use crate::input::{EventInput, Input, Known};
 use crate::position::{Incoming, has_record};
 use crate::run::{Bounds, MAX_TIMERS, Run};
@@ -93,6 +93,9 @@ impl Handling<'_> {
             && rest.starts_with('/')
         {
             return Err(Denied::IdReserved { prefix: format!("{}/", self.run.id()) });
+        }
+        if let Some(bytes) = id.as_ref().map(String::len).filter(|bytes| !(1..=MAX_EVENT_ID_BYTES).contains(bytes)) {
+            return Err(Denied::IdLength { bytes });
         }
         let limit = self.bounds.data_bytes;
         if limit > 0 && is_larger(&data, limit) {

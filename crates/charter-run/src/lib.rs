@@ -15,7 +15,7 @@ mod task;
 mod values;
 
 pub use fault::Fault;
-pub use handled::{Action, Appended, Denied, Handled, InvocationRequest, Reply, Trouble};
+pub use handled::{Action, Appended, Denied, Handled, InvocationRequest, MAX_EVENT_ID_BYTES, Reply, Trouble};
 pub use input::{EventInput, Input, Known};
 pub use key_error::KeyError;
 pub use policy::{ActorPolicy, Retry};

@@ -44,7 +44,7 @@ pub struct StepOutcome<'m> {
     pub transitions: Vec<String>,
     /// The addresses of the transitions taken, in the core form of the charter.
     pub taken: Vec<&'m str>,
-    /// The timers that were set and canceled.
+    /// The timers that were set and cancelled.
     pub timers: Vec<Json>,
     /// Notes of the kernel; they do not affect the verdict.
     pub notes: Vec<Note>,

@@ -57,7 +57,7 @@ impl Step<'_> {
     /// Announces a write. Fails if the observer stops the operation.
     pub(crate) fn announce(&mut self, what: &'static str, path: &str) -> Result<(), Error> {
         if self.stoppable && self.watch.stopped() {
-            return Err(Error::Stopped(format!("canceled before {what} `{path}`")));
+            return Err(Error::Stopped(format!("cancelled before {what} `{path}`")));
         }
         self.watch.before(what, path).context(|| format!("{what} `{path}`"))
     }

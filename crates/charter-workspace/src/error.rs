@@ -73,7 +73,7 @@ pub enum Error {
     /// The store does not contain what was written to it.
     #[error("the store is damaged: {0}")]
     Damaged(String),
-    /// The host canceled the operation.
+    /// The host cancelled the operation.
     #[error("stopped: {0}")]
     Stopped(String),
     /// A file or folder could not be read or written.

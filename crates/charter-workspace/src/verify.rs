@@ -108,7 +108,7 @@ impl VerifyCommand {
             } else if started.elapsed() >= self.time_limit {
                 Some((false, format!("it ran longer than {} s and was killed", self.time_limit.as_secs_f64())))
             } else if watch.stopped() {
-                return Err(Error::Stopped("canceled while the `verify` command was running".into()));
+                return Err(Error::Stopped("cancelled while the `verify` command was running".into()));
             } else {
                 None
             };

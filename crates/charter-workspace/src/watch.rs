@@ -3,7 +3,7 @@
 use std::io;
 
 /// Called before each write. A host uses it to show progress, and to stop an apply whose invocation
-/// was canceled.
+/// was cancelled.
 pub trait Watch {
     /// Called before the operation `what` (`rename`, `write`, `sync`, ...) on `path`. An error
     /// stops the apply, which is then undone.

@@ -1,10 +1,10 @@
 //! `charter explain RUN SEQ`: why an event was accepted or refused.
 
 use charter_journal::{Record, Store, Verdict};
-use charter_kernel::{Auth, Machine, PrincipalKind};
+use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind};
 use serde_json::{Value as Json, json};
 
-use super::text::{clean, code, further, short, when};
+use super::text::{clean, code, error, further, short, short_digest_text, when};
 use super::{Db, find};
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -22,17 +22,25 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
     // Only the messages of refusals need the charter.
     let machine = record.refusal.as_ref().and_then(|_| charter_journal::machine(&store, info.charter).ok());
     let machine = machine.as_ref();
+    let condition = machine.and_then(|machine| condition(&store, machine, &record));
     if machine_output {
         // Written as it is: a record may be nested more deeply than serde_json reads.
-        let story = Json::from(explanation(&record, machine, Paint(false)));
+        let story = Json::from(explanation(&record, machine, condition.as_ref(), Paint(false)));
         writeln!(io.out, "{{\"record\":{},\"story\":{story}}}", record.shown(machine))?;
     } else {
-        writeln!(io.out, "{}", explanation(&record, machine, Paint(io.color_out)).trim_end())?;
+        writeln!(io.out, "{}", explanation(&record, machine, condition.as_ref(), Paint(io.color_out)).trim_end())?;
     }
     Ok(Exit::Yes)
 }
 
-fn explanation(record: &Record, machine: Option<&Machine>, paint: Paint) -> String {
+/// Returns the condition of the transition that refused an event, from the state before the event.
+fn condition(store: &dyn Store, machine: &Machine, record: &Record) -> Option<Condition> {
+    record.refusal.as_ref().filter(|refusal| refusal.code == Code::Rule)?;
+    let before = charter_journal::replay(store, machine, &record.run, Some(record.seq.checked_sub(1)?)).ok()??;
+    machine.refusing(&before, &record.envelope().ok()?)
+}
+
+fn explanation(record: &Record, machine: Option<&Machine>, condition: Option<&Condition>, paint: Paint) -> String {
     let mut out = Vec::new();
     // The host itself has the id and the role `system`.
     let roles = match record.by.roles.as_slice() {
@@ -67,7 +75,10 @@ fn explanation(record: &Record, machine: Option<&Machine>, paint: Paint) -> Stri
     out.push(String::new());
     out.push(verdict(record, paint));
     if let Some(refusal) = record.explanation(machine) {
-        refused(&refusal, &clean(&record.by.id), paint, &mut out);
+        refused(&refusal, condition, &clean(&record.by.id), paint, &mut out);
+    }
+    if let Some(error) = error(record) {
+        out.push(format!("  {}", clean(&error)));
     }
     taken(record, paint, &mut out);
     out.join("\n")
@@ -104,7 +115,13 @@ fn verdict(record: &Record, paint: Paint) -> String {
     }
 }
 
-fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &mut Vec<String>) {
+fn refused(
+    refusal: &charter_kernel::Explanation,
+    condition: Option<&Condition>,
+    by: &str,
+    paint: Paint,
+    out: &mut Vec<String>,
+) {
     out.push(format!("  {}: {}", paint.error(&code(refusal)), clean(&refusal.message)));
     out.extend(further(&refusal.misfits));
     for candidate in &refusal.candidates {
@@ -113,7 +130,10 @@ fn refused(refusal: &charter_kernel::Explanation, by: &str, paint: Paint, out: &
         if let Some(expression) = candidate.expression.as_ref().filter(|_| candidate.does_not_hold) {
             out.push(format!("    `{}` is false", clean(expression)));
         }
-        for (path, value) in &candidate.read {
+        let condition = condition.filter(|condition| condition.transition == candidate.transition);
+        out.extend(condition.map(|c| format!("    it refuses, because `{}` is true", clean(&c.condition))));
+        let more = condition.into_iter().flat_map(|c| &c.read).filter(|(path, _)| !candidate.read.contains_key(*path));
+        for (path, value) in candidate.read.iter().chain(more) {
             out.push(format!("    {} was {}", clean(path), short(value, 200)));
         }
     }
@@ -131,7 +151,11 @@ fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
         out.push(format!("  transition {}", paint.strong(&clean(name))));
     }
     for approval in &record.approvals {
-        out.push(format!("  approved `{}`, digest {}", clean(&approval.approves), clean(&approval.digest)));
+        out.push(format!(
+            "  approved `{}`, digest {}",
+            clean(&approval.approves),
+            clean(&short_digest_text(&approval.digest))
+        ));
     }
     for entry in &record.ledger {
         out.push(format!("  ledger: {} {} is {}", text(entry, "kind"), text(entry, "key"), text(entry, "status")));

@@ -20,7 +20,7 @@ pub struct Args {
     #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = whole::<u64>)]
     at: u64,
     /// Id of the new run [default: the id of the old one plus `.fork1`, `.fork2`, ...]
-    #[arg(long = "as", value_name = "ID")]
+    #[arg(long = "run", alias = "as", value_name = "ID")]
     new: Option<String>,
     #[command(flatten)]
     db: Db,
@@ -126,6 +126,6 @@ fn candidates(args: &Args, run: &str) -> Result<Box<dyn Iterator<Item = String> 
 fn taken(args: &Args, run: &str) -> Failure {
     match &args.new {
         Some(new) => Failure::new(format!("run `{new}` already exists")),
-        None => Failure::with_help(format!("run `{run}` has 10000 forks"), "choose an id with `--as ID`"),
+        None => Failure::with_help(format!("run `{run}` has 10000 forks"), "choose an id with `--run ID`"),
     }
 }

@@ -1,6 +1,6 @@
 //! Renders records and values as text, with control characters in untrusted text replaced.
 
-use charter_journal::{Record, Verdict};
+use charter_journal::{Record, SourceKind, Verdict};
 use charter_kernel::{Code, Digest, Explanation, Machine, Millis, Misfit, Timestamp};
 use serde_json::Value as Json;
 
@@ -60,10 +60,14 @@ impl RecordLines {
     }
 }
 
-/// Renders the code and the message of the error that an `error.*` event reports.
-fn error(record: &Record) -> Option<String> {
+/// Renders the code and the message of the error that an `error.*` event reports. The event of a
+/// time limit has no data.
+pub(crate) fn error(record: &Record) -> Option<String> {
     if !record.event.r#type.starts_with("error.") {
         return None;
+    }
+    if let Some(timer) = record.source.timer.as_deref().filter(|_| record.source.kind == SourceKind::Timer) {
+        return Some(format!("timeout: no answer within the time limit (timer {})", clean(timer)));
     }
     let error = record.event.data.get("error")?;
     let text = |key: &str| error.get(key).and_then(Json::as_str).map(|text| clean(&short_text(text, MAX_MESSAGE)));
@@ -176,7 +180,12 @@ pub(crate) fn quoted(argument: &str) -> String {
 
 /// Renders a digest where it is only compared by people; what is to be pasted has all of it.
 pub(crate) fn short_digest(digest: Digest) -> String {
-    short_text(&digest.to_string(), SHORT_DIGEST)
+    short_digest_text(&digest.to_string())
+}
+
+/// Like [`short_digest`], for the text of a digest.
+pub(crate) fn short_digest_text(digest: &str) -> String {
+    short_text(digest, SHORT_DIGEST)
 }
 
 /// Renders the code of a refusal, with the rule of the charter that requires it: `guard`, `rule

@@ -14,7 +14,7 @@ use super::model_progress::ModelProgress;
 use super::{answers, details};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
-use crate::journal::text::{clean, elapsed, short};
+use crate::journal::text::{clean, elapsed, error, short};
 
 /// Why a run is being followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -288,7 +288,10 @@ fn record(record: &Record, failure: Option<&str>, machine: Option<&Machine>, pai
                 clean(failure.unwrap_or("no reason given"))
             )
         }
-        _ => format!("  {}", clean(&record.event.r#type)),
+        _ => match error(record) {
+            Some(why) => format!("  {} {why}", paint.error(&format!("{}:", clean(&record.event.r#type)))),
+            None => format!("  {}", clean(&record.event.r#type)),
+        },
     };
     let verdict = match (record.verdict, record.explanation(machine)) {
         (Verdict::Accepted, _) => String::new(),

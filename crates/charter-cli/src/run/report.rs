@@ -1,7 +1,7 @@
 //! Writes the report on a run to standard output: its result and its actors, or what it waits for.
 
 use charter_journal::Record;
-use charter_kernel::{Machine, Status, Timestamp};
+use charter_kernel::{Code, Machine, Status, Timestamp};
 use charter_runtime::View;
 use serde_json::Value as Json;
 
@@ -196,6 +196,18 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
     writeln!(io.err, "{code} {}", clean(&refusal.message))?;
     for line in further(&refusal.misfits) {
         writeln!(io.err, "{line}")?;
+    }
+    // A refused event changes nothing, so the condition is that of the present state.
+    if refusal.code == Code::Rule
+        && let (Some(charter), Ok(envelope)) = (&charter, record.envelope())
+        && let Ok(view) = host.try_call(|b| b.view(record.run.to_string()))?
+        && view.snapshot.seq() < record.seq
+        && let Some(condition) = charter.machine().refusing(&view.snapshot, &envelope)
+    {
+        writeln!(io.err, "  because `{}`", clean(&condition.condition))?;
+        for (path, value) in &condition.read {
+            writeln!(io.err, "    {} is {}", clean(path), short(value, 200))?;
+        }
     }
     if !refusal.legal.is_empty() {
         writeln!(io.err, "  legal for {} now: {}", clean(&record.by.id), refusal.legal.join(", "))?;

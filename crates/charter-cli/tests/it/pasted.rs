@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::support::Scratch;
-use crate::support::processes::{Site, said};
+use crate::support::processes::{Site, on_terminal, said, until};
 
 const PAYMENT: &str = "
 charter: 1
@@ -283,9 +283,7 @@ fn open_work_that_no_process_does_is_not_called_running() {
     shell.site.0.file("slow.yaml", slow);
     let mut process = shell.site.start("run slow.yaml --run s");
     shell.site.holder();
-    crate::support::processes::until("running", || {
-        shell.here("charter show s").1.contains("\nrunning  nap since record 0\n")
-    });
+    until("running", || shell.here("charter show s").1.contains("\nrunning  nap since record 0\n"));
     process.kill();
     shell.site.wait_for_no_holder();
     let shown = shell.here("charter show s").1;
@@ -314,4 +312,76 @@ fn the_variable_names_the_journal_and_the_option_wins() {
     assert_eq!(shell.here("CHARTER_DB=v.db charter rebuild").0, 0);
     assert_eq!(shell.here("CHARTER_DB= charter runs").0, 2);
     assert!(!shell.site.path("charter.db").exists());
+}
+
+const RULES: &str = "
+charter: 1
+id: rules
+rules: {R7: \"= 'the limit is ' + string(context.limit)\"}
+context: {limit: 5}
+events: {SPEND: {data: {type: object, required: [n], properties: {n: {type: integer}}}}}
+actors: {nap: {kind: human, timeout: 50ms}}
+initial: s
+states:
+  s:
+    on:
+      SPEND:
+        - {when: event.n > context.limit, refuse: R7}
+        - {when: event.n > 0, target: t}
+  t: {invoke: {src: nap, onError: u}}
+  u: {type: final}
+";
+
+#[test]
+fn refusals_by_a_rule_have_condition_and_values_and_time_limits_a_reason() {
+    let shell = Shell::new("rules");
+    shell.site.0.file("rules.yaml", RULES);
+    shell.here("charter run rules.yaml --run r");
+    let refused = shell.here("charter send r SPEND '{\"n\": 9}'").2;
+    for line in ["refused (rule R7): the limit is 5\n", "  because `event.n > context.limit`\n", "    event.n is 9\n"] {
+        assert!(refused.contains(line), "{refused}");
+    }
+    shell.here("charter send r SPEND '{\"n\": 5}'");
+    std::thread::sleep(Duration::from_millis(60));
+    shell.here("charter run --resume r");
+    // The condition is that of the state before the event, not of the present one.
+    let story = shell.here("charter explain r 1").1;
+    for line in ["because `event.n > context.limit` is true", "    context.limit was 5\n", "    event.n was 9\n"] {
+        assert!(story.contains(line), "{story}");
+    }
+    let why = "timeout: no answer within the time limit (timer root/timeout/nap)";
+    assert!(shell.here("charter log r").1.contains(why), "{}", shell.here("charter log r").1);
+    assert!(shell.here("charter explain r 3").1.contains(why));
+}
+
+#[test]
+fn ids_and_files_of_wrong_names_are_errors_that_say_so() {
+    let shell = Shell::new("names");
+    shell.here("charter run payment.yaml --run p");
+    for id in [String::new(), "x".repeat(257)] {
+        let sent = shell.here(&format!("charter send p REQUEST '{{\"amount\": 1}}' --role clerk --id '{id}'"));
+        assert!(sent.0 == 2 && sent.2.contains("an event id has 1 to 256 bytes"), "{sent:?}");
+    }
+    assert_eq!(shell.here("charter fork p --at 0 --run f").1, "f\n");
+    fs::create_dir(shell.site.path("charter.db-lock")).unwrap();
+    let sent = shell.here("charter send p REQUEST '{\"amount\": 1}' --role clerk");
+    assert!(sent.0 == 2 && sent.2.contains("charter.db-lock` is a folder"), "{sent:?}");
+    assert!(sent.2.contains("move the folder away"), "{sent:?}");
+}
+
+#[test]
+fn a_prompt_notices_what_others_do_to_the_run() {
+    let shell = Shell::new("prompt");
+    let mut prompt = on_terminal(&shell.site, "run payment.yaml --run p --as ana");
+    shell.site.holder();
+    until("a run", || shell.here("charter show p").0 == 0);
+    let sent = shell.here("charter send p REQUEST '{\"amount\": 1200}' --as rob --role clerk");
+    assert_eq!(sent.0, 0, "{sent:?}");
+    // The prompt is for REQUEST, which is no longer legal; then it asks anew, and APPROVE is.
+    std::thread::sleep(Duration::from_millis(1_500));
+    let mut typed = prompt.0.as_mut().unwrap().stdin.take().unwrap();
+    std::io::Write::write_all(&mut typed, b"APPROVE\n").unwrap();
+    let (code, out, err) = prompt.end();
+    assert!(code == 0 && out.contains("the run has moved on") && out.contains("p: done in paid"), "{out}{err}");
+    drop(typed);
 }

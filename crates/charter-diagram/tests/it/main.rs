@@ -271,3 +271,21 @@ fn a_large_statechart_has_a_message_instead() {
     let picture = svg(&definition(&format!("charter: 1\nid: t\nstates:\n{states}")), &Overlay::default());
     assert!(picture.contains("251 states and 0 arrows: too many to draw"), "{picture}");
 }
+
+#[test]
+fn transitions_of_one_event_are_numbered_in_the_order_of_evaluation() {
+    let chart = "
+charter: 1
+id: order
+initial: a
+states:
+  a: {on: {GO: [{guard: high, target: b}, {target: c}], OTHER: b}}
+  b: {}
+  c: {}
+guards: {high: 'true'}
+";
+    let picture = mermaid(&definition(chart), &Overlay::default());
+    for label in [": 1. GO [high]\n", ": 2. GO\n", ": OTHER\n"] {
+        assert!(picture.contains(label), "{picture}");
+    }
+}

@@ -93,7 +93,7 @@ pub enum Verdict {
     Ignored,
     /// A vote toward a quorum.
     Vote,
-    /// An answer to a canceled or earlier invocation.
+    /// An answer to a cancelled or earlier invocation.
     Late,
 }
 

@@ -27,7 +27,7 @@ pub struct TimerField<'a> {
 pub enum TimerWord {
     /// The timer was set.
     Set,
-    /// The timer was canceled: its state was exited, or its invocation ended.
+    /// The timer was cancelled: its state was exited, or its invocation ended.
     Cancel,
     /// The timer was due, and its event was processed.
     Fired,

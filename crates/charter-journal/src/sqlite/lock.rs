@@ -121,6 +121,13 @@ impl Lock {
         let holder = Holder { pid: std::process::id(), address: address.map(Path::to_owned), starting };
         let text = serde_json::to_string(&holder).map_err(|e| failed(e.into()))?;
         let name = beside(&self.place.path);
+        if name.is_dir() {
+            let why = format!(
+                "`{}` is a folder, and the process that writes to the journal needs a file of this name; move the folder away",
+                name.display()
+            );
+            return Err(failed(std::io::Error::other(why)));
+        }
         match &mut self.file {
             // The file must stay the same, because it is locked.
             Some(file) if !ON_JOURNAL => {

@@ -88,7 +88,7 @@ impl StepTransaction<'_> {
     /// Puts an event into the queue of another actor, or into the actor's own external queue.
     pub(crate) fn post(&mut self, actor_ix: usize, to: Arc<str>, mut ev: Ev<'static>, send_id: Option<Arc<str>>) {
         let actor = self.actor(actor_ix);
-        // The parent of a canceled actor gets no more events from it (SCXML 6.4).
+        // The parent of a cancelled actor gets no more events from it (SCXML 6.4).
         if actor.status != Status::Active && actor.identity().parent.as_ref() == Some(&to) {
             return;
         }

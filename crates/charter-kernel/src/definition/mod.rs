@@ -226,7 +226,7 @@ pub struct ActorDecl {
     /// JSON Schema of the output; an answer that does not match it is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Json>,
-    /// Time limit of an invocation. After it, the invocation is canceled and `error.invoke.ID` with
+    /// Time limit of an invocation. Then the invocation is cancelled, and `error.invoke.ID` with
     /// the code `timeout` follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Delay>,

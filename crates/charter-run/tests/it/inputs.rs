@@ -51,6 +51,17 @@ fn ids_beyond_the_window_are_unknown() {
 }
 
 #[test]
+fn ids_have_1_to_256_bytes() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    for bytes in [0, 257] {
+        let denied = host.send("NOTE", json!({}), Some(&"x".repeat(bytes)));
+        assert_eq!(denied.reply, Reply::Denied(Denied::IdLength { bytes }));
+    }
+    assert_eq!(made(&host.send("NOTE", json!({}), Some(&"x".repeat(256)))).seq, 1);
+}
+
+#[test]
 fn ids_of_the_run_are_reserved_for_the_host() {
     let machine = machine();
     let mut host = Host::started(&machine);
