@@ -66,7 +66,7 @@ impl<'d> Drawing<'d> {
                     ..2 => text,
                     _ => {
                         let place = places.entry(event.clone()).or_default();
-                        *place += 1;
+                        *place = place.saturating_add(1);
                         format!("{place}. {text}")
                     }
                 };
