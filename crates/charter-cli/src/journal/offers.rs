@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use charter_kernel::{Demands, Legal, Machine, Principal, QuorumState, Snapshot, Timestamp};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::text::{clean, count};
 
@@ -123,14 +123,17 @@ impl Offer {
     }
 
     /// The event as JSON.
-    pub(crate) fn json(&self) -> Json {
-        let mut json = json!({"type": self.event.r#type, "to": self.event.to, "roles": self.roles});
-        if let (Json::Object(all), Ok(Json::Object(mut demands))) = (&mut json, serde_json::to_value(&self.demands)) {
-            demands.remove("transition");
-            all.extend(self.needs_all.then(|| ("needs_all_roles".to_owned(), true.into())));
-            all.append(&mut demands);
-        }
-        json
+    pub(crate) fn json(&self) -> Map<String, Json> {
+        let mut all = match serde_json::to_value(&self.demands) {
+            Ok(Json::Object(demands)) => demands,
+            _ => Map::new(),
+        };
+        all.remove("transition");
+        all.insert("type".into(), self.event.r#type.as_str().into());
+        all.insert("to".into(), self.event.to.as_str().into());
+        all.insert("roles".into(), self.roles.as_slice().into());
+        all.extend(self.needs_all.then(|| ("needs_all_roles".to_owned(), true.into())));
+        all
     }
 }
 

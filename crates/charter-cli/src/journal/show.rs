@@ -111,13 +111,10 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: Timestamp) -> Json
         json!({"actor": actor.id(), "invocation": &*i.id, "src": &*i.src, "effect": i.effect.text(snapshot.run()), "input": &*i.input})
     });
     let timers = snapshot.timers().iter().map(|t| {
-        let mut timer = json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation});
         // The timers of a paused run keep what was left of them.
-        match left(snapshot, t) {
-            Some(left) => timer["left_ms"] = left.0.into(),
-            None => timer["due"] = timestamp::text(t.due).into(),
-        }
-        timer
+        let left = left(snapshot, t);
+        let due = left.is_none().then(|| timestamp::text(t.due));
+        json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": due, "left_ms": left.map(|l| l.0)})
     });
     let legal = offers::all(machine, snapshot, at);
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();

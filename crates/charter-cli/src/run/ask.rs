@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The reply to a prompt for a choice.
 pub(crate) enum Response {
     /// A choice, and its data.
-    Chosen(Choice, Json),
+    Chosen(Box<Choice>, Json),
     /// The run stays as it is.
     Quit,
     /// Others have changed the run, so that the prompt is no longer right.
@@ -135,7 +135,7 @@ pub(crate) fn ask(
         let Some(data) = data_of(choice, part, io)? else {
             return Ok(Response::Quit);
         };
-        return Ok(Response::Chosen(choice.clone(), data));
+        return Ok(Response::Chosen(Box::new(choice.clone()), data));
     }
 }
 

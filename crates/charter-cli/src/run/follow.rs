@@ -109,7 +109,7 @@ impl Follow {
                         Ok(changed && host.view(run)?.snapshot.seq() != view.snapshot.seq())
                     };
                     match ask::ask(&choices, &others, &view, host, &mut seen, &mut has_moved, io)? {
-                        Response::Chosen(choice, data) => Some((choice, data)),
+                        Response::Chosen(choice, data) => Some((*choice, data)),
                         Response::Quit => None,
                         Response::Moved => {
                             progress.warn("the run has moved on; these are the choices now", io)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use charter_kernel::{Machine, Principal, Snapshot, Status};
 use charter_runtime::View;
+use serde_json::Value as Json;
 
 use super::host::{Host, Opener};
 use super::suggest::Suggest;
@@ -49,9 +50,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let Offer { event, demands, .. } = offer;
         if machine_output {
             let mut line = offer.json();
-            line["data"] = event.data.clone().unwrap_or_default();
-            line["description"] = event.description.as_deref().into();
-            line["depends_on_data"] = event.depends_on_data.into();
+            line.insert("data".into(), event.data.clone().unwrap_or_default());
+            line.insert("description".into(), event.description.as_deref().into());
+            line.insert("depends_on_data".into(), event.depends_on_data.into());
+            let line = Json::Object(line);
             writeln!(io.out, "{line}")?;
             continue;
         }
