@@ -84,6 +84,7 @@ impl Machine {
             name: Name::Borrowed(kind),
             data: Data::Borrowed(&data),
             origin: Origin::External,
+            numbers: None,
             meta: None,
         };
         let ctx = EvalContext {

@@ -1,6 +1,8 @@
 //! The condition of a transition that refuses an event. Records do not contain it: it is computed
 //! from the state before the event.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -10,6 +12,7 @@ use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::Machine;
 use crate::selection::{Evaluation, active_candidates, evaluate};
 use crate::snapshot::Snapshot;
+use crate::validate;
 
 /// The condition under which a transition with `refuse` refused an event, and the values that the
 /// condition read.
@@ -34,11 +37,14 @@ impl Machine {
         let Event::External { r#type, data } = &envelope.event else {
             return None;
         };
+        let data = validate::validate_event(data, self.definition.limits.data).ok()?;
+        let id = self.events.id(r#type);
         let ev = Ev {
-            id: self.events.id(r#type),
+            id,
             name: Name::Borrowed(r#type),
-            data: Data::Borrowed(data),
+            data: Data::Borrowed(&data),
             origin: Origin::External,
+            numbers: self.events.numbers(id).map(Cow::Borrowed),
             meta: None,
         };
         let snapshot = snapshot.with_expired_permits(envelope.at);
