@@ -91,6 +91,21 @@ struct Shown {
     output: Vec<String>,
 }
 
+/// A command without its quoted parts and its comment.
+#[cfg(unix)]
+fn unquoted(command: &str) -> String {
+    let (mut open, mut text) = (None, String::new());
+    for c in command.split(" #").next().unwrap().chars() {
+        match open {
+            None if c == '"' || c == '\'' => open = Some(c),
+            None => text.push(c),
+            Some(quote) if c == quote => open = None,
+            Some(_) => {}
+        }
+    }
+    text
+}
+
 /// Returns the commands in the indented blocks of a page. The output of a command that begins with
 /// `$ ` follows it.
 #[cfg(unix)]
@@ -111,8 +126,16 @@ fn commands(page: &str) -> Vec<Shown> {
             found.last_mut().unwrap().output.push(line.to_owned());
         }
     }
-    // These need a key, or minutes.
-    found.retain(|shown| !shown.command.contains("--model ") && !shown.command.contains("--wait"));
+    // These need a key, or minutes. A word in capitals stands for something.
+    let stands_for = |word: &str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());
+    found.retain(|shown| {
+        let unquoted = unquoted(&shown.command);
+        let sends = unquoted.starts_with("charter send ");
+        let mut words = unquoted.split(' ').enumerate();
+        !words.any(|(n, word)| stands_for(word) && !(sends && n == 3))
+            && !shown.command.contains("--model ")
+            && !shown.command.contains("--wait")
+    });
     found
 }
 
@@ -176,9 +199,28 @@ fn wrong(page: &str) -> Vec<String> {
 fn every_command_of_the_pages_works_as_pasted() {
     let pages = pages();
     let count: usize = pages.iter().map(|page| commands(page).len()).sum();
-    assert!(pages.len() > 20 && count > 30, "{} pages, {count} commands", pages.len());
+    assert!(pages.len() > 20 && count > 34, "{} pages, {count} commands", pages.len());
     let wrong: Vec<String> = pages.iter().flat_map(|page| wrong(page)).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_queries_of_the_pages_work() {
+    let scratch = Scratch::new("queries");
+    let db = scratch.0.join("charter.db").display().to_string();
+    let input = r#"{"userId": "u1", "message": "Should we raise prices by 20 % for new customers?"}"#;
+    let ran = charter(&["run", "fred", "--run", "r1", "--input", input, "--yes", "--db", &db]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let (mut count, pages) = (0, ["sql.md", "models.md"]);
+    for block in pages.iter().flat_map(|page| blocks(page, "sql")) {
+        for query in block.split_terminator(";\n") {
+            // A leading SQL comment is not an option.
+            let ran = charter(&["sql", &db, &format!("\n{query}")]);
+            assert_eq!(ran.code, 0, "{query}\n{}", ran.err);
+            count += 1;
+        }
+    }
+    assert!(count > 4);
 }
 
 #[test]

@@ -182,6 +182,28 @@ fn exemplified(page: &str, schema: &Json, root: &str, take: fn(&Json) -> bool) {
     assert!(missing.is_empty(), "not in any example:\n{}", missing.join("\n"));
 }
 
+/// Fragments of charters on other pages; those of `actors.md` are tested with the host.
+#[test]
+fn the_examples_of_other_pages_have_known_keys() {
+    let pages = [
+        include_str!("../../../../README.md"),
+        include_str!("../../../../docs/cli.md"),
+        include_str!("../../../../docs/models.md"),
+        include_str!("../../../../docs/xstate.md"),
+    ];
+    let (schema, mut count) = (json_schema(), 0);
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for block in pages.iter().flat_map(|page| page.split("```yaml\n").skip(1)) {
+        let text = block.split("```").next().unwrap();
+        let head = if text.starts_with("charter: 1") { "" } else { "charter: 1\nid: page\n" };
+        let parsed = parse(&format!("{head}{text}"), "example.yaml", Syntax::Auto);
+        let value = parsed.unwrap_or_else(|e| panic!("{e:?}\n{text}")).root.json();
+        assert!(validator.is_valid(&value), "{:?}\n{text}", validator.iter_errors(&value).next());
+        count += 1;
+    }
+    assert!(count > 4);
+}
+
 fn is_charter(example: &Json) -> bool {
     example["charter"] == 1
 }
