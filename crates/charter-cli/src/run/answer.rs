@@ -1,14 +1,14 @@
 //! `charter answer TASK`: answers a task for a person, or declines it.
 
 use charter_journal::{Record, RunInfo, SourceKind};
-use charter_kernel::{EffectId, Schema};
+use charter_kernel::EffectId;
 use charter_runtime::backend::TaskAnswer;
 use charter_runtime::{RuntimeError, Task, View};
 use serde_json::{Value as Json, json};
 
 use super::host::{Host, Opener};
 use super::suggest::Suggest;
-use super::{Who, data, follow, send};
+use super::{Who, choice, data, follow, send};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
 use crate::journal::text::{clean, when};
@@ -74,7 +74,7 @@ fn answer(
     let reply = match (&args.decline, data) {
         (Some(reason), _) => TaskAnswer::Declined(reason.clone()),
         (None, Some(data)) => TaskAnswer::Output(data),
-        (None, None) if needs_no_data(task) => TaskAnswer::Output(json!({})),
+        (None, None) if choice::needs_no_data(task.output.as_ref()) => TaskAnswer::Output(json!({})),
         (None, None) => return Err(no_data(args, &view, task)),
     };
     let events = host.watch(&run.run, Some(run.seq))?;
@@ -87,11 +87,6 @@ fn answer(
     };
     let after = send::After { who: &args.who, db: &args.db, leave: None };
     after.show(host, &run.run, receipt, events, machine_output, io)
-}
-
-fn needs_no_data(task: &Task) -> bool {
-    let schema = task.output.as_ref().map(Schema::compile);
-    schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.fits(&json!({}))))
 }
 
 fn no_data(args: &Args, view: &View, task: &Task) -> Failure {

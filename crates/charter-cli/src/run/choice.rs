@@ -160,7 +160,7 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool) -> Option<(Choice, Json)> 
     };
     choices.iter().find_map(|choice| match choice {
         // An answer is the person's own; only one that needs no data can be given for them.
-        Choice::Task(task) if yes => needs_no_data(task).then(|| (choice.clone(), json!({}))),
+        Choice::Task(task) if yes => needs_no_data(task.schema.as_ref()).then(|| (choice.clone(), json!({}))),
         Choice::Task(task) => Some((Choice::Decline(task.clone()), "declined with --no".into())),
         Choice::Event(event) if fits(event) => {
             let mut data = plain_event(event, yes)?;
@@ -173,8 +173,9 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool) -> Option<(Choice, Json)> 
     })
 }
 
-fn needs_no_data(task: &TaskChoice) -> bool {
-    let schema = task.schema.as_ref().map(Schema::compile);
+/// Whether a task is answered by `{}`.
+pub(super) fn needs_no_data(schema: Option<&Json>) -> bool {
+    let schema = schema.map(Schema::compile);
     schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.fits(&json!({}))))
 }
 
@@ -187,8 +188,8 @@ fn plain_event(event: &EventChoice, yes: bool) -> Option<Json> {
     plain(schema.as_ref(), yes)
 }
 
-/// Builds the data that a schema requires, if yes or no determines it: booleans are the answer, and
-/// a reason names the flag.
+/// Builds the data that a schema requires, if that is a reason at most, which then names the flag.
+/// Anything else is for a person to say.
 fn plain(schema: Option<&Json>, yes: bool) -> Option<Json> {
     let mut data = Map::new();
     let Some(schema) = schema else {
@@ -198,7 +199,6 @@ fn plain(schema: Option<&Json>, yes: bool) -> Option<Json> {
         let property = schema.pointer(&charter_expr::pointer::join("/properties", &name));
         let kind = property.and_then(|p| p.get("type")).and_then(Json::as_str);
         let value = match kind {
-            Some("boolean") => Json::Bool(yes),
             Some("string") if ["reason", "feedback", "comment", "note"].contains(&name.as_str()) => {
                 format!("answered with --{}", if yes { "yes" } else { "no" }).into()
             }

@@ -119,9 +119,14 @@ impl Follow {
                 }
             };
             let Some((choice, data)) = chosen else {
-                if self.reply == Reply::Yes && choices.iter().any(|c| matches!(c, Choice::Task(_))) {
-                    let why = "`--yes` answers no task that needs data; the command that answers it is below";
-                    progress.warn(why, io)?;
+                let flag = match self.reply {
+                    Reply::Yes => Some("--yes"),
+                    Reply::No => Some("--no"),
+                    _ => None,
+                };
+                if let Some(flag) = flag.filter(|_| !choices.is_empty()) {
+                    let why = format!("`{flag}` gives no answer that needs data; the commands below do");
+                    progress.warn(&why, io)?;
                 }
                 // Others may have changed the run while the prompt was open.
                 break host.view(run)?;

@@ -62,3 +62,29 @@ fn the_events_of_the_readme_are_accepted() {
     let ran = charter_with(&["step", &folder, "--events", "-"], &events);
     assert_eq!((ran.code, ran.out.matches("\"verdict\":\"accepted\"").count()), (0, 2), "{}", ran.out);
 }
+
+#[test]
+fn yes_and_no_invent_no_data() {
+    let scratch = Scratch::new("yes-data");
+    let file = scratch.file(
+        "paying.yaml",
+        "
+charter: 1
+id: paying
+roles: {boss: {}}
+events:
+  APPROVE: {by: boss, data: {type: object, required: [paid], properties: {paid: {type: boolean}}}}
+  REJECT: {by: boss, data: {type: object, required: [cause], properties: {cause: {enum: [late, wrong]}}}}
+states:
+  open: {on: {APPROVE: done, REJECT: done}}
+  done: {type: final}
+",
+    );
+    let db = scratch.0.join("charter.db").display().to_string();
+    for (run, flag) in [("r1", "--yes"), ("r2", "--no")] {
+        let ran = charter(&["run", &file, "--run", run, flag, "--db", &db]);
+        assert!(ran.err.contains(&format!("`{flag}` gives no answer that needs data")), "{}", ran.err);
+        assert!(ran.out.starts_with(&format!("{run}: active in open, 1 record\n")), "{}", ran.out);
+        assert!(ran.out.contains(&format!("charter send {run} APPROVE")), "{}", ran.out);
+    }
+}

@@ -240,7 +240,7 @@ fn tasks_are_answered_and_declined_from_scripts() {
     all_do(&pasted, "--decline", "looking → failing");
     // `--yes` never invents data.
     let yes = shell.here("charter run --resume d --yes");
-    assert!(yes.0 == 0 && yes.2.contains("`--yes` answers no task that needs data"), "{yes:?}");
+    assert!(yes.0 == 0 && yes.2.contains("`--yes` gives no answer that needs data"), "{yes:?}");
     all_do(&shell.paste(std::slice::from_ref(&yes)), "answer d/0/0 '{", "looking → done");
     let wrong = shell.here("charter answer d '{\"verdict\": \"fine\", \"amount\": 3}' --as ana --role clerk");
     assert!(wrong.0 == 1 && wrong.2.contains("refused (schema)"), "{wrong:?}");
