@@ -1,10 +1,10 @@
 //! `charter explain RUN SEQ`: why an event was accepted or refused.
 
-use charter_journal::{Record, Store, Verdict};
+use charter_journal::{Record, SourceKind, Store, Verdict};
 use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind};
 use serde_json::{Value as Json, json};
 
-use super::text::{clean, code, error, further, short, short_digest_text, when};
+use super::text::{clean, code, error, further, is_log, logged, short, short_digest_text, when};
 use super::{Db, find};
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -84,6 +84,18 @@ fn explanation(record: &Record, machine: Option<&Machine>, condition: Option<&Co
     out.join("\n")
 }
 
+/// Why an event was ignored.
+fn ignored(record: &Record) -> String {
+    let kind = record.event.r#type.as_ref();
+    match record.source.kind {
+        SourceKind::Attempt => "a failed attempt is only noted; the invocation stays open".to_owned(),
+        SourceKind::External => {
+            "no transition accepts this event in this state, and the charter is not strict".to_owned()
+        }
+        _ => format!("no transition accepts `{}` in this state", clean(kind)),
+    }
+}
+
 fn verdict(record: &Record, paint: Paint) -> String {
     let (from, to) = (record.from.join(", "), record.state.join(", "));
     // An event for an actor that does not exist has no state.
@@ -105,10 +117,7 @@ fn verdict(record: &Record, paint: Paint) -> String {
             format!("{}: the run has not started", paint.error("refused"))
         }
         Verdict::Refused => format!("{}: {still}", paint.error("refused")),
-        Verdict::Ignored => format!(
-            "{}: no transition accepts this event in this state, and the charter is not strict; {still}",
-            paint.warning("ignored")
-        ),
+        Verdict::Ignored => format!("{}: {}; {still}", paint.warning("ignored"), ignored(record)),
         Verdict::Vote => format!("{}: counted, but the quorum is not reached yet; {still}", paint.help("vote")),
         Verdict::Late => format!("{}: the invocation is no longer open; {still}", paint.warning("late")),
         other => paint.warning(other.word()),
@@ -162,6 +171,7 @@ fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
     }
     for effect in &record.effects {
         let what = match text(effect, "src") {
+            _ if is_log(effect) => format!("log {}", logged(effect)),
             src if src.is_empty() => text(effect, "kind"),
             src => format!("{} {src}", text(effect, "kind")),
         };

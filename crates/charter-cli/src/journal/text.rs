@@ -56,20 +56,52 @@ impl RecordLines {
         } else if let Some(error) = error(record) {
             out.push_str(&format!("{:31}{error}\n", ""));
         }
+        for effect in record.effects.iter().filter(|effect| is_log(effect)) {
+            out.push_str(&format!("{:31}log {}\n", "", logged(effect)));
+        }
         out
     }
 }
 
-/// Renders the code and the message of the error that an `error.*` event reports. The event of a
-/// time limit has no data.
+/// Whether an effect is a log message.
+pub(crate) fn is_log(effect: &Json) -> bool {
+    effect.get("kind").is_some_and(|kind| kind == "log")
+}
+
+/// Renders the label and the value of a log message: `count: 3`.
+pub(crate) fn logged(effect: &Json) -> String {
+    let value = match effect.get("value") {
+        Some(Json::String(text)) => short_text(text, MAX_MESSAGE),
+        value => short(value.unwrap_or(&Json::Null), MAX_MESSAGE),
+    };
+    match effect.get("label").and_then(Json::as_str) {
+        Some(label) => clean(&format!("{}: {value}", short_text(label, MAX_MESSAGE))),
+        None => clean(&value),
+    }
+}
+
+/// Renders the code and the message of the error that an `error.*` event or a failed attempt
+/// reports. The event of a time limit has no data.
 pub(crate) fn error(record: &Record) -> Option<String> {
-    if !record.event.r#type.starts_with("error.") {
+    let failed_attempt = record.source.kind == SourceKind::Attempt;
+    if !failed_attempt && !record.event.r#type.starts_with("error.") {
         return None;
+    }
+    if failed_attempt {
+        let data = |key: &str| record.event.data.get(key);
+        let retry = data("retryAt").and_then(Json::as_i64);
+        let retry = retry.map(|at| format!("; the next one is due {}", when(Timestamp(at)))).unwrap_or_default();
+        let attempt = data("attempt").and_then(Json::as_u64).unwrap_or_default();
+        return Some(format!("attempt {attempt} failed: {}{retry}", data("error").and_then(fault).unwrap_or_default()));
     }
     if let Some(timer) = record.source.timer.as_deref().filter(|_| record.source.kind == SourceKind::Timer) {
         return Some(format!("timeout: no answer within the time limit (timer {})", clean(timer)));
     }
-    let error = record.event.data.get("error")?;
+    fault(record.event.data.get("error")?)
+}
+
+/// Renders the code and the message of an error.
+fn fault(error: &Json) -> Option<String> {
     let text = |key: &str| error.get(key).and_then(Json::as_str).map(|text| clean(&short_text(text, MAX_MESSAGE)));
     match (text("code"), text("message")) {
         (Some(code), Some(message)) => Some(format!("{code}: {message}")),
