@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
+use crate::support::Scratch;
 use crate::support::processes::{Process, Site, on_terminal, said, until};
 
 /// A run whose actor works for `SECONDS` and counts its starts in the file `starts`.
@@ -311,4 +312,21 @@ fn options_about_models_are_refused_if_another_process_calls_them() {
     let (code, _, err) = site.any("send a NOTE --role boss --model offline");
     assert_eq!(code, 2);
     assert!(err.contains(&format!("process {pid} has the journal open and calls the models of its runs")), "{err}");
+}
+
+#[test]
+fn a_name_that_means_something_to_sqlite_is_a_file_like_any_other() {
+    let scratch = Scratch::new("sqlite-names");
+    let chart = scratch.file("c.yaml", "{charter: 1, id: c, events: {E: {}}, states: {a: {on: {E: b}}, b: {}}}\n");
+    // Another name of `charter.db` to SQLite, and a database in memory.
+    for name in ["charter.db", "file:charter.db", ":memory:", "file:x?mode=memory"] {
+        let started = Command::new(env!("CARGO_BIN_EXE_charter"))
+            .args(["run", &chart, "--run", "r", "--db", name])
+            .current_dir(&scratch.0)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&started.stdout);
+        assert!(said.starts_with("r: active in a, 1 record\n"), "{name}: {said}{started:?}");
+        assert!(scratch.0.join(name).metadata().unwrap().len() > 0, "{name}");
+    }
 }

@@ -105,11 +105,8 @@ impl SqliteStore {
         commit: impl Committing + Send + 'static,
     ) -> Result<SqliteStore, StoreError> {
         let lock = Lock::take(path)?;
-        let connection = Connection::open_with_flags(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )
-        .map_err(|e| failed("opening the journal", &e))?;
+        let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+            .map_err(|e| failed("opening the journal", &e))?;
         if check(&connection, path)? == Found::Empty {
             connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| failed("creating the journal", &e))?;
             schema::create(&connection).map_err(|e| failed("creating the journal", &e))?;
@@ -157,8 +154,7 @@ impl SqliteStore {
             SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default(), _open: OpenFile::new(id) };
         // Checked before any setting, so that a file that is not a journal is reported as such.
         let connection =
-            Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-                .map_err(|e| failed("opening the journal", &e))?;
+            connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|e| failed("opening the journal", &e))?;
         let found = check(&connection, path)?;
         if found == Found::Empty {
             return Err(StoreError::NotAJournal { path: path.display().to_string(), why: "it is empty".into() });
@@ -240,9 +236,15 @@ impl SqliteStore {
     }
 }
 
+/// Opens a connection to exactly this file: to SQLite, a name such as `file:x` or `:memory:` means
+/// something else than to the lock. An absolute path has no such meaning.
+fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let path = std::path::absolute(path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?;
+    Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+}
+
 fn reader(path: &Path) -> rusqlite::Result<Connection> {
-    let connection =
-        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.pragma_update(None, "busy_timeout", 10_000)?;
     connection.pragma_update(None, "cache_size", -16_384)?;
     connection.set_prepared_statement_cache_capacity(32);
