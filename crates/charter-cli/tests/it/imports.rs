@@ -97,3 +97,20 @@ fn configs_and_documents_are_accepted_in_place_of_a_charter() {
         assert!(picture.out.contains("s1 --> s2 : PUSH"), "{}", picture.out);
     }
 }
+
+#[test]
+fn params_of_a_config_are_no_findings() {
+    let scratch = Scratch::new("imports-params");
+    scratch.file(
+        "p.json",
+        r#"{"id": "p", "context": {"n": 0}, "initial": "a", "states": {"a": {"on": {
+            "E": {"target": "b", "guard": {"type": "more", "params": {"than": 2}}, "actions": {"type": "say", "params": {"w": "hi"}}},
+            "F": {"target": "b", "guard": {"type": "any", "params": {"unused": 1}}}}}, "b": {"type": "final"}}}"#,
+    );
+    let charter_text = "charter: 1\nid: p\nstatechart: {import: p.json, format: xstate}\nevents: {E: {}, F: {}}\n\
+        guards: {more: \"context.n >= params.than - 2\", any: context.n < 5}\nactions: {say: {log: '= params.w'}}\n";
+    let file = scratch.file("p.yaml", charter_text);
+    let ran = charter(&["check", &file]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(ran.out.contains(": no findings; "), "{}", ran.out);
+}

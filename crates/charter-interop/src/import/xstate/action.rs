@@ -15,7 +15,9 @@ impl XstateReader<'_> {
 
     fn action(&mut self, node: &Node) -> Option<Action> {
         if let Some(name) = node.text() {
-            return self.declared("action", name, node.span).then(|| Action::Name(name.to_owned()));
+            let declared = self.declared("action", name, node.span);
+            self.reads_params("action", name, false);
+            return declared.then(|| Action::Name(name.to_owned()));
         }
         let kind = match (&node.value, node.get("type").and_then(Node::text)) {
             (Value::Map(_), Some(kind)) => kind,
@@ -45,7 +47,8 @@ impl XstateReader<'_> {
         if !self.declared("action", kind, node.span) {
             return None;
         }
-        let Some(params) = params else {
+        let reads = self.reads_params("action", kind, params.is_some());
+        let Some(params) = params.filter(|_| reads) else {
             return Some(Action::Name(kind.to_owned()));
         };
         let name = format!("{kind}({params})");

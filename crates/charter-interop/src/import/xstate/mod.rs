@@ -13,6 +13,7 @@ mod state;
 mod states;
 mod transition;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use charter_kernel::Definition;
@@ -85,9 +86,18 @@ pub(crate) fn config(
     if definition.version.is_empty() {
         definition.version = root.get("version").and_then(Node::text).unwrap_or_default().to_owned();
     }
-    let mut reader =
-        XstateReader { cx, states, definition, missing: IndexMap::new(), stays: false, settles: false, exported };
+    let mut reader = XstateReader {
+        cx,
+        states,
+        definition,
+        missing: IndexMap::new(),
+        stays: false,
+        settles: false,
+        exported,
+        bound: BTreeMap::new(),
+    };
     let chart = reader.chart(&root);
+    reader.remove_unbound();
     reader.report_missing(use_embedded.then_some(name));
     let XstateReader { cx, mut definition, .. } = reader;
     let (input, context_schema) = (around.root.input.clone(), around.root.context_schema.clone());
@@ -171,9 +181,36 @@ struct XstateReader<'s> {
     settles: bool,
     /// Whether the config is an edited export of a charter.
     exported: bool,
+    /// Guards and actions, by kind and name, and whether the config uses them without `params`.
+    bound: BTreeMap<(&'static str, String), bool>,
 }
 
 impl XstateReader<'_> {
+    /// Whether a declared guard or action reads `params`, so that each use with `params` needs a
+    /// declaration of its own.
+    fn reads_params(&mut self, kind: &'static str, name: &str, with_params: bool) -> bool {
+        let text = match kind {
+            "guard" => self.definition.guards.get(name).map(serde_json::to_string),
+            _ => self.definition.actions.get(name).map(serde_json::to_string),
+        };
+        let reads = text.and_then(Result::ok).is_some_and(|text| text.contains("params"));
+        if reads {
+            *self.bound.entry((kind, name.to_owned())).or_default() |= !with_params;
+        }
+        reads && with_params
+    }
+
+    /// Removes declarations that read `params` and are only used with them: on their own, they have
+    /// an unknown name.
+    fn remove_unbound(&mut self) {
+        for ((kind, name), _) in std::mem::take(&mut self.bound).into_iter().filter(|(_, plain)| !plain) {
+            match kind {
+                "guard" => drop(self.definition.guards.shift_remove(&name)),
+                _ => drop(self.definition.actions.shift_remove(&name)),
+            }
+        }
+    }
+
     fn chart(&mut self, root: &Node) -> Chart {
         let above = self.cx.enter("root");
         let mut chart = Chart::default();

@@ -165,7 +165,9 @@ impl XstateReader<'_> {
     /// Reads a guard: a name, `{type, params}`, or one of XState's combinations written as data.
     fn guard(&mut self, node: &Node) -> Option<Guard> {
         if let Some(name) = node.text() {
-            return self.declared("guard", name, node.span).then(|| Guard::Name(name.to_owned()));
+            let declared = self.declared("guard", name, node.span);
+            self.reads_params("guard", name, false);
+            return declared.then(|| Guard::Name(name.to_owned()));
         }
         let Some(kind) = node.get("type").and_then(Node::text) else {
             self.null(node.span, "a guard");
@@ -195,7 +197,9 @@ impl XstateReader<'_> {
                 if !self.declared("guard", kind, node.span) {
                     return None;
                 }
-                let Some(params) = node.get("params").map(Node::json).filter(|p| !p.is_null()) else {
+                let params = node.get("params").map(Node::json).filter(|p| !p.is_null());
+                let reads = self.reads_params("guard", kind, params.is_some());
+                let Some(params) = params.filter(|_| reads) else {
                     return Some(Guard::Name(kind.to_owned()));
                 };
                 let name = format!("{kind}({params})");
