@@ -106,7 +106,7 @@ where
     let done = match &cli.command {
         Command::Step(args) => step::run(args, cli.json, io),
         Command::Conform(args) => conform::run(args, cli.json, io),
-        Command::Eval(args) => eval::run(args, io),
+        Command::Eval(args) => eval::run(args, cli.json, io),
         Command::Test(args) => test::run(args, cli.json, io),
         Command::Check(args) => check::run(args, cli.json, io),
         Command::Graph(args) => graph::run(args, io),

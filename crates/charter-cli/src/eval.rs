@@ -3,7 +3,7 @@
 use charter_expr::{
     Env, ErrorKind, EvalError, Fuel, FunctionId, Numbers, Program, RootId, Scope, Span, Type, Value, typed,
 };
-use charter_format::{Diagnostic, Severity};
+use charter_format::{Diagnostic, Diagnostics, Severity};
 use charter_kernel::Digest;
 use serde_json::{Value as Json, json};
 
@@ -31,7 +31,7 @@ pub struct Args {
 ///
 /// # Errors
 /// A file or an argument cannot be read.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     match (&args.batch, &args.expr) {
         (Some(batch), _) => run_batch(batch, io),
         (None, expr) => {
@@ -39,14 +39,14 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
                 Some(text) => json_or_file("--with", text)?,
                 None => json!({}),
             };
-            one(expr.as_deref().unwrap_or_default(), &with, io)
+            one(expr.as_deref().unwrap_or_default(), &with, machine_output, io)
         }
     }
 }
 
 /// Evaluates one expression: prints its value to standard output, or a diagnostic to standard
 /// error.
-fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
+fn one(source: &str, with: &Json, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let Json::Object(fields) = with else {
         return Err(Failure::with_help(
             "`--with` is not a JSON object",
@@ -66,10 +66,7 @@ fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
     };
     let program = match Program::compile(source, &env) {
         Ok(program) => program,
-        Err(e) => {
-            show(source, "expression", e.span, &e.message, e.help.as_deref(), io)?;
-            return Ok(Exit::CouldNot);
-        }
+        Err(e) => return Err(failure(source, "expression", e.span, &e.message, e.help.as_deref())),
     };
     let value = program.eval(&scope, &mut Fuel::default());
     match value.and_then(|value| value.to_json()) {
@@ -80,34 +77,37 @@ fn one(source: &str, with: &Json, io: &mut Io<'_>) -> Result<Exit, Failure> {
         Err(e) => {
             let all = Span::new(0, source.len());
             let span = e.span().unwrap_or(all);
-            show(source, e.kind().code(), span, &e.message(), e.help(), io)?;
+            let failure = failure(source, e.kind().code(), span, &e.message(), e.help());
+            match machine_output {
+                true => writeln!(io.err, "{}", failure.json())?,
+                false => failure.show(io.err, io.color_err)?,
+            }
             Ok(Exit::No)
         }
     }
 }
 
-fn show(
-    source: &str,
-    code: &'static str,
-    span: Span,
-    message: &str,
-    help: Option<&str>,
-    io: &mut Io<'_>,
-) -> Result<(), Failure> {
+/// The failure of an expression, with the place in it.
+fn failure(source: &str, code: &'static str, span: Span, message: &str, help: Option<&str>) -> Failure {
+    let before = source.get(..span.start).unwrap_or(source);
     let diagnostic = Diagnostic {
         severity: Severity::Error,
         code,
         message: message.to_owned(),
         path: String::new(),
         span: charter_format::Span { start: span.start, end: span.end },
-        line: 1,
-        column: 1,
+        line: before.matches('\n').count().saturating_add(1),
+        column: before.chars().rev().take_while(|c| *c != '\n').count().saturating_add(1),
         help: help.map(str::to_owned),
         notes: Vec::new(),
         file: None,
     };
-    let text = diagnostic.render(source, "expression", io.color_err);
-    Ok(writeln!(io.err, "{text}")?)
+    Failure::Source(Box::new(Diagnostics {
+        name: "expression".into(),
+        source: source.into(),
+        list: vec![diagnostic],
+        omitted: 0,
+    }))
 }
 
 /// The variables of one expression, and the functions that charters add to CEL.

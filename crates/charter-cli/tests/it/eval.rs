@@ -100,3 +100,13 @@ fn evaluation_errors_are_1_and_syntax_errors_2() {
         assert!(ran.err.contains(expr) && ran.err.contains(caret), "{expr}: {}", ran.err);
     }
 }
+
+#[test]
+fn errors_are_json_with_json() {
+    for (expression, code, kind) in [("1 / 0", 1, "divide-by-zero"), ("1 +", 2, "expression")] {
+        let ran = charter(&["eval", "--json", expression]);
+        let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap_or_else(|_| panic!("{}", ran.err));
+        assert_eq!((ran.code, error["error"]["code"].as_str()), (code, Some(kind)), "{error}");
+        assert_eq!((&ran.out, error["error"]["diagnostics"][0]["line"].as_u64()), (&String::new(), Some(1)), "{error}");
+    }
+}
