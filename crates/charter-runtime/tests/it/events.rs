@@ -78,8 +78,11 @@ fn a_run_is_started_once() {
         assert_eq!(other, RuntimeError::RunExists("a".into()));
         let made = h.runtime.start(start(None, json!({}))).await.unwrap();
         assert_eq!(made.record.run, "r1");
-        let bad = h.runtime.start(start(Some("a/b"), json!({}))).await.unwrap_err();
-        assert_eq!(bad.to_string(), "invalid run id `a/b`: expected 1 to 128 letters, digits, `-`, `_`, `.` or `:`");
+        for id in ["a/b", "-a", "--help"] {
+            let bad = h.runtime.start(start(Some(id), json!({}))).await.unwrap_err();
+            let expected = "expected 1 to 128 letters, digits, `-`, `_`, `.` or `:`, and no `-` at the beginning";
+            assert_eq!(bad.to_string(), format!("invalid run id `{id}`: {expected}"));
+        }
         // A refused start is recorded; the run does not exist.
         let refused = h.start("b", json!({"key": 7})).await;
         assert_eq!(refused.refusal().unwrap().code.word(), "schema");
