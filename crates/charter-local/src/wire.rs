@@ -185,6 +185,8 @@ impl From<&RuntimeError> for ErrorText {
             RuntimeError::NotAwaited(run) => ("not-awaited", json!(run)),
             RuntimeError::UnknownCharter(digest) => ("unknown-charter", json!(digest)),
             RuntimeError::NoTask { run, task } => ("no-task", json!([run, task])),
+            RuntimeError::NotYours { run, task, roles, by } => ("not-yours", json!([run, task, roles, by])),
+            RuntimeError::PersonsOnly { run, task, by, kind } => ("persons-only", json!([run, task, by, kind])),
             RuntimeError::Store(StoreError::Conflict { run, seq, expected, why }) => {
                 ("conflict", json!([run, seq, expected, why]))
             }
@@ -210,6 +212,8 @@ impl ErrorText {
             "not-awaited" => of(fields).map(RuntimeError::NotAwaited),
             "unknown-charter" => of(fields).map(RuntimeError::UnknownCharter),
             "no-task" => of(fields).map(|(run, task)| RuntimeError::NoTask { run, task }),
+            "not-yours" => of(fields).map(|(run, task, roles, by)| RuntimeError::NotYours { run, task, roles, by }),
+            "persons-only" => of(fields).map(|(run, task, by, kind)| RuntimeError::PersonsOnly { run, task, by, kind }),
             "conflict" => {
                 of(fields).map(|(run, seq, expected, why)| StoreError::Conflict { run, seq, expected, why }.into())
             }
@@ -266,6 +270,13 @@ mod tests {
             RuntimeError::UnknownRun("r".into()),
             RuntimeError::RunExists("r".into()),
             RuntimeError::NoTask { run: "r".into(), task: "r/0/0".into() },
+            RuntimeError::NotYours { run: "r".into(), task: "r/0/0".into(), roles: "a, b".into(), by: "c".into() },
+            RuntimeError::PersonsOnly {
+                run: "r".into(),
+                task: "r/0/0".into(),
+                by: "c".into(),
+                kind: charter_kernel::PrincipalKind::Agent,
+            },
             StoreError::Conflict { run: "r".into(), seq: 1, expected: 2, why: "because".into() }.into(),
         ];
         for error in errors {

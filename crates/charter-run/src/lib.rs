@@ -24,5 +24,5 @@ pub use recent::{IdState, RecentIds};
 pub use retry::{Resume, after_failure, after_restart, next_attempt};
 pub use run::{Bounds, Kept, KeptError, Run};
 pub use run_id::{BadRunId, check_run_id};
-pub use task::{Task, tasks};
+pub use task::{Task, open_tasks, tasks};
 pub use values::{delay, texts};

@@ -40,10 +40,19 @@ impl Task {
     }
 }
 
-/// Returns the open tasks of a run.
+/// Returns the tasks of a run that can be answered now.
 #[must_use]
 pub fn tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
-    if snapshot.status() != Status::Active {
+    match snapshot.status() {
+        Status::Active => open_tasks(machine, snapshot),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the open tasks of a run. Those of a paused run can be answered once it is resumed.
+#[must_use]
+pub fn open_tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
+    if snapshot.status().is_finished() {
         return Vec::new();
     }
     let tasks = snapshot.invocations().filter(|(_, i)| is_task(machine, i)).map(|(actor, i)| {

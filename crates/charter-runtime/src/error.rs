@@ -1,7 +1,7 @@
 //! Errors of a host. Refusals are not errors: they are records.
 
 use charter_journal::{ReplayError, StoreError};
-use charter_kernel::{Digest, PrincipalKind};
+use charter_kernel::{Code, Digest, PERSONS_ONLY, PrincipalKind};
 use charter_run::{BadRunId, Denied};
 
 /// Why a host could not do what was requested. Nothing was written, unless the error says so.
@@ -130,6 +130,17 @@ pub enum RuntimeError {
 }
 
 impl RuntimeError {
+    /// The refusal code that a transition would give for the same reason, and its rule. Like
+    /// [`Denied::code`].
+    #[must_use]
+    pub fn code(&self) -> Option<(Code, Option<&'static str>)> {
+        match self {
+            RuntimeError::NotYours { .. } => Some((Code::Authority, None)),
+            RuntimeError::PersonsOnly { .. } => Some((Code::Authority, Some(PERSONS_ONLY))),
+            _ => None,
+        }
+    }
+
     pub(crate) fn denied(run: &str, denied: Denied) -> RuntimeError {
         let run = run.to_owned();
         match denied {

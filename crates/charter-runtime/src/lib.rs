@@ -26,7 +26,7 @@ mod view;
 
 pub use admit::ActorError;
 pub use charter::Charter;
-pub use charter_run::{BadRunId, Task, check_run_id, tasks};
+pub use charter_run::{BadRunId, Task, check_run_id, open_tasks, tasks};
 pub use error::RuntimeError;
 pub use events::{Recorded, RuntimeEvent, Subscription, Working};
 pub use options::{FaultInjection, FindFolder, Limits, NewId, Options, ResumeRuns, new_run_id};

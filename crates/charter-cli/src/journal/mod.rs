@@ -5,7 +5,7 @@ pub mod explain;
 pub mod fork;
 pub mod log;
 pub(crate) mod offers;
-mod overdue;
+pub(crate) mod overdue;
 pub mod replay;
 pub mod runs;
 pub mod show;

@@ -7,6 +7,7 @@ use charter_kernel::Timestamp;
 
 use super::Db;
 use super::access::holder_of;
+use super::text::when;
 use crate::io::Failure;
 use crate::run::follow::now;
 
@@ -14,13 +15,13 @@ use crate::run::follow::now;
 const MAX_TIMERS: usize = 1_000_000;
 
 /// Whether a journal file has no holder. Must be called before the file is opened.
-pub(super) fn has_no_holder(db: &Db) -> bool {
+pub(crate) fn has_no_holder(db: &Db) -> bool {
     // If it is not known whether there is a holder, nothing is reported.
     matches!(holder_of(&db.db), Ok(None))
 }
 
 /// Returns the time of the first overdue timer of each run.
-pub(super) fn overdue(store: &dyn Store, has_no_holder: bool) -> Result<BTreeMap<String, Timestamp>, Failure> {
+pub(crate) fn overdue(store: &dyn Store, has_no_holder: bool) -> Result<BTreeMap<String, Timestamp>, Failure> {
     let mut first = BTreeMap::new();
     if has_no_holder {
         for timer in store.pending_timers(now(), MAX_TIMERS)? {
@@ -29,4 +30,9 @@ pub(super) fn overdue(store: &dyn Store, has_no_holder: bool) -> Result<BTreeMap
         }
     }
     Ok(first)
+}
+
+/// Says of a run with an overdue timer that what it accepts now may change before an event arrives.
+pub(crate) fn warning(due: Timestamp) -> String {
+    format!("overdue since {}: a timer fires before the next event, which may change what is legal", when(due))
 }

@@ -44,6 +44,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let digest = super::text::short_digest(machine.snapshot_digest(&snapshot));
     writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as in record {seq}")))?;
     let host = show::Hosting::NotKnown;
-    show::print(&show::Waiting { machine: &machine, snapshot: &snapshot, db: &args.db, now: when, host }, io)?;
+    let (machine, snapshot, db) = (&machine, &snapshot, &args.db);
+    show::print(&show::Waiting { machine, snapshot, db, now: when, host, overdue: None }, io)?;
     Ok(Exit::Yes)
 }

@@ -4,7 +4,7 @@ use charter_kernel::{Machine, Millis, Snapshot, Status, Timer, Timestamp};
 use serde_json::{Value as Json, json};
 
 use super::offers::{self, Offer};
-use super::overdue::overdue;
+use super::overdue::{self, overdue};
 use super::text::{clean, count, elapsed, seconds, short, short_digest, when};
 use super::{Db, at, charter_of, find};
 use crate::io::{Exit, Failure, Io, Paint};
@@ -75,7 +75,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     for line in page::lines(&machine, &snapshot, run.updated, None, paint) {
         writeln!(io.out, "{line}")?;
     }
-    let waits = Waiting { machine: &machine, snapshot: &snapshot, db: &args.db, now: follow::now(), host };
+    let waits = Waiting { machine: &machine, snapshot: &snapshot, db: &args.db, now: follow::now(), host, overdue };
     print(&waits, io)?;
     Ok(Exit::Yes)
 }
@@ -151,6 +151,8 @@ pub(crate) struct Waiting<'a> {
     pub(crate) db: &'a Db,
     pub(crate) now: Timestamp,
     pub(crate) host: Hosting,
+    /// When the first timer was due that no process fires.
+    pub(crate) overdue: Option<Timestamp>,
 }
 
 /// Returns what was left of a timer when its run was paused; `None` if the run is not paused.
@@ -201,11 +203,12 @@ pub(crate) fn print(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure>
 
 /// Prints what a run waits for: actors, timers, persons.
 fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
-    let Waiting { machine, snapshot, db, now, host } = waits;
+    let Waiting { machine, snapshot, db, now, host, overdue } = waits;
     let (paint, who) = (Paint(io.color_out), Who::unnamed());
     let offers = offers::all(machine, snapshot, *now);
     let suggest = Suggest::new((machine, snapshot), &who, db, &offers, *now);
-    let tasks = charter_runtime::tasks(machine, snapshot);
+    let paused = snapshot.status() == Status::Paused;
+    let tasks = charter_runtime::open_tasks(machine, snapshot);
     for (_, i) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
         let (id, effect) = (clean(&i.id), i.effect.text(snapshot.run()));
         let since = format!("{id} since record {}", i.effect.seq);
@@ -213,6 +216,10 @@ fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
             let by = if task.by.is_empty() { String::new() } else { format!(" by {}", task.by.join(" or ")) };
             let title = clean(task.title.as_deref().unwrap_or(&task.src));
             let [answer, decline] = suggest.answer(task);
+            if paused {
+                writeln!(io.out, "\ntask     {title}{by}, {since}; it can be answered once the run is resumed")?;
+                continue;
+            }
             writeln!(io.out, "\ntask     {title}{by}, {since}")?;
             writeln!(io.out, "         {}", paint.faint(&answer))?;
             writeln!(io.out, "         {}", paint.faint(&decline))?;
@@ -220,7 +227,7 @@ fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
         }
         let resume = suggest.resume();
         match host {
-            _ if snapshot.status() == Status::Paused => {
+            _ if paused => {
                 writeln!(io.out, "\nopen     {since}; its result waits until the run is resumed")?;
             }
             Hosting::Nobody => writeln!(
@@ -245,8 +252,12 @@ fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
         heading = "         ";
     }
     let mut heading = "\nlegal    ";
-    if snapshot.status() == Status::Paused {
+    if paused {
         writeln!(io.out, "\npaused   to continue: {}", paint.faint(&suggest.unpause()))?;
+    }
+    if let Some(due) = overdue.filter(|_| !offers.is_empty()) {
+        writeln!(io.out, "{heading}{}", paint.warning(&overdue::warning(due)))?;
+        heading = "         ";
     }
     for offer in &offers {
         let by = match offer.roles.is_empty() {

@@ -1,14 +1,14 @@
 //! `charter answer TASK`: answers a task for a person, or declines it.
 
 use charter_journal::{Record, RunInfo, SourceKind};
-use charter_kernel::EffectId;
+use charter_kernel::{Code, EffectId};
 use charter_runtime::backend::TaskAnswer;
 use charter_runtime::{RuntimeError, Task, View};
 use serde_json::{Value as Json, json};
 
 use super::host::{Host, Opener};
 use super::suggest::Suggest;
-use super::{Who, choice, data, follow, send};
+use super::{Who, choice, data, follow, report, send};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
 use crate::journal::text::{clean, when};
@@ -62,6 +62,16 @@ fn answer(
     };
     let view = host.view(&run.run)?;
     let named = effect.map(|effect| effect.text(&run.run));
+    if let Some(task) = paused(&view, named.as_deref()) {
+        let suggest = Suggest::new((view.charter.machine(), &view.snapshot), &args.who, &args.db, &[], follow::now());
+        let why = format!(
+            "task `{}` cannot be answered now: run `{}` is paused; `{}` ends the pause",
+            task.effect,
+            run.run,
+            suggest.unpause()
+        );
+        return report::show_denied(&run.run, Code::Paused, None, &why, machine_output, io);
+    }
     let task = match (&named, view.tasks.as_slice()) {
         (None, [task]) => task,
         (None, []) => return Err(Failure::new(format!("run `{}` has no task for a person", run.run))),
@@ -83,10 +93,22 @@ fn answer(
         Err(RuntimeError::NoTask { .. } | RuntimeError::NotAwaited(_)) => {
             return Err(not_open(host, &run, &host.view(&run.run)?, &task.effect)?);
         }
-        Err(other) => return Err(other.into()),
+        Err(other) => match other.code() {
+            Some((code, rule)) => {
+                return report::show_denied(&run.run, code, rule, &other.to_string(), machine_output, io);
+            }
+            None => return Err(other.into()),
+        },
     };
     let after = send::After { who: &args.who, db: &args.db, leave: None };
     after.show(host, &run.run, receipt, events, machine_output, io)
+}
+
+/// Returns the task that is meant, if it is open and the run is paused.
+fn paused(view: &View, named: Option<&str>) -> Option<Task> {
+    view.snapshot.paused_at()?;
+    let open = charter_runtime::open_tasks(view.charter.machine(), &view.snapshot);
+    open.into_iter().find(|task| named.is_none_or(|named| task.effect == named))
 }
 
 fn no_data(args: &Args, view: &View, task: &Task) -> Failure {
@@ -139,15 +161,11 @@ fn not_open(host: &Host, run: &RunInfo, view: &View, effect: &str) -> Result<Fai
         }
         from = last.seq.saturating_add(1);
     }
-    Ok(match (requested, view.tasks.first()) {
-        (true, _) if view.snapshot.paused_at().is_some() => Failure::with_help(
-            format!("task `{effect}` cannot be answered now: run `{}` is paused", run.run),
-            format!("`charter send {} charter.resume --role operator` ends the pause", run.run),
-        ),
-        (_, Some(task)) => Failure::with_help(
+    Ok(match view.tasks.first() {
+        Some(task) => Failure::with_help(
             format!("run `{}` has no task `{effect}`", run.run),
             format!("did you mean `{}`?", task.effect),
         ),
-        (_, None) => Failure::new(format!("run `{}` has no task `{effect}`, and no other task is open", run.run)),
+        None => Failure::new(format!("run `{}` has no task `{effect}`, and no other task is open", run.run)),
     })
 }

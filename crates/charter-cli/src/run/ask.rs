@@ -14,11 +14,13 @@ use super::host::Host;
 use super::pages;
 use crate::io::{Failure, Io, Paint};
 use crate::journal::offers;
-use crate::journal::text::{clean, count, short, when};
+use crate::journal::text::{clean, count, short, short_text, when};
 use crate::page;
 
 /// How often a prompt looks whether the run has changed.
 const LOOK: Duration = Duration::from_millis(200);
+/// Upper limit of the length of the values of an enum in a prompt, in characters.
+const MAX_VALUES: usize = 300;
 
 /// The reply to a prompt for a choice.
 pub(crate) enum Response {
@@ -73,24 +75,29 @@ pub(crate) fn ask(
         }
         pages::write(&sections, io)?;
     }
-    writeln!(io.err, "\n{}", paint.strong("What next?"))?;
-    for (number, choice) in choices.iter().enumerate() {
-        let above = !page.is_empty() || matches!(choice, Choice::Event(e) if previews.iter().any(|c| c.0 == e.r#type));
-        show(number + 1, choice, view, now, above, paint, io)?;
-    }
     let diffs = previews.iter().find(|c| c.2.parts() > 0);
-    if diffs.is_some() {
-        let again = "show the changes again; `d 2` shows the second";
-        writeln!(io.err, "  {}  {again}", paint.help("d"))?;
-    }
-    writeln!(io.err, "  {}  quit; the run stays as it is", paint.help("q"))?;
-    for line in others {
-        writeln!(io.err, "{}", paint.faint(line))?;
-    }
-    if let Some(timer) = view.snapshot.next_timer() {
-        let due = format!("timer {} is due {}", clean(&timer.id), when(timer.due));
-        writeln!(io.err, "{}", paint.faint(&due))?;
-    }
+    let list = |io: &mut Io<'_>| -> Result<(), Failure> {
+        writeln!(io.err, "\n{}", paint.strong("What next?"))?;
+        for (number, choice) in choices.iter().enumerate() {
+            let above =
+                !page.is_empty() || matches!(choice, Choice::Event(e) if previews.iter().any(|c| c.0 == e.r#type));
+            show(number + 1, choice, view, now, above, paint, io)?;
+        }
+        if diffs.is_some() {
+            let again = "show the changes again; `d 2` shows the second";
+            writeln!(io.err, "  {}  {again}", paint.help("d"))?;
+        }
+        writeln!(io.err, "  {}  quit; the run stays as it is", paint.help("q"))?;
+        for line in others {
+            writeln!(io.err, "{}", paint.faint(line))?;
+        }
+        if let Some(timer) = view.snapshot.next_timer() {
+            let due = format!("timer {} is due {}", clean(&timer.id), when(timer.due));
+            writeln!(io.err, "{}", paint.faint(&due))?;
+        }
+        Ok(())
+    };
+    list(io)?;
     loop {
         write!(io.err, "> ")?;
         io.err.flush()?;
@@ -133,7 +140,8 @@ pub(crate) fn ask(
             Choice::Task(_) | Choice::Decline(_) => None,
         };
         let Some(data) = data_of(choice, part, io)? else {
-            return Ok(Response::Quit);
+            list(io)?;
+            continue;
         };
         return Ok(Response::Chosen(Box::new(choice.clone()), data));
     }
@@ -197,7 +205,7 @@ fn show(
     Ok(())
 }
 
-/// Asks for the data of a choice, one property at a time.
+/// Asks for the data of a choice, one property at a time; `None` goes back to the choices.
 fn data_of(choice: &Choice, preview: Option<&ApprovalPreview>, io: &mut Io<'_>) -> Result<Option<Json>, Failure> {
     let mut data = Map::new();
     let schema = match choice {
@@ -210,6 +218,7 @@ fn data_of(choice: &Choice, preview: Option<&ApprovalPreview>, io: &mut Io<'_>) 
         Choice::Task(task) => task.schema.as_ref(),
         Choice::Decline(_) => {
             let schema = json!({"type": "string", "minLength": 1});
+            say_way_back(io)?;
             return Ok(match ask_property("reason", &schema, false, io)? {
                 Entered::Value(reason) => Some(reason),
                 Entered::Skipped | Entered::EndOfInput => None,
@@ -224,12 +233,16 @@ fn data_of(choice: &Choice, preview: Option<&ApprovalPreview>, io: &mut Io<'_>) 
         if schema.get("type").is_none_or(|t| t == "object") {
             return Ok(Some(Json::Object(data)));
         }
+        say_way_back(io)?;
         let Some(line) = question("JSON: ", io)? else {
             return Ok(None);
         };
         return Ok(Some(serde_json::from_str(&line).unwrap_or(Json::String(line))));
     };
     let needed = required(schema);
+    if properties.keys().any(|name| !data.contains_key(name)) {
+        say_way_back(io)?;
+    }
     for (name, property) in properties {
         if data.contains_key(name) {
             continue;
@@ -249,6 +262,12 @@ fn data_of(choice: &Choice, preview: Option<&ApprovalPreview>, io: &mut Io<'_>) 
         }
     }
     Ok(Some(Json::Object(data)))
+}
+
+/// Says how to leave the prompts for data. No text that is typed does, because it may be the data.
+fn say_way_back(io: &mut Io<'_>) -> Result<(), Failure> {
+    writeln!(io.err, "{}", Paint(io.color_err).faint("  Ctrl-D goes back to the choices"))?;
+    Ok(())
 }
 
 /// The reply to a prompt.
@@ -275,10 +294,11 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
         return Ok(Entered::Value(Json::Object(data)));
     }
     let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
-    let hint = match (property.get("enum"), optional) {
-        (Some(one), _) => format!(" {}", short(one, 200)),
-        (None, true) => format!(" ({kind}, optional)"),
-        (None, false) => format!(" ({kind})"),
+    let values = property.get("enum").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+    let optionally = if optional { ", optional" } else { "" };
+    let hint = match values {
+        [] => format!(" ({kind}{optionally})"),
+        values => format!(" ({}{optionally})", enumerated(values)),
     };
     // Validate here as well, because every refused event is recorded.
     let schema = Schema::compile(property).ok();
@@ -289,14 +309,37 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
         if line.is_empty() && optional {
             return Ok(Entered::Skipped);
         }
-        let value = typed(&line, kind);
+        let value = by_number(&line, values).cloned().unwrap_or_else(|| typed(&line, kind));
         let misfits = schema.as_ref().map(|s| s.misfits(&value)).unwrap_or_default();
         match misfits.first() {
             None => return Ok(Entered::Value(value)),
-            Some(_) if line.is_empty() => writeln!(io.err, "  must not be empty")?,
+            Some(_) if line.is_empty() => writeln!(io.err, "  must not be empty; Ctrl-D goes back to the choices")?,
             Some(misfit) => writeln!(io.err, "  {}", clean(&misfit.message))?,
         }
     }
+}
+
+/// Whether the values of an enum can be chosen by number: not if a number may be one of them.
+fn has_numbers(values: &[Json]) -> bool {
+    values.iter().all(|value| value.as_str().is_some_and(|text| text.parse::<f64>().is_err()))
+}
+
+/// Renders the values of an enum: `1 good, 2 bad; type a value or its number`.
+fn enumerated(values: &[Json]) -> String {
+    let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), clean);
+    if !has_numbers(values) {
+        let all: Vec<String> = values.iter().map(text).collect();
+        return format!("{}; type a value", short_text(&all.join(", "), MAX_VALUES));
+    }
+    let all: Vec<String> =
+        (1..).zip(values).map(|(number, value): (usize, _)| format!("{number} {}", text(value))).collect();
+    format!("{}; type a value or its number", short_text(&all.join(", "), MAX_VALUES))
+}
+
+/// Returns the value of an enum that is chosen by its number.
+fn by_number<'v>(line: &str, values: &'v [Json]) -> Option<&'v Json> {
+    let number = line.parse::<usize>().ok().filter(|_| has_numbers(values))?;
+    values.get(number.checked_sub(1)?)
 }
 
 /// Asks which of the changes are accepted: each selection has its own digest.
@@ -334,16 +377,18 @@ fn typed(line: &str, kind: &str) -> Json {
     }
 }
 
-/// Reads a line after a prompt; `None` at the end of the input.
+/// Reads a line after a prompt; `None` at the end of the input. A line that was not finished with
+/// Enter is not an answer.
 fn question(prompt: &str, io: &mut Io<'_>) -> Result<Option<String>, Failure> {
     write!(io.err, "{prompt}")?;
     io.err.flush()?;
     let mut line = String::new();
-    match io.input.read_line(&mut line)? {
-        0 => {
+    io.input.read_line(&mut line)?;
+    match line.strip_suffix('\n') {
+        Some(line) => Ok(Some(line.trim().to_owned())),
+        None => {
             writeln!(io.err)?;
             Ok(None)
         }
-        _ => Ok(Some(line.trim().to_owned())),
     }
 }

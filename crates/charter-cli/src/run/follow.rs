@@ -64,7 +64,9 @@ impl Follow {
         let view = host.view(run)?;
         progress.begin(&view, self.beginning, &self.db, host, io)?;
         // An actor that cannot be resumed does not keep the others from running.
-        if let Err(e) = host.resume(run)? {
+        if view.snapshot.paused_at().is_none()
+            && let Err(e) = host.resume(run)?
+        {
             progress.warn(&format!("run `{run}` was not resumed: {e}"), io)?;
         }
         let mut refused = 0;
@@ -74,7 +76,8 @@ impl Follow {
                 progress.show(&event, io)?;
             }
             let view = host.view(run)?;
-            if view.snapshot.status().is_finished() {
+            // Nothing happens in a paused run; the report says how to continue it.
+            if view.snapshot.status().is_finished() || view.snapshot.paused_at().is_some() {
                 break view;
             }
             if is_busy(&view) || self.waits_for_timer(&view) {
@@ -112,7 +115,7 @@ impl Follow {
                         Response::Chosen(choice, data) => Some((*choice, data)),
                         Response::Quit => None,
                         Response::Moved => {
-                            progress.warn("the run has moved on; these are the choices now", io)?;
+                            progress.warn(&moved_on("the run has moved on", &host.view(run)?), io)?;
                             continue;
                         }
                     }
@@ -137,7 +140,7 @@ impl Follow {
                 while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                     progress.show(&event, io)?;
                 }
-                progress.warn("the run has moved on, so your answer was not sent; these are the choices now", io)?;
+                progress.warn(&moved_on("the run has moved on, so your answer was not sent", &current), io)?;
                 continue;
             }
             let answer = |task: TaskChoice, answer| host.answer(&task.effect, answer, &task.by);
@@ -215,6 +218,14 @@ impl Follow {
         timers
             .map(|t| t.due)
             .any(|due| due.saturating_add(FIRED_AFTER) >= now() && (self.wait_for_timers || due <= last))
+    }
+}
+
+/// Says that others have changed the run, and what follows.
+fn moved_on(what: &str, view: &View) -> String {
+    match view.snapshot.status() {
+        Status::Active => format!("{what}; these are the choices now"),
+        status => format!("{what}; it is {}", status.word()),
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{Machine, Principal, Snapshot, Status};
+use charter_kernel::{Machine, Principal, Snapshot, Status, Timestamp};
 use charter_runtime::View;
+use charter_scenario::timestamp;
 use serde_json::Value as Json;
 
 use super::host::{Host, Opener};
@@ -12,6 +13,7 @@ use super::{Who, follow};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::access::holder_of;
 use crate::journal::offers::{self, Offer};
+use crate::journal::overdue;
 use crate::journal::show::Hosting;
 use crate::journal::text::{clean, short};
 use crate::journal::{Db, at, find, show};
@@ -33,7 +35,7 @@ pub struct Args {
 /// # Errors
 /// The run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let (machine, snapshot) = state(args)?;
+    let State { machine, snapshot, overdue } = state(args)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
     let mut all = offers::all(&machine, &snapshot, now);
@@ -46,6 +48,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         }
     };
     all.retain(may_be_sent);
+    if let Some(due) = overdue.filter(|_| !machine_output) {
+        writeln!(io.out, "{}", paint.warning(&overdue::warning(due)))?;
+    }
     for offer in &all {
         let Offer { event, demands, .. } = offer;
         if machine_output {
@@ -53,6 +58,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             line.insert("data".into(), event.data.clone().unwrap_or_default());
             line.insert("description".into(), event.description.as_deref().into());
             line.insert("depends_on_data".into(), event.depends_on_data.into());
+            line.extend(overdue.map(|due| ("overdue".to_owned(), timestamp::text(due).into())));
             let line = Json::Object(line);
             writeln!(io.out, "{line}")?;
             continue;
@@ -75,8 +81,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "  data: {}", short(schema, 300))?;
         }
     }
-    let who = Who::unnamed();
-    let suggest = Suggest::new((&machine, &snapshot), &who, &args.db, &all, now);
+    let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
     if all.is_empty() && !machine_output {
         let tasks = charter_runtime::tasks(&machine, &snapshot);
         let why = match (snapshot.status(), tasks.as_slice()) {
@@ -98,24 +103,30 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
 }
 
+/// The state of a run.
+struct State {
+    machine: Arc<Machine>,
+    snapshot: Snapshot,
+    /// When the first timer was due that no process fires.
+    overdue: Option<Timestamp>,
+}
+
 /// Returns the current state of the run.
-fn state(args: &Args) -> Result<(Arc<Machine>, Snapshot), Failure> {
-    match of_holder(args) {
+fn state(args: &Args) -> Result<State, Failure> {
+    match held(&args.db, &args.run) {
         // No process has the journal open, or it has just ended.
         Ok(None) | Err(Failure::Lost(_)) => {}
-        Ok(Some(state)) => return Ok(state),
+        Ok(Some((_, View { charter, snapshot, .. }))) => {
+            return Ok(State { machine: charter.machine().clone(), snapshot, overdue: None });
+        }
         Err(e) => return Err(e),
     }
+    let has_no_holder = overdue::has_no_holder(&args.db);
     let store = args.db.read()?;
     let run = find(&store, &args.run)?;
     let (machine, snapshot) = at(&store, &run, None)?;
-    Ok((Arc::new(machine), snapshot))
-}
-
-/// Returns the state according to the process that has the journal open, if there is one that
-/// accepts requests.
-fn of_holder(args: &Args) -> Result<Option<(Arc<Machine>, Snapshot)>, Failure> {
-    Ok(held(&args.db, &args.run)?.map(|(_, view)| (view.charter.machine().clone(), view.snapshot)))
+    let overdue = overdue::overdue(&store, has_no_holder)?.get(&run.run).copied();
+    Ok(State { machine: Arc::new(machine), snapshot, overdue })
 }
 
 /// Returns the process that has the journal open, and the run as it is there.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use charter_journal::{Record, SourceKind, Verdict};
-use charter_kernel::{Machine, Millis, Timestamp};
+use charter_kernel::{EffectId, Machine, Millis, Timestamp};
 use charter_runtime::backend::Update;
 use charter_runtime::{View, Working};
 
@@ -37,6 +37,8 @@ pub(crate) struct Progress {
     turn: usize,
     /// The last record shown.
     seen: Option<u64>,
+    /// The record with which the following began; tasks that were open before it are no news.
+    began: Option<u64>,
     /// Invocations with a result; the end of their actors is not reported.
     answered: BTreeSet<String>,
     machine: Option<Arc<Machine>>,
@@ -56,6 +58,7 @@ impl Progress {
             drawn: false,
             turn: 0,
             seen: None,
+            began: None,
             answered: BTreeSet::new(),
             machine: None,
             model_progress: ModelProgress::default(),
@@ -67,6 +70,7 @@ impl Progress {
     /// Sets the run and the last record that was shown.
     pub(crate) fn know(&mut self, view: &View, seen: Option<u64>) {
         self.seen = seen;
+        self.began = seen;
         self.machine = Some(view.charter.machine().clone());
     }
 
@@ -93,16 +97,19 @@ impl Progress {
         let info = host.call(|b| b.run(view.snapshot.run().to_owned()))?;
         let seq = info.map_or(view.snapshot.seq(), |info| info.seq);
         let ended = view.snapshot.status().is_finished();
+        let paused = view.snapshot.paused_at().is_some();
         let how = match (beginning, ended) {
             (Beginning::Started, _) => "started".to_owned(),
             (Beginning::Existing, true) => "already exists, and has ended".to_owned(),
+            (Beginning::Existing, false) if paused => "already exists, and is paused".to_owned(),
             (Beginning::Existing, false) => format!("already exists; continued after record {seq}"),
             (Beginning::Resumed, true) => "has already ended".to_owned(),
+            (Beginning::Resumed, false) if paused => "is paused".to_owned(),
             (Beginning::Resumed, false) => format!("resumed after record {seq}"),
         };
         let title = definition.title.as_deref().unwrap_or(&definition.id);
         writeln!(io.err, "{} {how}: {}", paint.strong(&self.run), clean(title))?;
-        if ended && beginning != Beginning::Started {
+        if (ended || paused) && beginning != Beginning::Started {
             return Ok(());
         }
         if self.live {
@@ -157,6 +164,7 @@ impl Progress {
                     .collect::<Vec<_>>()
                     .join("\n  ")
             }
+            Update::Began(work) | Update::Waiting(work) if self.is_old_task(work) => return Ok(()),
             Update::Began(work) if work.attempt > 1 => {
                 self.model_progress.forget(&self.run, &work.src);
                 format!("{} started, attempt {}", clean(&work.src), work.attempt)
@@ -200,6 +208,12 @@ impl Progress {
         self.clear(io)?;
         writeln!(io.err, "  {line}")?;
         Ok(())
+    }
+
+    /// Whether an invocation is a task for a person that was open before the run was followed.
+    fn is_old_task(&self, work: &Working) -> bool {
+        let since = EffectId::parse(&work.effect).map(|effect| effect.seq);
+        &*work.kind == "human" && since.zip(self.began).is_some_and(|(since, began)| since < began)
     }
 
     /// Updates the status line.

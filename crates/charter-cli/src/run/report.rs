@@ -1,14 +1,14 @@
 //! Writes the report on a run to standard output: its result and its actors, or what it waits for.
 
 use charter_journal::Record;
-use charter_kernel::{Code, Machine, Status, Timestamp};
+use charter_kernel::{Code, Explanation, Machine, Status, Timestamp};
 use charter_runtime::View;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::host::Host;
 use super::suggest::Suggest;
 use super::{Who, choice};
-use crate::io::{Failure, Io, Paint};
+use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::offers::{self, Offer};
 use crate::journal::text::{clean, code, count, further, quoted, short, when};
 use crate::journal::{Db, show};
@@ -191,12 +191,7 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
     let Some(refusal) = record.explanation(charter.as_ref().map(|c| c.machine().as_ref())) else {
         return Ok(());
     };
-    let paint = Paint(io.color_err);
-    let code = paint.error(&format!("refused ({}):", code(&refusal)));
-    writeln!(io.err, "{code} {}", clean(&refusal.message))?;
-    for line in further(&refusal.misfits) {
-        writeln!(io.err, "{line}")?;
-    }
+    show_explanation(&refusal, io)?;
     // A refused event changes nothing, so the condition is that of the present state.
     if refusal.code == Code::Rule
         && let (Some(charter), Ok(envelope)) = (&charter, record.envelope())
@@ -211,6 +206,35 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
     }
     if !refusal.legal.is_empty() {
         writeln!(io.err, "  legal for {} now: {}", clean(&record.by.id), refusal.legal.join(", "))?;
+    }
+    Ok(())
+}
+
+/// Prints a refusal that has no record: on standard error, or as JSON on standard output.
+pub(crate) fn show_denied(
+    run: &str,
+    code: Code,
+    rule: Option<&str>,
+    message: &str,
+    machine_output: bool,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
+    let rule = rule.map(str::to_owned);
+    let (candidates, misfits, legal) = Default::default();
+    let refusal = Explanation { code, message: message.to_owned(), rule, candidates, misfits, interlock: None, legal };
+    match machine_output {
+        true => writeln!(io.out, "{}", json!({"run": run, "verdict": "refused", "refusal": refusal}))?,
+        false => show_explanation(&refusal, io)?,
+    }
+    Ok(Exit::No)
+}
+
+/// Prints the code and the message of a refusal, and its schema violations.
+fn show_explanation(refusal: &Explanation, io: &mut Io<'_>) -> Result<(), Failure> {
+    let code = Paint(io.color_err).error(&format!("refused ({}):", code(refusal)));
+    writeln!(io.err, "{code} {}", clean(&refusal.message))?;
+    for line in further(&refusal.misfits) {
+        writeln!(io.err, "{line}")?;
     }
     Ok(())
 }

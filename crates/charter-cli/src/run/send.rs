@@ -129,7 +129,11 @@ impl After<'_> {
             }
             return Ok(Exit::No);
         }
-        let resumed = host.resume(run)?;
+        // Nothing is started in a paused run.
+        let resumed = match host.view(run)?.snapshot.paused_at() {
+            Some(_) => Ok(()),
+            None => host.resume(run)?,
+        };
         if let (Err(e), false) = (&resumed, machine_output) {
             writeln!(io.err, "{} run `{run}` was not resumed: {e}", Paint(io.color_err).warning("warning:"))?;
         }

@@ -52,7 +52,11 @@ impl<'a> Suggest<'a> {
     /// The commands that answer and that decline a task.
     pub(crate) fn answer(&self, task: &Task) -> [String; 2] {
         let role = self.role(&task.by).map(|role| format!(" --role {}", quoted(role))).unwrap_or_default();
-        let who = match self.who.kind == PrincipalKind::Person || task.agents {
+        let may = match self.who.has_roles() {
+            true => task.is_for(&self.who.principal()),
+            false => self.who.kind == PrincipalKind::Person || task.agents,
+        };
+        let who = match may {
             true => self.who.option(),
             false => format!("--as {SOMEBODY}"),
         };

@@ -29,4 +29,6 @@ mod sentinel_killed;
 mod shown;
 mod step;
 mod support;
+#[cfg(target_os = "linux")]
+mod told;
 mod wrong;
