@@ -112,7 +112,7 @@ fn an_empty_answer_is_asked_for_again_and_not_sent() {
     let args = ["run", "--resume", "g", "--db", &desk.db, "--role", "boss"];
     let ran = charter_typed(&args, "9\nNOTE\n\nfine\nSTOP\n", None);
     assert!(ran.err.contains("enter a number from 1 to 3 or q"), "{}", ran.err);
-    assert!(ran.err.contains("  must not be empty\n"), "{}", ran.err);
+    assert!(ran.err.contains("  must not be empty; Ctrl-D goes back to the choices\n"), "{}", ran.err);
     assert!(ran.out.starts_with("g: done in stopped, 3 records"), "{}", ran.out);
 }
 
