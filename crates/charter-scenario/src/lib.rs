@@ -3,6 +3,7 @@
 #![allow(clippy::arithmetic_side_effects)]
 
 pub mod conform;
+pub mod example;
 pub mod lines;
 pub mod runner;
 pub mod session;

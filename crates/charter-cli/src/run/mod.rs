@@ -8,7 +8,6 @@ mod ask;
 pub mod background;
 mod choice;
 mod details;
-mod example;
 pub(crate) mod follow;
 mod host;
 pub mod legal;

@@ -3,9 +3,10 @@
 
 use charter_kernel::{Auth, Machine, Principal, PrincipalKind, Snapshot, Timestamp};
 use charter_runtime::Task;
+use charter_scenario::example;
 use serde_json::Value as Json;
 
-use super::{Who, example};
+use super::Who;
 use crate::journal::Db;
 use crate::journal::offers::{Offer, may_send};
 use crate::journal::text::quoted;

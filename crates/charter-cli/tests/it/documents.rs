@@ -38,7 +38,7 @@ fn id(charter: &str) -> &str {
 fn the_charters_of_the_reference_have_no_findings() {
     let scratch = examples("reference");
     let blocks: Vec<String> =
-        ["language.md", "scenarios.md"].iter().flat_map(|page| self::blocks(page, "yaml")).collect();
+        ["language.md", "scenarios.md", "actors.md"].iter().flat_map(|page| self::blocks(page, "yaml")).collect();
     let charters = blocks.iter().filter(|block| block.starts_with("charter: 1"));
     assert!(charters.clone().count() > 15);
     for block in charters {
@@ -235,6 +235,20 @@ fn the_readme_and_the_index_link_every_page() {
             }
         }
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_first_example_of_the_actors_runs() {
+    let (charters, commands) = (blocks("actors.md", "yaml"), blocks("actors.md", "python"));
+    let example = |name: &str| std::fs::read_to_string(root().join("docs/examples").join(name)).unwrap();
+    assert_eq!((&charters[0], &commands[0]), (&example("greeting.yaml"), &example("greet.py")));
+    let scratch = examples("greeting");
+    let (file, db) = (scratch.0.join("greeting.yaml"), scratch.0.join("g.db").display().to_string());
+    let ran = charter(&["run", file.to_str().unwrap(), "--run", "g", "--input", r#"{"name": "Ana"}"#, "--db", &db]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let shown = charter(&["show", "g", "--db", &db]);
+    assert!(shown.out.contains("Hello, Ana!"), "{}{}", shown.out, shown.err);
 }
 
 #[test]

@@ -114,3 +114,27 @@ fn params_of_a_config_are_no_findings() {
     assert_eq!(ran.code, 0, "{}", ran.out);
     assert!(ran.out.contains(": no findings; "), "{}", ran.out);
 }
+
+#[test]
+fn the_declarations_printed_for_missing_names_work_when_pasted() {
+    let scratch = Scratch::new("imports-pasted");
+    let config = r#"{"id": "lift", "initial": "idle", "states": {
+        "idle": {"entry": "note", "on": {"CALL": {"target": "moving", "guard": "mayMove"}}},
+        "moving": {"invoke": {"src": "motor", "id": "motor", "onDone": "top"}, "after": {"tooLong": "top"}},
+        "top": {"type": "final"}}}"#;
+    let ran = charter(&["--json", "check", &scratch.file("lift.json", config)]);
+    let answer: Json = serde_json::from_str(&ran.out).unwrap();
+    let help = answer["findings"].as_array().unwrap().iter().find_map(|f| f["help"].as_str()).unwrap();
+    let (_, pasted) = help.split_once('\n').unwrap();
+    let file = scratch.file("lift.yaml", pasted);
+    let checked = charter(&["check", &file]);
+    assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
+    for code in ["constant-condition", "actor-config"] {
+        assert!(!checked.out.contains(code), "{}", checked.out);
+    }
+    let db = scratch.0.join("l.db").display().to_string();
+    let ran = charter(&["run", &file, "--run", "l", "--db", &db]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let sent = charter(&["send", "l", "CALL", "--as", "me", "--db", &db]);
+    assert!(sent.code == 0 && sent.out.contains("done"), "{}{}", sent.out, sent.err);
+}

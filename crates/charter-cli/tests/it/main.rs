@@ -5,6 +5,7 @@
 mod charters;
 mod codes;
 mod commands;
+mod cover;
 mod documents;
 mod eval;
 mod exported;

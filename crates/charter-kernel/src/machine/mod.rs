@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use charter_expr::{FunctionId, Numbers, Program};
 use rustc_hash::FxHashMap;
+use serde_json::Value as Json;
 
 pub(crate) use chart::{
     After, Chart, Domain, Initial, Invoke, Pattern, Quorum, StateId, StateNode, Transition, TransitionId,
@@ -89,6 +90,18 @@ impl Machine {
     pub fn surely_fits(&self, event: &str, data: impl crate::schema::View) -> bool {
         let info = self.events.info(self.events.id(event));
         info.filter(|i| i.declared).is_some_and(|i| i.schema.as_ref().is_none_or(|s| s.surely_fits(data)))
+    }
+
+    /// The data of an event that is sent without data: `{}` if the event's schema accepts `{}` and
+    /// not null, otherwise null.
+    #[must_use]
+    pub fn absent_data(&self, event: &str) -> Json {
+        let schema = self.events.info(self.events.id(event)).and_then(|i| i.schema.as_ref());
+        let empty = Json::Object(serde_json::Map::new());
+        match schema {
+            Some(schema) if !schema.fits(&Json::Null) && schema.fits(&empty) => empty,
+            _ => Json::Null,
+        }
     }
 
     /// The digest of the definition; every snapshot and record contains it.

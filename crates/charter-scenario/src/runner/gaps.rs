@@ -1,11 +1,22 @@
 //! Finds transitions that no scenario takes, and proposes the skeleton of a scenario for each.
+//!
+//! A skeleton that begins at the start of a run is tried out: if it does not take its transition, a
+//! comment in it says what to fill in.
 
-use charter_expr::schema::SchemaNode;
-use charter_kernel::Machine;
-use charter_kernel::definition::{Definition, Transition};
-use serde_json::Value as Json;
+use std::fmt::Write as _;
+
+use charter_format::scenario::read_scenarios;
+use charter_kernel::definition::{Guard, Invoke, Transition};
+use charter_kernel::{Machine, Snapshot};
+use serde_json::{Map, Value as Json, json};
 
 use super::cover::Cover;
+use super::{compile_expressions, run};
+use crate::example;
+use crate::session::Session;
+
+/// Upper limit of the votes in a skeleton.
+const MAX_VOTES: u32 = 20;
 
 /// A transition that no scenario takes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -24,11 +35,7 @@ pub struct Gap {
 /// Returns the transitions that no scenario takes, in document order.
 #[must_use]
 pub fn gaps(machine: &Machine, cover: &Cover) -> Vec<Gap> {
-    let charter = Charter {
-        definition: machine.definition(),
-        // Plain data with string keys can always be converted to JSON.
-        json: serde_json::to_value(machine.definition()).unwrap_or_default(),
-    };
+    let charter = Charter::new(machine);
     let open =
         machine.transitions().filter(|(_, name, at)| !cover.has_taken(at) && !charter.has_refused(cover, name, at));
     open.map(|(of, name, at)| Gap {
@@ -40,13 +47,29 @@ pub fn gaps(machine: &Machine, cover: &Cover) -> Vec<Gap> {
     .collect()
 }
 
-/// A definition and its JSON, which addresses refer to.
-struct Charter<'d> {
-    definition: &'d Definition,
+/// A charter, and how its runs start.
+struct Charter<'m> {
+    machine: &'m Machine,
+    /// The definition, which addresses refer to.
     json: Json,
+    /// Sample input.
+    input: Json,
+    /// The snapshot of a run that starts with the sample input, or why it does not start.
+    start: Result<Snapshot, String>,
 }
 
-impl Charter<'_> {
+impl<'m> Charter<'m> {
+    fn new(machine: &'m Machine) -> Charter<'m> {
+        let input = example::data(machine.definition().root.input.as_ref(), None);
+        let start = match Session::start(machine, "run", input.clone(), 0) {
+            Ok((session, _)) => Ok(session.snapshot().clone()),
+            Err(explanation) => Err(explanation.message.clone()),
+        };
+        // Plain data with string keys can always be converted to JSON.
+        let json = serde_json::to_value(machine.definition()).unwrap_or_default();
+        Charter { machine, json, input, start }
+    }
+
     /// Whether the transition refuses events and a scenario has covered this refusal.
     fn has_refused(&self, cover: &Cover, name: &str, at: &str) -> bool {
         cover.has_refused(name) && self.transition(at).is_some_and(|t| t.refuse.is_some())
@@ -55,53 +78,163 @@ impl Charter<'_> {
     fn transition(&self, at: &str) -> Option<Transition> {
         serde_json::from_value(self.json.pointer(at)?.clone()).ok()
     }
+
+    /// The invocation whose answer selects the transition.
+    fn invocation(&self, at: &str) -> Option<Invoke> {
+        let (at, _) = at.rsplit_once("/on_")?;
+        serde_json::from_value(self.json.pointer(at)?.clone()).ok()
+    }
+
+    /// Whether a state of the root is active at the start.
+    fn starts_in(&self, state: &str) -> bool {
+        let root = self.start.as_ref().ok().and_then(|snapshot| snapshot.actor("root"));
+        root.is_some_and(|root| state.is_empty() || root.active().any(|active| active == state))
+    }
+
+    /// Runs a skeleton. The error says why it fails, or that it does not take its transition.
+    fn try_out(&self, text: &str, name: &str, at: &str) -> Result<(), String> {
+        let file = read_scenarios(text, "skeleton.yaml").map_err(|e| e.to_string())?;
+        let expressions = compile_expressions(&file).map_err(|e| e.to_string())?;
+        let mut cover = Cover::default();
+        for scenario in &file.scenarios {
+            if let Some(failure) = run(&file, scenario, &expressions, self.machine, &mut cover).failure {
+                return Err(failure.message);
+            }
+        }
+        match cover.has_taken(at) || cover.has_refused(name) {
+            true => Ok(()),
+            false => Err("another transition is taken".into()),
+        }
+    }
+}
+
+/// The skeleton of a scenario.
+struct Skeleton {
+    name: String,
+    input: Option<String>,
+    /// What to fill in.
+    comments: Vec<String>,
+    steps: Vec<String>,
+    /// The step that expects the target of the transition.
+    expect: Option<String>,
+}
+
+impl Skeleton {
+    fn text(&self) -> String {
+        let mut text = format!("name: {}\n", quoted(&self.name));
+        if let Some(input) = &self.input {
+            let _ = writeln!(text, "input: {input}");
+        }
+        text.push_str("steps:\n");
+        for comment in &self.comments {
+            let _ = writeln!(text, "  # {}", one_line(comment));
+        }
+        for step in self.steps.iter().chain(&self.expect) {
+            let _ = writeln!(text, "  - {step}");
+        }
+        text
+    }
 }
 
 fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at: &str) -> String {
     let (source, key, what) = parts(name);
-    let mut text = format!("name: {}\n", quoted(&title(source, key, what)));
-    let reached = cover.reached(machine, source);
-    text.push_str("steps:\n");
-    match reached {
-        Some(how) if how.line == 0 => {}
-        Some(how) => text.push_str(&format!(
-            "  # As in {:?}, up to line {} of {}, which reaches `{source}`.\n",
+    let found = charter.transition(at).unwrap_or_default();
+    let id = format!("ID_OF_A_{}", machine.to_uppercase().replace('-', "_"));
+    let (to, is_root) = match machine {
+        "root" => (String::new(), true),
+        _ => (format!(", to: {id}"), false),
+    };
+    let mut skeleton = Skeleton {
+        name: title(source, key, what),
+        input: Some(charter.input.to_string()).filter(|input| input != "{}"),
+        comments: Vec::new(),
+        steps: Vec::new(),
+        expect: expected_state(source, &found, &if is_root { String::new() } else { format!("actor: {id}, ") }),
+    };
+    let comments = &mut skeleton.comments;
+    let at_start = is_root && charter.starts_in(source);
+    match (&charter.start, cover.reached(machine, source)) {
+        _ if at_start => {}
+        (_, Some(how)) if how.line == 0 => {
+            comments.push(format!("Take the `input` of {:?} in {}.", how.scenario, how.file))
+        }
+        (_, Some(how)) => comments.push(format!(
+            "As in {:?}, with its `input`, up to line {} of {}, which reaches `{source}`.",
             how.scenario, how.line, how.file
         )),
-        None => text.push_str(&format!("  # Add the steps that reach `{source}`; no scenario does yet.\n")),
+        (Err(why), None) => comments.push(format!("Correct the `input`: {why}.")),
+        (Ok(_), None) => comments.push(format!("Add the steps that reach `{source}`; no scenario does yet.")),
     }
-    let to = match machine {
-        "root" => String::new(),
-        machine => format!(", to: ID_OF_A_{}", machine.to_uppercase().replace('-', "_")),
+    if !is_root {
+        comments.push(format!("{id} stands for the id of an actor of the machine `{machine}`."));
+    }
+    match (key, what.rsplit_once('/')) {
+        ("on", _) => skeleton.steps = sends(charter.machine, what, &to, &found, comments),
+        ("invoke", Some((id, answer))) => {
+            let invoke = charter.invocation(at);
+            let actor = invoke.and_then(|i| charter.machine.definition().actors.get(&i.src));
+            match (actor, answer) {
+                (None, _) => comments.push(format!("Add the steps that end the machine `{id}`.")),
+                (Some(actor), "onDone") => {
+                    let output = example::data(actor.output.as_ref(), None);
+                    skeleton.steps.push(format!("done: {{actor: {}, output: {output}{to}}}", quoted(id)));
+                }
+                (Some(_), _) => {
+                    let error = "error: {code: unknown, message: why}";
+                    skeleton.steps.push(format!("error: {{actor: {}, {error}{to}}}", quoted(id)));
+                }
+            }
+        }
+        ("after", _) => skeleton.steps.push(format!("tick: {}", quoted(what))),
+        ("always", _) => comments.push("Add the steps that make its condition true.".into()),
+        _ => comments.push(format!("Add the steps that complete `{source}`.")),
+    }
+    let comments = &mut skeleton.comments;
+    let condition = condition(&found);
+    if !at_start || skeleton.steps.is_empty() {
+        comments.extend(condition.map(|condition| format!("Its condition: {condition}")));
+        return skeleton.text();
+    }
+    if !comments.is_empty() {
+        return skeleton.text();
+    }
+    let Err(mut why) = charter.try_out(&skeleton.text(), name, at) else {
+        return skeleton.text();
     };
-    let found = charter.transition(at);
-    text.push_str(&match (key, what.rsplit_once('/')) {
-        ("on", _) => send(charter.definition, what, &to, found.as_ref()),
-        ("invoke", Some((id, "onDone"))) => {
-            format!("  - done: {{actor: {}, output: {{}}}}\n", quoted(id))
+    // The run may be in other states in addition, or already further.
+    if let Some(expect) = skeleton.expect.take() {
+        match charter.try_out(&skeleton.text(), name, at) {
+            Ok(()) => return skeleton.text(),
+            Err(other) => why = other,
         }
-        ("invoke", Some((id, _))) => {
-            let error = "error: {code: unknown, message: why}";
-            format!("  - error: {{actor: {}, {error}}}\n", quoted(id))
-        }
-        ("after", _) => format!("  - tick: {}\n", quoted(what)),
-        ("always", _) => "  # Add the steps that make its condition true.\n".to_owned(),
-        _ => format!("  # Add the steps that complete `{source}`.\n"),
-    });
-    let targets: Vec<String> = found.map(|t| t.target).unwrap_or_default();
-    let plain = |t: &String| !t.starts_with(['.', '#']);
-    if let [target] = targets.as_slice()
-        && plain(target)
-    {
-        let parent = source.rsplit_once('.').map(|(parent, _)| format!("{parent}."));
-        let actor = match machine {
-            "root" => String::new(),
-            _ => format!("{}, ", to.trim_start_matches(", ").replacen("to", "actor", 1)),
-        };
-        let path = format!("{}{target}", parent.unwrap_or_default());
-        text.push_str(&format!("  - expect: {{{actor}state: {}}}\n", quoted(&path)));
+        skeleton.expect = Some(expect);
     }
-    text
+    skeleton.comments.push(format!("Fill in what is missing: {why}."));
+    skeleton.comments.extend(condition.map(|condition| format!("Its condition: {condition}")));
+    skeleton.text()
+}
+
+/// The step that expects the target, if the transition has one that is a plain name.
+fn expected_state(source: &str, transition: &Transition, actor: &str) -> Option<String> {
+    let [target] = transition.target.as_slice() else { return None };
+    if target.starts_with(['.', '#']) || transition.refuse.is_some() {
+        return None;
+    }
+    let parent = source.rsplit_once('.').map(|(parent, _)| format!("{parent}."));
+    Some(format!("expect: {{{actor}state: {}}}", quoted(&format!("{}{target}", parent.unwrap_or_default()))))
+}
+
+fn condition(transition: &Transition) -> Option<String> {
+    let guard = transition.guard.as_ref().map(|guard| match guard {
+        Guard::Name(text) | Guard::Cel(text) => text.clone(),
+        other => serde_json::to_value(other).unwrap_or_default().to_string(),
+    });
+    let conditions: Vec<String> = guard.into_iter().chain(transition.when.clone()).collect();
+    (!conditions.is_empty()).then(|| conditions.join(" && "))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Splits a name such as `review/on/APPROVE/0` into source, key and trigger.
@@ -128,36 +261,64 @@ fn title(source: &str, key: &str, what: &str) -> String {
     }
 }
 
-fn send(definition: &Definition, kind: &str, to: &str, transition: Option<&Transition>) -> String {
-    let declared = definition.events.get(kind);
-    let by = |roles: &[String]| roles.first().cloned();
-    let role = transition.and_then(|t| by(&t.by)).or_else(|| declared.and_then(|d| by(&d.by)));
-    let data = declared.and_then(|d| d.data.as_ref()).map(sample);
-    let data = data.filter(|d| d != "{}").map(|d| format!(", data: {d}"));
-    let who = role.map(|role| format!(", as: someone, roles: [{}]", quoted(&role)));
-    format!("  - send: {{type: {}{to}{}{}}}\n", quoted(kind), data.unwrap_or_default(), who.unwrap_or_default())
+/// The steps that send an event: one for each principal that a quorum needs.
+fn sends(machine: &Machine, kind: &str, to: &str, transition: &Transition, comments: &mut Vec<String>) -> Vec<String> {
+    let declared = machine.definition().events.get(kind);
+    let mut data = example::data(declared.and_then(|d| d.data.as_ref()), None);
+    if let Some(value) = &transition.approves {
+        let digest = format!("= digest({})", one_line(value)).into();
+        match &mut data {
+            Json::Object(data) => drop(data.insert("digest".into(), digest)),
+            other => *other = Json::Object(Map::from_iter([("digest".into(), digest)])),
+        }
+    }
+    let data = (data != json!({})).then(|| format!(", data: {data}")).unwrap_or_default();
+    let roles: Vec<String> =
+        roles(declared.map_or(&[], |d| d.by.as_slice()), transition).iter().map(|r| quoted(r)).collect();
+    let roles = match roles.is_empty() {
+        true => String::new(),
+        false => format!(", roles: [{}]", roles.join(", ")),
+    };
+    let step = |who: &str, rest: &str| {
+        // A sender without roles is needed only to be somebody else.
+        let named = !roles.is_empty() || transition.quorum.is_some() || transition.not_by.is_some();
+        let who = if named { format!(", as: {who}{roles}") } else { String::new() };
+        let (step, rest) = match &transition.refuse {
+            Some(rule) => ("refused", format!(", code: rule, rule: {}", quoted(rule))),
+            None => ("send", rest.to_owned()),
+        };
+        format!("{step}: {{type: {}{to}{data}{who}{rest}}}", quoted(kind))
+    };
+    let Some(quorum) = &transition.quorum else {
+        // Four eyes: the other skeletons send as `someone`.
+        return vec![step(if transition.not_by.is_some() { "someone-else" } else { "someone" }, "")];
+    };
+    if quorum.count > MAX_VOTES {
+        comments.push(format!("Add votes: {} different people are needed.", quorum.count));
+    }
+    let count = quorum.count.min(MAX_VOTES);
+    let vote = |n: u32| step(&format!("person-{n}"), if n < quorum.count { ", verdict: vote" } else { "" });
+    (1..=count).map(vote).collect()
 }
 
-/// Formats the required fields of a schema with placeholder values.
-fn sample(schema: &Json) -> String {
-    let schema = SchemaNode::new(schema);
-    let value = |field: &str| {
-        let property = schema.property(field).map(SchemaNode::resolved);
-        let word = |key: &str| property.and_then(|p| p.get(key));
-        if let Some(first) = word("enum").and_then(Json::as_array).and_then(|e| e.first()) {
-            return first.to_string();
-        }
-        match word("type").and_then(Json::as_str) {
-            Some("string") => "text".into(),
-            Some("integer" | "number") => "1".into(),
-            Some("boolean") => "true".into(),
-            Some("array") => "[]".into(),
-            Some("object") => "{}".into(),
-            _ => "null".to_string(),
-        }
+/// The roles that a sender needs for an event that these roles may send.
+fn roles<'t>(declared: &'t [String], transition: &'t Transition) -> Vec<&'t str> {
+    let by = &transition.by;
+    let both = by.iter().find(|role| declared.contains(role));
+    let mut roles: Vec<&str> = match both {
+        Some(role) => vec![role],
+        None => declared.first().into_iter().chain(by.first()).map(String::as_str).collect(),
     };
-    let fields: Vec<String> = schema.required().map(|f| format!("{}: {}", quoted(f), value(f))).collect();
-    format!("{{{}}}", fields.join(", "))
+    let of = transition.quorum.as_ref().and_then(|quorum| quorum.of.as_deref());
+    // The role of the quorum may suffice to send the event.
+    if let Some(of) = of.filter(|of| !roles.contains(of)) {
+        let enough = [declared, by].iter().all(|list| list.is_empty() || list.iter().any(|role| role == of));
+        if enough {
+            roles.clear();
+        }
+        roles.push(of);
+    }
+    roles
 }
 
 /// Formats a string for YAML, with quotes where necessary.

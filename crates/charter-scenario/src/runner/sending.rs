@@ -66,7 +66,8 @@ impl<'a> Runner<'a> {
         };
         let event = match &sending.what {
             What::Event { kind, data } => {
-                Event::External { r#type: kind.clone(), data: value(self, data)?.unwrap_or_default() }
+                let data = value(self, data)?.unwrap_or_else(|| self.machine.absent_data(kind));
+                Event::External { r#type: kind.clone(), data }
             }
             What::Done { actor, output } => Event::Done {
                 invocation: actor.clone(),

@@ -18,8 +18,10 @@ use crate::timestamp::{self, abbreviate};
 pub(crate) enum InputLine {
     /// An event or an answer.
     Event {
-        /// The event.
+        /// The event; its data is null if the line has none.
         event: Box<SessionEvent>,
+        /// Whether the line has data.
+        has_data: bool,
         /// The event id, if the line has one.
         id: Option<String>,
     },
@@ -138,6 +140,7 @@ impl Fields {
                 false => Err(InputError::RestoreFalse),
             };
         }
+        let has_data = self.data.is_some();
         let event = if let Some(r#type) = self.event_type.take() {
             let data = self.data.take().unwrap_or_default();
             Event::External { r#type, data }
@@ -165,7 +168,7 @@ impl Fields {
             event,
         };
         let id = self.id.take();
-        Ok(InputLine::Event { event: Box::new(event), id })
+        Ok(InputLine::Event { event: Box::new(event), has_data, id })
     }
 
     /// The first key that is not allowed in this kind of line.

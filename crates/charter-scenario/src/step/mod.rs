@@ -5,7 +5,7 @@ mod keys;
 mod output;
 mod principal;
 
-use charter_kernel::{Explanation, Machine, Timestamp};
+use charter_kernel::{Event, Explanation, Machine, Timestamp};
 use serde_json::Value as Json;
 
 use crate::lines::{self, RawLine};
@@ -102,16 +102,21 @@ impl<'m> StepSession<'m> {
 
     /// Applies one line. If it returns an error, nothing has changed.
     fn apply(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<LineResult, LineError> {
-        let line = InputLine::parse(bytes)?;
+        let mut line = InputLine::parse(bytes)?;
         let session = &mut self.session;
+        if let InputLine::Event { event, has_data: false, .. } = &mut line
+            && let Event::External { r#type, data } = &mut event.event
+        {
+            *data = session.machine().absent_data(r#type);
+        }
         let before = session.snapshot().clone();
         let start = out.len();
         let mut new_key = None;
         let outcome = match line {
             InputLine::Tick(until) => session.tick(until)?,
             InputLine::Restore => session.restore()?,
-            InputLine::Event { event, id: None } => session.apply(*event),
-            InputLine::Event { event, id: Some(id) } => match self.keys.look_up(&id, &event) {
+            InputLine::Event { event, id: None, .. } => session.apply(*event),
+            InputLine::Event { event, id: Some(id), .. } => match self.keys.look_up(&id, &event) {
                 KeyUse::Repeated(line) => {
                     out.extend_from_slice(line);
                     return Ok(LineResult::Accepted);

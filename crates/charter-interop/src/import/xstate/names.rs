@@ -14,9 +14,9 @@ const MAX_LISTED: usize = 40;
 /// The kinds of names: the word for one, the key under which a charter declares them, and the value
 /// of an example.
 const KINDS: [(&str, &str, &str); 4] = [
-    ("guard", "guards", "\"true\""),
+    ("guard", "guards", "context != null  # always holds: write the condition"),
     ("action", "actions", "[]"),
-    ("actor", "actors", "{kind: scripted}"),
+    ("actor", "actors", "{kind: scripted, answers: [{when: \"= true\", output: {}}]}"),
     ("delay", "delays", "1s"),
 ];
 

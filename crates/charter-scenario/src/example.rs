@@ -12,7 +12,8 @@ const MAX_LENGTH: usize = 200;
 
 /// Builds data that matches a schema as far as possible, with the digest that an approval needs.
 /// An example of the schema has precedence.
-pub(crate) fn data(schema: Option<&Json>, approves: Option<&Approval>) -> Json {
+#[must_use]
+pub fn data(schema: Option<&Json>, approves: Option<&Approval>) -> Json {
     let mut data = match schema {
         Some(schema) => of_schema(schema),
         None => json!({}),
