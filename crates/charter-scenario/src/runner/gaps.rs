@@ -272,7 +272,7 @@ fn sends(machine: &Machine, kind: &str, to: &str, transition: &Transition, comme
             other => *other = Json::Object(Map::from_iter([("digest".into(), digest)])),
         }
     }
-    let data = (data != json!({})).then(|| format!(", data: {data}")).unwrap_or_default();
+    let data = if data == json!({}) { String::new() } else { format!(", data: {data}") };
     let roles: Vec<String> =
         roles(declared.map_or(&[], |d| d.by.as_slice()), transition).iter().map(|r| quoted(r)).collect();
     let roles = match roles.is_empty() {
