@@ -16,6 +16,8 @@ pub(crate) struct Offer {
     pub(crate) roles: Vec<String>,
     /// Whether the sender needs all of the roles, not one of them.
     pub(crate) needs_all: bool,
+    /// The one principal that is known to be able to send it, if a condition names them.
+    pub(crate) only: Option<String>,
     pub(crate) demands: Demands,
 }
 
@@ -25,7 +27,7 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
     let sent_by = |roles: &[&str]| from(machine, snapshot, &Principal::new("", roles), now);
     for (event, demands) in sent_by(&[]) {
         let key = (event.r#type.clone(), event.to.clone());
-        found.entry(key).or_insert(Offer { event, roles: Vec::new(), needs_all: false, demands });
+        found.entry(key).or_insert(Offer { event, roles: Vec::new(), needs_all: false, only: None, demands });
     }
     let unrestricted: BTreeSet<(String, String)> = found.keys().cloned().collect();
     let roles: Vec<&str> = machine.definition().roles.keys().map(String::as_str).collect();
@@ -33,7 +35,7 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
         for (event, demands) in sent_by(&[*role]) {
             let key = (event.r#type.clone(), event.to.clone());
             if !unrestricted.contains(&key) {
-                let new = Offer { event, roles: Vec::new(), needs_all: false, demands };
+                let new = Offer { event, roles: Vec::new(), needs_all: false, only: None, demands };
                 found.entry(key).or_insert(new).roles.push((*role).to_owned());
             }
         }
@@ -52,10 +54,28 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
             }
         }
         let roles = needed.into_iter().map(str::to_owned).collect();
-        found.insert(key, Offer { event, roles, needs_all: true, demands });
+        found.insert(key, Offer { event, roles, needs_all: true, only: None, demands });
     }
     found.retain(|(kind, _), _| !kind.starts_with("charter."));
     found.into_values().collect()
+}
+
+/// Like [`all`], with the events that only this principal may send, because a condition reads who
+/// sends them. Without roles, the principal has each.
+pub(crate) fn all_with(machine: &Machine, snapshot: &Snapshot, by: &Principal, now: Timestamp) -> Vec<Offer> {
+    let mut all = self::all(machine, snapshot, now);
+    let every_role = || machine.definition().roles.keys().cloned().collect();
+    let by = match by.roles.is_empty() {
+        true => Principal { roles: every_role(), ..by.clone() },
+        false => by.clone(),
+    };
+    for (event, demands) in from(machine, snapshot, &by, now) {
+        let is_listed = all.iter().any(|o| o.event.r#type == event.r#type && o.event.to == event.to);
+        if !is_listed && !event.r#type.starts_with("charter.") {
+            all.push(Offer { event, roles: Vec::new(), needs_all: false, only: Some(by.id.to_string()), demands });
+        }
+    }
+    all
 }
 
 /// Returns the events that a principal may send now, with what they need.
@@ -85,11 +105,12 @@ impl Offer {
         (self.event.r#type.clone(), self.event.to.clone())
     }
 
-    /// Renders ` by ROLE or ROLE`; nothing if anyone may send the event.
+    /// Renders ` by ROLE or ROLE`, or the one principal; nothing if anyone may send the event.
     pub(crate) fn by(&self) -> String {
-        match self.roles.is_empty() {
-            true => String::new(),
-            false => format!(" by {}", self.roles.join(if self.needs_all { " and " } else { " or " })),
+        match (&self.only, self.roles.is_empty()) {
+            (Some(id), _) => format!(" by {}", clean(id)),
+            (None, true) => String::new(),
+            (None, false) => format!(" by {}", self.roles.join(if self.needs_all { " and " } else { " or " })),
         }
     }
 
@@ -132,6 +153,7 @@ impl Offer {
         all.insert("type".into(), self.event.r#type.as_str().into());
         all.insert("to".into(), self.event.to.as_str().into());
         all.insert("roles".into(), self.roles.as_slice().into());
+        all.extend(self.only.as_ref().map(|id| ("only_by".to_owned(), id.as_str().into())));
         all.extend(self.needs_all.then(|| ("needs_all_roles".to_owned(), true.into())));
         all
     }
