@@ -38,7 +38,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let State { machine, snapshot, overdue } = state(args)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
-    let mut all = offers::all(&machine, &snapshot, now);
+    let mut all = match args.who.is_unnamed() {
+        true => offers::all(&machine, &snapshot, now),
+        false => offers::all_with(&machine, &snapshot, &args.who.principal(), now),
+    };
     let may_be_sent = |offer: &Offer| match (args.who.is_unnamed(), args.who.has_roles()) {
         (true, _) => true,
         (false, true) => offers::may_send(&machine, &snapshot, &args.who.principal(), &offer.key(), now),
@@ -63,7 +66,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "{line}")?;
             continue;
         }
-        let by = match (offer.roles.is_empty(), args.who.has_roles()) {
+        let by = match (offer.by().is_empty(), args.who.has_roles()) {
             (_, true) => String::new(),
             (true, _) => " by anyone".to_owned(),
             (false, _) => offer.by(),

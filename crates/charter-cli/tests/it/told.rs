@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::support::processes::{Site, on_terminal, until};
-use crate::support::{Scratch, charter_typed};
+use crate::support::{Scratch, charter, charter_typed};
 
 const DESK: &str = "
 charter: 1
@@ -166,4 +166,30 @@ fn a_paused_run_ends_the_prompt_and_says_how_to_go_on() {
     for out in [out, again] {
         assert!(out.contains("paused since 20") && out.contains("to continue: charter send w charter.resume"), "{out}");
     }
+}
+
+#[test]
+fn legal_lists_what_a_condition_allows_to_one_person() {
+    let scratch = Scratch::new("legal-one");
+    let file = scratch.file(
+        "own.yaml",
+        "
+charter: 1
+id: own
+context: {owner: ana}
+events: {A: {}, B: {}, C: {}, Z: {}}
+states:
+  s: {on: {A: {when: by.id == context.owner}, B: {when: \"by.id.startsWith('a')\"}, C: {when: \"by.id != 'ana'\"}}}
+",
+    );
+    let db = scratch.0.join("charter.db").display().to_string();
+    let ran = charter(&["run", &file, "--run", "r", "--as", "ana", "--db", &db]);
+    assert!(ran.out.contains("charter send r A ") && ran.out.contains("charter send r B "), "{}", ran.out);
+    let legal = |who: &str| charter(&["legal", "r", "--as", who, "--db", &db]).out;
+    assert_eq!(legal("ana"), "A by ana\nB by ana\n");
+    assert_eq!(legal("bo"), "C by anyone\n");
+    // Nobody in particular.
+    assert_eq!(charter(&["legal", "r", "--db", &db]).out, "C by anyone\n");
+    let sent = charter(&["send", "r", "A", "--as", "ana", "--db", &db]);
+    assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
 }
