@@ -193,10 +193,11 @@ fn an_approval_that_this_person_may_not_give_names_somebody_who_may() {
 #[test]
 fn a_timer_that_nobody_fires_is_overdue() {
     let shell = Shell::new("paste-overdue");
-    shell.site.0.file("payment.yaml", PAYMENT.replace("20m", "100ms"));
+    shell.site.0.file("payment.yaml", PAYMENT.replace("20m", "3s"));
     shell.here("charter run payment.yaml --run p");
     shell.here("charter send p REQUEST '{\"amount\": 1200}' --as ana --role clerk");
-    std::thread::sleep(Duration::from_millis(150));
+    // Longer than the commands above take on a slow machine.
+    std::thread::sleep(Duration::from_millis(3_100));
     let late = [shell.here("charter show p"), shell.here("charter runs")];
     assert!(late[0].1.contains("overdue since") && late[1].1.contains("overdue since"), "{late:#?}");
     all_do(&shell.paste(&late), "run --resume", "p: done in expired");

@@ -191,6 +191,9 @@ async fn judge(bursts: Vec<Burst>, verify: usize, applied: &Cell<u32>) {
     host.start("r", verify).await;
     settle(&host).await;
     let (mut known, mut seen) = (Known::new(), 0);
+    // The folder before the last approved changes, and whether the cycle was aborted since: then
+    // they may be undone, also in a later burst, if the run was paused meanwhile.
+    let (mut undone, mut aborted) = (None, false);
     for (events, disturbed) in bursts {
         look(&host, &mut known).await;
         if disturbed {
@@ -213,6 +216,7 @@ async fn judge(bursts: Vec<Burst>, verify: usize, applied: &Cell<u32>) {
         let mut possible = vec![digests(&before)];
         for record in &records {
             let kind: &str = &record.event.r#type;
+            aborted |= record.verdict == Verdict::Accepted && kind == "ABORT";
             if record.verdict != Verdict::Accepted || kind != "APPROVE_PROPOSAL" {
                 continue;
             }
@@ -224,14 +228,16 @@ async fn judge(bursts: Vec<Burst>, verify: usize, applied: &Cell<u32>) {
             possible.push(after(&before, changeset));
         }
         let now_digests = digests(&now);
+        let is_undone = aborted && undone.as_ref() == Some(&now_digests);
         assert!(
-            possible.contains(&now_digests),
+            is_undone || possible.contains(&now_digests),
             "the folder is neither as before nor as approved: {:?} → {:?}",
             before.keys(),
             now.keys()
         );
         if digests(&before) != now_digests {
             applied.set(applied.get() + 1);
+            (undone, aborted) = (Some(digests(&before)), false);
         }
     }
     host.runtime.shutdown(std::time::Duration::ZERO).await;
