@@ -124,7 +124,7 @@ where
         Command::Replay(args) => replay::run(args, cli.json, io),
         Command::Fork(args) => fork::run(args, cli.json, io),
         Command::Sql(args) => sql::run(args, cli.json, io),
-        Command::Rebuild(args) => sql::rebuild(args, io),
+        Command::Rebuild(args) => sql::rebuild(args, cli.json, io),
         Command::Export(args) => transfer::export(args, io),
         Command::Import(args) => transfer::import(args, cli.json, io),
         Command::Completions { shell } => completions(*shell, io),

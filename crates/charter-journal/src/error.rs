@@ -101,6 +101,14 @@ pub enum StoreError {
         /// The reason, as a clause.
         why: String,
     },
+    /// The file does not have what was last acknowledged.
+    #[error("`{path}`: {why}")]
+    Head {
+        /// The file.
+        path: String,
+        /// What is missing or does not match.
+        why: String,
+    },
     /// The stored data is damaged.
     #[error("the journal is damaged: {0}; run `charter verify` for details")]
     Damaged(String),

@@ -3,6 +3,7 @@
 
 mod chain;
 mod error;
+mod head;
 mod holder;
 mod memory;
 mod project;
@@ -16,6 +17,7 @@ mod verify;
 
 pub use chain::{Chain, SNAPSHOT_EVERY};
 pub use error::StoreError;
+pub use head::{HeadCheck, JournalHead};
 pub use holder::Holder;
 pub use memory::MemoryStore;
 pub use record::{
@@ -24,7 +26,7 @@ pub use record::{
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{SqliteOptions, SqliteStore, holder};
+pub use sqlite::{AcceptHead, SqliteOptions, SqliteStore, holder};
 pub use store::{
     Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
     StoredSnapshot,

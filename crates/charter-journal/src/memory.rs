@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use charter_kernel::{Digest, Status, Timestamp};
 
 use crate::error::StoreError;
+use crate::head::{HeadCheck, JournalHead};
 use crate::project::{Change, project};
 use crate::record::Record;
 use crate::store::{
@@ -27,6 +28,7 @@ struct Inner {
     charters: BTreeMap<Digest, StoredCharter>,
     blobs: BTreeMap<Digest, Vec<u8>>,
     place: i64,
+    head: Option<JournalHead>,
 }
 
 #[derive(Debug, Default)]
@@ -129,6 +131,8 @@ impl MemoryStore {
         for append in batch {
             inner.place = inner.place.saturating_add(1);
             let place = inner.place;
+            let record = &append.record;
+            inner.head.get_or_insert(JournalHead::EMPTY).add_record(record.seq, record.hash);
             inner.runs.entry(append.record.run.to_string()).or_default().push(place, append);
         }
         Ok(())
@@ -136,6 +140,24 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
+    fn head(&self) -> Result<Option<JournalHead>, StoreError> {
+        Ok(Some(self.lock().head.unwrap_or(JournalHead::EMPTY)))
+    }
+
+    fn check_head(&self, anchors: &[(u64, Digest)], _: bool) -> Result<HeadCheck, StoreError> {
+        let inner = self.lock();
+        let all = inner.runs.values().flat_map(|r| r.records.iter().map(|(place, r)| (*place, (r.seq, r.hash))));
+        let in_order: BTreeMap<i64, (u64, Digest)> = all.collect();
+        let mut head = JournalHead::EMPTY;
+        let mut left = anchors.to_vec();
+        for (seq, hash) in in_order.into_values() {
+            head.add_record(seq, hash);
+            left.retain(|(at, hash)| (*at, *hash) != (head.entries, head.hash));
+        }
+        let problems = left.iter().map(|(at, hash)| head.not_anchored(*at, *hash));
+        Ok(HeadCheck { head: Some(head), problems: problems.collect(), remarks: Vec::new() })
+    }
+
     fn blocks(&self) -> bool {
         false
     }

@@ -4,6 +4,7 @@ use charter_kernel::{Definition, Digest, Status, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
+use crate::head::{HeadCheck, JournalHead};
 use crate::record::{GENESIS, Record};
 
 /// Maximum size of a record in bytes. The kernel limits event data; this limit also covers the data
@@ -176,6 +177,28 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn container_problems(&self) -> Result<Vec<String>, StoreError> {
         Ok(Vec::new())
+    }
+
+    /// Returns the head of the journal; `None` if the store keeps none.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn head(&self) -> Result<Option<JournalHead>, StoreError> {
+        Ok(None)
+    }
+
+    /// Checks the head of the journal. `anchors` are hashes of earlier heads, each with the number
+    /// of entries. With `full`, the head is recomputed from all entries; otherwise it is only
+    /// checked that none of those last acknowledged is missing.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn check_head(&self, anchors: &[(u64, Digest)], full: bool) -> Result<HeadCheck, StoreError> {
+        let _ = full;
+        let problem = |(at, hash): &(u64, Digest)| {
+            format!("the anchor expects the head {hash} after {at} entries, but this store keeps no heads")
+        };
+        Ok(HeadCheck { problems: anchors.iter().map(problem).collect(), ..HeadCheck::default() })
     }
 }
 

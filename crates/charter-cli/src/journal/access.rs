@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use charter_actors::BoxFuture;
-use charter_journal::{Holder, SqliteStore, StoreError, holder};
+use charter_journal::{AcceptHead, Holder, SqliteOptions, SqliteStore, StoreError, holder};
 use charter_local::{Client, ConnectError};
 use charter_runtime::RuntimeError;
 use tokio::runtime::Runtime as Threads;
 
 use super::opened;
 use crate::io::Failure;
+use crate::run::Who;
+use crate::run::follow::now;
 
 /// How long to wait for a holder that accepts no connections: commands such as `import` end soon.
 const SHORT: Duration = Duration::from_secs(2);
@@ -84,13 +86,24 @@ pub(crate) fn holder_of(path: &Path) -> Result<Option<Holder>, Failure> {
 
 /// Opens a journal file for writing.
 pub(crate) fn open(path: &Path) -> Result<SqliteStore, Failure> {
-    match SqliteStore::open(path) {
+    in_use_or_opened(path, SqliteStore::open(path))
+}
+
+fn in_use_or_opened(path: &Path, store: Result<SqliteStore, StoreError>) -> Result<SqliteStore, Failure> {
+    match store {
         Err(StoreError::InUse { holder, .. }) => {
             let unknown = Holder { pid: 0, address: None, starting: false };
             Err(in_use(path, holder.map_or(unknown, |h| *h)))
         }
         other => opened(path, other),
     }
+}
+
+/// Opens a journal file for writing even if its entries do not match its head.
+pub(crate) fn open_accepting(path: &Path, reason: &str) -> Result<SqliteStore, Failure> {
+    let accept = AcceptHead { reason: reason.to_owned(), by: Who::unnamed().id().to_owned(), at: now() };
+    let options = SqliteOptions { accept_head: Some(accept), ..SqliteOptions::default() };
+    in_use_or_opened(path, SqliteStore::open_with(path, &options))
 }
 
 fn cannot_open(path: &Path, e: StoreError) -> Failure {

@@ -7,7 +7,7 @@ use charter_runtime::backend::Backend as _;
 use serde_json::json;
 
 use super::access::{Operation, perform};
-use super::{Db, find, find_among};
+use super::{Db, find, find_among, head_of};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -34,7 +34,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     args.db.check()?;
     let (run, new) = perform(&args.db.db, &mut Fork { args, requested: None })?;
     if machine_output {
-        let line = json!({"run": new, "forked_from": {"run": run, "seq": args.at}});
+        let line = json!({"run": new, "forked_from": {"run": run, "seq": args.at}, "journal": head_of(&args.db.db)});
         writeln!(io.out, "{line}")?;
     } else {
         writeln!(io.out, "{new}")?;

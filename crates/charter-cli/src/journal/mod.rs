@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use charter_journal::{ReplayError, RunFilter, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError};
 use charter_kernel::{Digest, Machine, Snapshot};
+use serde_json::Value as Json;
 
 use crate::io::Failure;
 use crate::load::plain;
@@ -106,8 +107,22 @@ pub fn open(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
 fn opened(path: &Path, store: Result<SqliteStore, StoreError>) -> Result<SqliteStore, Failure> {
     store.map_err(|e| match e {
         StoreError::Failed { reason, .. } => Failure::new(format!("cannot open `{}`: {reason}", path.display())),
+        StoreError::Head { why, .. } => {
+            let file = text::quoted(&path.display().to_string());
+            let help = format!(
+                "`charter verify {file}` lists what is missing; if this is deliberate, for example after you have restored an older copy: `charter rebuild {file} --accept-head REASON`"
+            );
+            Failure::with_help(format!("cannot open `{}`: {why}", path.display()), help)
+        }
         other => other.into(),
     })
+}
+
+/// The head of a journal file as JSON, for commands that have written to it; null if it cannot be
+/// read. If several processes write, it may include what others have written since.
+pub(crate) fn head_of(path: &Path) -> Json {
+    let head = SqliteStore::open_read_only(path).and_then(|store| store.head());
+    head.ok().flatten().and_then(|head| serde_json::to_value(head).ok()).unwrap_or_default()
 }
 
 /// Checks that a file exists and can be a journal file. `usage` says how to select another file.

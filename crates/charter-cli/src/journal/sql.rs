@@ -8,11 +8,11 @@ use charter_journal::{SqliteStore, StoreError};
 use charter_local::Client;
 use rusqlite::ErrorCode;
 use rusqlite::types::ValueRef;
-use serde_json::{Map, Value as Json};
+use serde_json::{Map, Value as Json, json};
 
-use super::access::{Operation, perform};
+use super::access::{self, Operation, perform};
 use super::table::Table;
-use super::{exists, open, usual};
+use super::{exists, head_of, open, usual};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Queries a journal.
@@ -32,6 +32,10 @@ pub struct RebuildArgs {
     /// Journal file; the environment variable CHARTER_DB sets the default
     #[arg(value_name = "DB", default_value_os_t = usual())]
     db: PathBuf,
+    /// Accept that records are missing that were acknowledged, or were replaced, for example
+    /// because you have restored an older copy; the reason is recorded
+    #[arg(long, value_name = "REASON", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    accept_head: Option<String>,
 }
 
 /// Runs `sql`. With `--json`, prints one object per row.
@@ -119,9 +123,17 @@ fn json(value: ValueRef<'_>) -> Json {
 ///
 /// # Errors
 /// The journal is in use, or a record cannot be read.
-pub fn rebuild(args: &RebuildArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    exists(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
-    perform(&args.db, &mut Rebuild)?;
+pub fn rebuild(args: &RebuildArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    if args.accept_head.is_none() || args.db.metadata().is_ok_and(|found| found.len() > 0) {
+        exists(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
+    }
+    match &args.accept_head {
+        Some(reason) => access::open_accepting(&args.db, reason)?.rebuild()?,
+        None => perform(&args.db, &mut Rebuild)?,
+    }
+    if machine_output {
+        writeln!(io.out, "{}", json!({"journal": head_of(&args.db)}))?;
+    }
     let done = Paint(io.color_err).faint("projections rebuilt from the records");
     writeln!(io.err, "{done}")?;
     Ok(Exit::Yes)

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::access::{Operation, perform};
 use super::text::count;
-use super::{Db, find, refuse_overwrite};
+use super::{Db, find, head_of, refuse_overwrite};
 use crate::input::open;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::plain;
@@ -95,7 +95,8 @@ pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Resul
     };
     match imported? {
         Ok(run) if machine_output => {
-            let line = json!({"run": run.run, "records": run.seq + 1, "hash": run.hash});
+            let line =
+                json!({"run": run.run, "records": run.seq + 1, "hash": run.hash, "journal": head_of(&args.db.db)});
             writeln!(io.out, "{line}")?;
             Ok(Exit::Yes)
         }

@@ -27,23 +27,30 @@ pub struct Args {
     run: Option<String>,
     #[command(flatten)]
     db: Db,
-    /// An anchor: the hash of a record, kept outside the file, to compare with:
-    /// `RUN/SEQ=sha256:...` (repeatable)
-    #[arg(long, value_name = "RUN/SEQ=HASH", value_parser = anchor)]
-    anchor: Vec<Anchor>,
+    /// An anchor, kept outside the file, to compare with: the hash of a record, as
+    /// `RUN/SEQ=sha256:...`, or the head that the journal had after a number of entries, as
+    /// `ENTRIES=sha256:...` (repeatable)
+    #[arg(long, value_name = "RUN/SEQ=HASH|ENTRIES=HASH", value_parser = anchor)]
+    anchor: Vec<AnyAnchor>,
 }
 
-fn anchor(text: &str) -> Result<Anchor, String> {
+/// The hash of a record, or the head of the journal after a number of entries.
+#[derive(Debug, Clone)]
+enum AnyAnchor {
+    Record(Anchor),
+    Head(u64, Digest),
+}
+
+fn anchor(text: &str) -> Result<AnyAnchor, String> {
     let read = || {
         let (place, hash) = text.split_once('=')?;
-        let (run, seq) = place.rsplit_once('/')?;
-        Some(Anchor {
-            run: run.to_owned(),
-            seq: seq.parse().ok()?,
-            hash: serde_json::from_value::<Digest>(hash.into()).ok()?,
+        let hash = Digest::parse(hash)?;
+        Some(match place.rsplit_once('/') {
+            Some((run, seq)) => AnyAnchor::Record(Anchor { run: run.to_owned(), seq: seq.parse().ok()?, hash }),
+            None => AnyAnchor::Head(place.parse().ok()?, hash),
         })
     };
-    read().ok_or_else(|| "expected `RUN/SEQ=sha256:...`".to_owned())
+    read().ok_or_else(|| "expected `RUN/SEQ=sha256:...` or `ENTRIES=sha256:...`".to_owned())
 }
 
 /// Runs the command.
@@ -74,6 +81,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             "records": report.records(),
             "runs": runs.collect::<Vec<_>>(),
             "findings": findings.collect::<Vec<_>>(),
+            "journal": report.head,
+            "remarks": report.remarks,
         });
         writeln!(io.out, "{all}")?;
         return Ok(exit);
@@ -110,6 +119,16 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             count(report.findings.len() as u64, "finding")
         )?,
     }
+    if let (Exit::Yes, Some(head)) = (exit, report.head) {
+        let entries = match head.entries {
+            1 => "1 entry".to_owned(),
+            many => format!("{many} entries"),
+        };
+        writeln!(io.out, "the head of the journal, after {entries}: {}", head.hash)?;
+    }
+    for remark in &report.remarks {
+        writeln!(io.out, "{} {}", paint.warning("note:"), clean(remark))?;
+    }
     Ok(exit)
 }
 
@@ -118,6 +137,7 @@ fn kind(what: Difference) -> &'static str {
     match what {
         Difference::Columns => "table `records`",
         Difference::Container => "outside the records",
+        Difference::Journal => "head of the journal",
         other => other.word(),
     }
 }
@@ -131,6 +151,18 @@ impl Args {
             (None, run) => (&self.db.db, run),
         }
     }
+
+    /// The anchors of records, and those of the journal's head.
+    fn anchors(&self) -> (Vec<Anchor>, Vec<(u64, Digest)>) {
+        let (mut records, mut heads) = (Vec::new(), Vec::new());
+        for anchor in self.anchor.iter().cloned() {
+            match anchor {
+                AnyAnchor::Record(anchor) => records.push(anchor),
+                AnyAnchor::Head(entries, hash) => heads.push((entries, hash)),
+            }
+        }
+        (records, heads)
+    }
 }
 
 fn journal(args: &Args, path: &Path, run: Option<&str>) -> Result<Report, Failure> {
@@ -139,7 +171,8 @@ fn journal(args: &Args, path: &Path, run: Option<&str>) -> Result<Report, Failur
         Some(name) => Some(find(&store, name)?.run),
         None => None,
     };
-    let options = VerifyOptions { run, anchors: args.anchor.clone() };
+    let (anchors, heads) = args.anchors();
+    let options = VerifyOptions { run, anchors, heads };
     Ok(verify_with(&store, &options)?)
 }
 
@@ -152,7 +185,14 @@ fn export(path: &Path) -> Option<BufReader<File>> {
 }
 
 fn exported(args: &Args, run: Option<&str>, mut file: BufReader<File>) -> Result<Report, Failure> {
-    let report = verify_export(&mut file, &args.anchor)?;
+    let (anchors, heads) = args.anchors();
+    if !heads.is_empty() {
+        return Err(Failure::with_help(
+            "an exported run has no head of a journal to compare with the anchor",
+            "pass an anchor of a record: `--anchor RUN/SEQ=sha256:...`",
+        ));
+    }
+    let report = verify_export(&mut file, &anchors)?;
     if let Some(name) = run
         && report.runs.iter().all(|r| !r.run.starts_with(name))
     {

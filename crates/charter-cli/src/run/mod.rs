@@ -29,9 +29,9 @@ use serde_json::{Value as Json, json};
 
 use crate::input::{event_data, json_or_file};
 use crate::io::{Exit, Failure, Io};
-use crate::journal::Db;
 use crate::journal::access::holder_of;
 use crate::journal::text::{further, quoted};
+use crate::journal::{Db, head_of};
 use crate::models;
 use follow::{Follow, Reply};
 use host::{Host, Opener};
@@ -154,7 +154,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         host.resume(&run)??;
         host.leave(&run, args.wait)?;
         match machine_output {
-            true => writeln!(io.out, "{}", json!({"run": run}))?,
+            true => writeln!(io.out, "{}", json!({"run": run, "journal": head_of(&args.db.db)}))?,
             false => writeln!(io.out, "{run}")?,
         }
         return Ok(Exit::Yes);

@@ -11,7 +11,7 @@ use super::{Who, choice};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::offers::{self, Offer};
 use crate::journal::text::{clean, code, count, further, quoted, short, when};
-use crate::journal::{Db, show};
+use crate::journal::{Db, head_of, show};
 use crate::{page, program};
 
 /// Maximum length of a value next to an actor, in characters.
@@ -33,6 +33,7 @@ pub(crate) fn write(
         if let Json::Object(all) = &mut all {
             all.insert("run".into(), snapshot.run().into());
             all.insert("seq".into(), snapshot.seq().into());
+            all.insert("journal".into(), head_of(&db.db));
         }
         writeln!(io.out, "{all}")?;
         return Ok(());

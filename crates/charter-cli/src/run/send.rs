@@ -10,8 +10,8 @@ use super::watch::Watch;
 use super::{Who, data, follow, report};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::Db;
 use crate::journal::text::short_line;
+use crate::journal::{Db, head_of};
 use crate::models;
 
 /// Sends an event.
@@ -112,7 +112,10 @@ impl After<'_> {
         match machine_output {
             true => {
                 let charter = host.try_call(|b| b.charter(record.charter))?.ok();
-                writeln!(io.out, "{}", record.shown(charter.as_ref().map(|c| c.machine().as_ref())))?;
+                let shown = record.shown(charter.as_ref().map(|c| c.machine().as_ref()));
+                // Added to the text, because a record may be nested deeper than a parser accepts.
+                let members = shown.strip_suffix('}').unwrap_or(&shown);
+                writeln!(io.out, "{members},\"journal\":{}}}", head_of(&self.db.db))?;
             }
             false => {
                 writeln!(io.out, "{}", short_line(record, Paint(io.color_out)))?;

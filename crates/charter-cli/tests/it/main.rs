@@ -11,6 +11,7 @@ mod eval;
 mod exported;
 mod fred;
 mod fred_model;
+mod heads;
 mod hints;
 mod hostile;
 mod imports;

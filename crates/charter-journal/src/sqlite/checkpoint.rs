@@ -49,9 +49,15 @@ impl Checkpoints {
             Ok(pages) if pages < PAGES => self.due = PAGES,
             Ok(pages) if pages >= self.due => {
                 self.due = pages.saturating_add(PAGES);
-                let path = self.path.clone();
+                let (path, head) = (self.path.clone(), writing.head_handle());
                 let thread = Builder::new().name("checkpoint".into());
-                match thread.spawn(move || drop(checkpoint(&path))) {
+                let work = move || {
+                    // The log holds what the head says until it is overwritten. A head that is not
+                    // synced can only be behind.
+                    let _ = head.map(|file| file.sync_data());
+                    drop(checkpoint(&path));
+                };
+                match thread.spawn(work) {
                     Ok(running) => self.running = Some(running),
                     Err(_) => drop(writing.checkpoint()),
                 }

@@ -48,6 +48,11 @@ impl Place {
         &self.id
     }
 
+    /// The path, without links.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Checks that the path still leads to the file that was opened.
     pub(super) fn check(&self) -> Result<(), String> {
         let path = self.path.display();

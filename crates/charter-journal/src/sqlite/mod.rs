@@ -3,6 +3,7 @@
 
 mod changes;
 mod checkpoint;
+mod head;
 mod jobs;
 mod lock;
 mod open_files;
@@ -18,11 +19,14 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::store::Reply;
 use checkpoint::Checkpoints;
+pub use head::AcceptHead;
+use head::Heads;
 use jobs::{Job, Request};
 use lock::Lock;
 pub use lock::holder;
@@ -79,6 +83,9 @@ pub struct SqliteOptions {
     /// Maximum size of the file in bytes; 0 means no limit. A write that exceeds it fails as on a
     /// full disk.
     pub max_bytes: u64,
+    /// Opens the file even if records are missing that were acknowledged, and notes that. Without
+    /// it, such a file is not opened for writing ([`StoreError::Head`]).
+    pub accept_head: Option<AcceptHead>,
 }
 
 impl SqliteStore {
@@ -104,12 +111,27 @@ impl SqliteStore {
         options: &SqliteOptions,
         commit: impl Committing + Send + 'static,
     ) -> Result<SqliteStore, StoreError> {
+        let is_absent = |path: &Path| std::fs::metadata(path).map_or(true, |found| found.len() == 0);
+        if options.accept_head.is_none() && is_absent(path) {
+            head::check_absent(&head::without_links(path))?;
+        }
         let lock = Lock::take(path)?;
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
             .map_err(|e| failed("opening the journal", &e))?;
-        if check(&connection, path)? == Found::Empty {
-            connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| failed("creating the journal", &e))?;
-            schema::create(&connection).map_err(|e| failed("creating the journal", &e))?;
+        // A log with records that are not readable any more is evidence: keep it unless the file is
+        // opened.
+        keep_log(&connection, true).map_err(|e| failed("opening the journal", &e))?;
+        match check(&connection, path)? {
+            Found::Journal { version: schema::VERSION } => {}
+            Found::Journal { .. } => head::upgrade(&connection, schema::HEAD, schema::VERSION)
+                .map_err(|e| failed("upgrading the journal", &e))?,
+            Found::Empty => {
+                if options.accept_head.is_none() {
+                    head::check_absent(lock.place().path())?;
+                }
+                // Not in WAL mode: a file that has lost its log must not look empty.
+                schema::create(&connection).map_err(|e| failed("creating the journal", &e))?;
+            }
         }
         let set = |name: &str, value: i64| {
             connection.pragma_update(None, name, value).map_err(|e| failed("opening the journal", &e))
@@ -127,6 +149,8 @@ impl SqliteStore {
             let pages = options.max_bytes.checked_div(u64::try_from(page).unwrap_or(4_096)).unwrap_or(0).max(1);
             set("max_page_count", i64::try_from(pages).unwrap_or(i64::MAX))?;
         }
+        let heads = Heads::open(&connection, lock.place().path(), options.accept_head.as_ref())?;
+        keep_log(&connection, false).map_err(|e| failed("opening the journal", &e))?;
         let (sender, requests) = channel();
         let stopped = Arc::new(OnceLock::new());
         let seen = stopped.clone();
@@ -136,7 +160,7 @@ impl SqliteStore {
         let thread = std::thread::Builder::new()
             .name("journal".into())
             .spawn(move || {
-                let writing = Writing::new(&connection);
+                let writing = Writing::new(&connection, heads);
                 writer::run(writing, &requests, &place, &seen, commit, checkpoints);
             })
             .map_err(|e| StoreError::Failed { doing: "starting the writer", reason: e.to_string() })?;
@@ -251,10 +275,15 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Sets whether the log stays when the connection is closed.
+fn keep_log(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Empty,
-    Journal,
+    Journal { version: i64 },
 }
 
 /// Checks that a file is empty or a journal with a supported version.
@@ -269,7 +298,9 @@ fn check(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
         }
         Err(e) => Err(failed("opening the journal", &e)),
         Ok((0, 0, 0)) => Ok(Found::Empty),
-        Ok((schema::APPLICATION, schema::VERSION, _)) => Ok(Found::Journal),
+        Ok((schema::APPLICATION, version @ (schema::VERSION | schema::WITHOUT_HEAD), _)) => {
+            Ok(Found::Journal { version })
+        }
         Ok((schema::APPLICATION, 1, _)) => Err(StoreError::PreRelease { path: shown() }),
         Ok((schema::APPLICATION, found, _)) if found > schema::VERSION => {
             Err(StoreError::Newer { path: shown(), found, known: schema::VERSION })

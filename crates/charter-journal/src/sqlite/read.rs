@@ -6,12 +6,14 @@ use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::SqliteStore;
 use super::changes::project_all;
+use super::head;
 use super::jobs::Job;
 use super::schema::{self, TABLES};
 use super::views;
 use super::write::charter_check;
 
 use crate::error::StoreError;
+use crate::head::{HeadCheck, JournalHead};
 use crate::record::{Record, timestamp};
 use crate::store::{
     Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter, StoredSnapshot,
@@ -304,6 +306,15 @@ impl Store for SqliteStore {
             }
             Ok(())
         })
+    }
+
+    fn head(&self) -> Result<Option<JournalHead>, StoreError> {
+        self.reading(head::journal_head).map(Some)
+    }
+
+    fn check_head(&self, anchors: &[(u64, Digest)], full: bool) -> Result<HeadCheck, StoreError> {
+        let path = head::without_links(&self.path);
+        self.reading(|c| head::check(c, &path, anchors, full))
     }
 
     fn container_problems(&self) -> Result<Vec<String>, StoreError> {

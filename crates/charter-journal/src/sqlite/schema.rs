@@ -7,7 +7,10 @@ use rusqlite::{Connection, ErrorCode};
 use crate::error::StoreError;
 
 /// Schema version, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 3;
+
+/// The version before the journal had a head; upgraded when it is opened for writing.
+pub(crate) const WITHOUT_HEAD: i64 = 2;
 
 /// `PRAGMA application_id`: "chrt".
 pub(crate) const APPLICATION: i64 = 0x6368_7274;
@@ -57,6 +60,37 @@ CREATE TABLE blobs(
   data BLOB NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX blobs_digest ON blobs(digest);
+";
+
+/// The head of the journal, and what an operator did to the file.
+pub(crate) const HEAD: &str = "
+CREATE TABLE journal(
+  id TEXT NOT NULL PRIMARY KEY,
+  open INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE heads(
+  n INTEGER PRIMARY KEY,
+  runs INTEGER NOT NULL,
+  records INTEGER NOT NULL,
+  entries INTEGER NOT NULL,
+  hash TEXT NOT NULL
+) STRICT;
+CREATE TABLE interventions(
+  n INTEGER PRIMARY KEY,
+  at TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  run TEXT,
+  reason TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  json TEXT NOT NULL
+) STRICT;
+CREATE TABLE deleted(
+  n INTEGER PRIMARY KEY,
+  run TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  hash TEXT NOT NULL
+) STRICT;
+INSERT INTO journal(id, open) VALUES (lower(hex(randomblob(16))), 0);
 ";
 
 /// The projections, which can be rebuilt from the records.
@@ -172,7 +206,7 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
 /// Creates the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE;\n{CANONICAL}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};\nCOMMIT;"
+        "BEGIN IMMEDIATE;\n{CANONICAL}\n{HEAD}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};\nCOMMIT;"
     ))
 }
 
@@ -256,6 +290,12 @@ fn is_primary(name: &str, kind: &str) -> bool {
 /// `declared` contains the name and SQL of the views that charters declare.
 pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<String>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version == WITHOUT_HEAD {
+        for table in ["journal", "heads", "interventions", "deleted"] {
+            expected.remove(table);
+        }
+    }
     for (name, sql) in declared {
         expected.insert(name, ("view".into(), Some(sql)));
     }

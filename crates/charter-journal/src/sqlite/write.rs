@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{project_all, put_changes};
+use super::head::Heads;
 use super::prepared::{Prepared, integer};
 use super::schema::{self, TABLES};
 use super::views;
@@ -14,6 +15,8 @@ use crate::store::{Append, Head, StoredCharter, StoredSnapshot, follows};
 
 /// Maximum number of runs in the cache.
 const MAX_RUNS: usize = 100_000;
+
+const CHECKPOINT: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 
 /// Why a job was not written.
 pub(crate) enum Unwritten {
@@ -36,6 +39,7 @@ pub(crate) struct Writing<'c> {
     prepared: Prepared<'c>,
     runs: FxHashMap<String, Known>,
     charters: FxHashSet<Digest>,
+    heads: Heads,
 }
 
 /// The state of a run in the file.
@@ -57,8 +61,9 @@ struct Touched<'b> {
 }
 
 impl<'c> Writing<'c> {
-    pub(crate) fn new(connection: &'c Connection) -> Writing<'c> {
+    pub(crate) fn new(connection: &'c Connection, heads: Heads) -> Writing<'c> {
         Writing {
+            heads,
             connection,
             prepared: Prepared::new(connection),
             runs: FxHashMap::default(),
@@ -70,14 +75,43 @@ impl<'c> Writing<'c> {
     pub(crate) fn forget(&mut self) {
         self.runs.clear();
         self.charters.clear();
+        self.heads.roll_back();
     }
 
     pub(crate) fn begin(&mut self) -> rusqlite::Result<()> {
         self.prepared.execute("BEGIN IMMEDIATE", []).map(drop)
     }
 
+    /// Commits, and writes the head of the journal beside the file.
     pub(crate) fn commit(&mut self) -> rusqlite::Result<()> {
-        self.prepared.execute("COMMIT", []).map(drop)
+        self.heads.before_commit(&mut self.prepared)?;
+        self.prepared.execute("COMMIT", [])?;
+        self.heads.after_commit()
+    }
+
+    /// Before the first commit, notes in the file itself, not only in its log, that a process
+    /// writes to it: then a log that is missing after a crash is missed.
+    pub(crate) fn mark_open(&mut self) -> rusqlite::Result<()> {
+        if self.heads.is_unmarked() {
+            self.prepared.execute("UPDATE journal SET open = 1", [])?;
+            // A reader of an older state can prevent it; then the next commit tries again.
+            let (log, moved): (i64, i64) =
+                self.prepared.get(CHECKPOINT)?.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?;
+            if log == moved {
+                self.heads.marked();
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that the file is complete, before it is closed.
+    pub(crate) fn close(&mut self) -> rusqlite::Result<()> {
+        self.heads.close(&mut self.prepared)
+    }
+
+    /// A descriptor to sync the head of the journal on another thread.
+    pub(super) fn head_handle(&self) -> Option<std::fs::File> {
+        self.heads.handle()
     }
 
     /// Number of pages in the write-ahead log.
@@ -88,7 +122,7 @@ impl<'c> Writing<'c> {
 
     /// Moves the pages of the write-ahead log into the file.
     pub(super) fn checkpoint(&mut self) -> rusqlite::Result<()> {
-        let checkpoint = self.prepared.get("PRAGMA wal_checkpoint(PASSIVE)")?;
+        let checkpoint = self.prepared.get(CHECKPOINT)?;
         checkpoint.query_row([], |_| Ok(()))
     }
 
@@ -180,6 +214,7 @@ impl<'c> Writing<'c> {
         for (run, mut touched) in touched {
             self.move_head(&touched)?;
             touched.known.status = Some(touched.last.status_word());
+            self.heads.touch(run, touched.known.head.seq);
             if let Some(known) = self.runs.get_mut(run) {
                 *known = touched.known;
                 continue;
@@ -193,9 +228,11 @@ impl<'c> Writing<'c> {
     }
 
     fn record(&mut self, r: &Record, waiting: &mut bool) -> rusqlite::Result<()> {
+        let n = self.heads.record(r.seq, r.hash);
         self.prepared.execute(
-            "INSERT INTO records(run, seq, id, at, type, verdict, hash, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO records(n, run, seq, id, at, type, verdict, hash, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
+                n,
                 r.run,
                 integer(r.seq),
                 r.id,

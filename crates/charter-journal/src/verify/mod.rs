@@ -21,6 +21,7 @@ pub use exported::verify_export;
 pub use report::{Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions};
 
 use crate::error::StoreError;
+use crate::head::HeadCheck;
 use crate::record::GENESIS;
 use crate::replay::ReplayError;
 use crate::store::Store;
@@ -33,7 +34,7 @@ use heads::why_unreadable;
 /// The store cannot be read, or the run does not exist. Problems in the data are findings, not
 /// errors.
 pub fn verify(store: &dyn Store, run: Option<&str>) -> Result<Report, StoreError> {
-    verify_with(store, &VerifyOptions { run: run.map(str::to_owned), anchors: Vec::new() })
+    verify_with(store, &VerifyOptions { run: run.map(str::to_owned), ..VerifyOptions::default() })
 }
 
 /// Like [`verify`], but with options.
@@ -42,26 +43,39 @@ pub fn verify(store: &dyn Store, run: Option<&str>) -> Result<Report, StoreError
 /// See [`verify`].
 pub fn verify_with(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreError> {
     let only = options.run.as_deref();
-    if only.is_some() {
-        return records(store, options);
-    }
-    // The two checks only read and do not depend on each other, so they run in parallel.
-    let (container, records) = std::thread::scope(|scope| {
-        let container =
-            std::thread::Builder::new().name("verify".into()).spawn_scoped(scope, || store.container_problems());
-        let records = records(store, options);
-        let container = match container.map(std::thread::ScopedJoinHandle::join) {
-            Ok(Ok(found)) => found,
-            // The thread could not be started or panicked: run the check on this thread.
-            Ok(Err(_)) | Err(_) => store.container_problems(),
-        };
-        (container, records)
-    });
+    let around = || Ok::<_, StoreError>((head(store, options)?, store.container_problems()?));
+    let (around, records) = match only {
+        Some(_) => (head(store, options).map(|head| (head, Vec::new())), records(store, options)),
+        // The two checks only read and do not depend on each other, so they run in parallel.
+        None => std::thread::scope(|scope| {
+            let other = std::thread::Builder::new().name("verify".into()).spawn_scoped(scope, around);
+            let records = records(store, options);
+            let other = match other.map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(found)) => found,
+                // The thread could not be started or panicked: run the check on this thread.
+                Ok(Err(_)) | Err(_) => around(),
+            };
+            (other, records)
+        }),
+    };
     let mut report = records?;
-    let problems =
-        container?.into_iter().map(|message| Finding { run: None, seq: None, what: Difference::Container, message });
-    report.findings.splice(0..0, problems);
+    let (head, container) = around?;
+    let finding = |what: Difference| move |message: String| Finding { run: None, seq: None, what, message };
+    report.findings.splice(0..0, container.into_iter().map(finding(Difference::Container)));
+    report.findings.extend(head.problems.into_iter().map(finding(Difference::Journal)));
+    (report.head, report.remarks) = (head.head, head.remarks);
     Ok(report)
+}
+
+/// Checks the head of the journal. For a single run, only that no record is missing at the end.
+fn head(store: &dyn Store, options: &VerifyOptions) -> Result<HeadCheck, StoreError> {
+    match store.check_head(&options.heads, options.run.is_none() || !options.heads.is_empty()) {
+        Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) => Ok(HeadCheck {
+            problems: vec![format!("the head of the journal cannot be checked: {}", why_unreadable(e))],
+            ..HeadCheck::default()
+        }),
+        checked => checked,
+    }
 }
 
 /// Verifies everything except the container: blobs, snapshots, anchors, records, heads of runs.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use charter_kernel::Digest;
 
+use crate::head::JournalHead;
+
 /// What to verify.
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
@@ -13,6 +15,9 @@ pub struct VerifyOptions {
     /// Record hashes from another source (a copy, a receipt). They are the only way to detect a
     /// chain that was rewritten consistently from some record on.
     pub anchors: Vec<Anchor>,
+    /// Hashes of earlier heads of the journal from another source, each with the number of entries
+    /// that the journal had then.
+    pub heads: Vec<(u64, Digest)>,
 }
 
 /// A record hash from another source.
@@ -33,6 +38,10 @@ pub struct Report {
     pub runs: Vec<VerifiedRun>,
     /// Findings: for every run the first record that differs, and problems outside the records.
     pub findings: Vec<Finding>,
+    /// The head of the journal, if all of it was verified and the store keeps one.
+    pub head: Option<JournalHead>,
+    /// What is no finding but worth knowing.
+    pub remarks: Vec<String>,
 }
 
 impl Report {
@@ -115,6 +124,8 @@ pub enum Difference {
     Anchor,
     /// The origin of a fork does not match.
     Origin,
+    /// The entries of the journal are not those of its head: some are missing or were replaced.
+    Journal,
     /// A problem of the container: the file, charters, blobs, projections.
     Container,
 }
@@ -137,6 +148,7 @@ impl Difference {
             Difference::Snapshot => "snapshot",
             Difference::Anchor => "anchor",
             Difference::Origin => "origin",
+            Difference::Journal => "journal",
             Difference::Container => "container",
         }
     }

@@ -6,6 +6,8 @@ mod common;
 #[cfg(feature = "sqlite")]
 mod failing;
 mod golden;
+#[cfg(feature = "sqlite")]
+mod heads;
 mod records;
 #[cfg(feature = "sqlite")]
 mod sqlite_file;

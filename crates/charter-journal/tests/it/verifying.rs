@@ -345,7 +345,8 @@ fn a_chain_forged_with_the_kernel_is_found_by_an_anchor_only() {
     forged.append(vec![first_append, other]).unwrap();
     assert_eq!(verify(&forged, None).unwrap().findings, []);
     let anchor = |seq: usize| Anchor { run: "a".into(), seq: seq as u64, hash: records[seq].hash };
-    let with = |anchors: Vec<Anchor>| verify_with(&forged, &VerifyOptions { run: None, anchors }).unwrap();
+    let with =
+        |anchors: Vec<Anchor>| verify_with(&forged, &VerifyOptions { anchors, ..VerifyOptions::default() }).unwrap();
     assert_eq!(with(vec![anchor(0)]).findings, []);
     assert_eq!(first(&with(vec![anchor(0), anchor(1)])), (Some(1), Difference::Anchor));
     assert_eq!(first(&with(vec![anchor(4)])), (Some(4), Difference::Anchor));

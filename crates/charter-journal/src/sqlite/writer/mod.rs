@@ -48,6 +48,11 @@ pub(crate) fn run(
             checkpoints.poll(&mut writing);
         }
     }
+    // After an unnoticed move of the file, its content is none of this process's business.
+    if stopped.get().is_none() && place.check().is_ok() {
+        // If this fails, the file says that it was not closed, which is true.
+        let _ = writing.close();
+    }
 }
 
 /// Receives the next request; returns `None` if the channel is closed. Senders that have just
@@ -148,6 +153,7 @@ fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
 /// Commits all jobs in one transaction. A refused job writes nothing and does not affect the
 /// others.
 pub(crate) fn commit(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<Results> {
+    writing.mark_open()?;
     writing.begin()?;
     let results = perform(writing, jobs)?;
     writing.commit()?;

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::*;
 use crate::chain::Chain;
 use crate::replay::load;
+use crate::sqlite::head::Heads;
 use crate::sqlite::{SqliteOptions, SqliteStore};
 use crate::store::{Append, Store, StoredCharter};
 use crate::verify::verify;
@@ -210,7 +211,8 @@ fn a_failing_job_does_not_affect_others_in_its_commit() {
         )
         .unwrap();
     let connection = rusqlite::Connection::open(folder.file("journal.db")).unwrap();
-    let mut writing = Writing::new(&connection);
+    let heads = Heads::open(&connection, &folder.file("journal.db"), None).unwrap();
+    let mut writing = Writing::new(&connection, heads);
     let start = |run: &str| {
         let mut host = Host { machine: &machine, chain: Chain::new(run), snapshot: None };
         let (first, after) = host.next();

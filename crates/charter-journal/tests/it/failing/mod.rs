@@ -30,7 +30,7 @@ fn a_full_disk_refuses_writes_until_there_is_space() {
     let mut acknowledged = 0;
     {
         let (mut driver, first) = Driver::start(&machine, "a");
-        let options = SqliteOptions { max_bytes: 400_000 };
+        let options = SqliteOptions { max_bytes: 400_000, ..SqliteOptions::default() };
         let store = SqliteStore::open_with(&file, &options).unwrap();
         store.put_charter(&stored(LOOSE)).unwrap();
         store.append(vec![first]).unwrap();

@@ -11,22 +11,19 @@ use charter_test_support::full;
 
 use super::{EVENTS, kept, put_charters, recovers, workload};
 use crate::common::*;
+use crate::heads::beside;
 
-fn beside(file: &Path, end: &str) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(end);
-    name.into()
-}
-
-/// A copy of the file and its WAL.
+/// A copy of the file, its WAL and its head.
 struct Image {
     file: Vec<u8>,
     wal: Vec<u8>,
+    head: Vec<u8>,
 }
 
 impl Image {
     fn of(file: &Path) -> Image {
-        Image { file: fs::read(file).unwrap(), wal: fs::read(beside(file, "-wal")).unwrap() }
+        let [file, wal, head] = ["", "-wal", "-head"].map(|end| fs::read(beside(file, end)).unwrap());
+        Image { file, wal, head }
     }
 }
 
@@ -40,6 +37,7 @@ impl Disk {
         let disk = Disk { folder: Folder::new() };
         fs::write(disk.file(), &image.file).unwrap();
         fs::write(beside(&disk.file(), "-wal"), &image.wal).unwrap();
+        disk.head(&image.head);
         disk
     }
 
@@ -57,6 +55,11 @@ impl Disk {
         }
     }
 
+    /// Replaces the head: any version since its last sync can be on the disk.
+    fn head(&self, bytes: &[u8]) {
+        fs::write(beside(&self.file(), "-head"), bytes).unwrap();
+    }
+
     /// Returns the number of events on the disk without changing it.
     fn kept(&self) -> usize {
         let _ = fs::remove_file(beside(&self.file(), "-shm"));
@@ -67,7 +70,7 @@ impl Disk {
     /// Checks the recovery of a copy of the disk.
     fn recovers(&self, acknowledged: usize, workload: &[Append]) {
         let copy = Folder::new();
-        for end in ["", "-wal"] {
+        for end in ["", "-wal", "-head"] {
             fs::copy(beside(&self.file(), end), beside(&copy.file("journal.db"), end)).unwrap();
         }
         recovers(&copy.file("journal.db"), acknowledged, workload);
@@ -110,27 +113,28 @@ fn a_power_cut_at_any_write_loses_nothing() {
         }
         end as usize
     };
-    let run = |events: &[Append]| -> Vec<usize> {
+    let run = |events: &[Append]| -> (Vec<usize>, Vec<Vec<u8>>) {
         let one = |append: &Append| {
             store.append(vec![append.clone()]).unwrap();
-            written()
+            (written(), fs::read(beside(&file, "-head")).unwrap())
         };
-        events.iter().map(one).collect()
+        events.iter().map(one).unzip()
     };
-    let first_ends = run(first);
+    let (first_ends, first_heads) = run(first);
     let middle = Image::of(&file);
     checkpoint();
     let checked = Image::of(&file);
-    let second_ends = run(second);
+    let (second_ends, second_heads) = run(second);
     let end = Image::of(&file);
     assert!(end.wal.len() >= middle.wal.len() && second_ends[0] < middle.wal.len());
 
-    let phases = [(&start, &middle, &first_ends, 0), (&checked, &end, &second_ends, first.len())];
+    let phases =
+        [(&start, &middle, &first_ends, &first_heads, 0), (&checked, &end, &second_ends, &second_heads, first.len())];
     let mut looked = 0;
-    for (before, after, ends, already) in phases {
+    for (before, after, ends, heads, already) in phases {
         let last = *ends.last().unwrap();
         // Go backwards: each step removes the bytes that were written after it.
-        let disk = Disk::new(&Image { file: before.file.clone(), wal: after.wal.clone() });
+        let disk = Disk::new(&Image { file: before.file.clone(), wal: after.wal.clone(), head: before.head.clone() });
         let mut top = after.wal.len();
         for frame in (0..=(last - 32) / FRAME).rev() {
             let from = 32 + frame * FRAME;
@@ -148,6 +152,10 @@ fn a_power_cut_at_any_write_loses_nothing() {
                 assert_eq!(disk.kept(), acknowledged, "cut at {cut}");
                 looked += 1;
                 if looked % 53 == 0 {
+                    // The newest head that can be on the disk, every other time the oldest.
+                    let newest = ends.iter().filter(|end| **end <= cut).count().checked_sub(1);
+                    let newest = newest.filter(|_| looked % 2 == 0).map(|n| &heads[n]);
+                    disk.head(newest.unwrap_or(&before.head));
                     disk.recovers(acknowledged, &workload);
                 }
             }

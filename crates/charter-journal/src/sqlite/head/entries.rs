@@ -1,0 +1,179 @@
+//! The entries of a journal file in the order of their commits, and the heads they give.
+
+use charter_kernel::Digest;
+use charter_kernel::digest::canonical;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::{Value as Json, json};
+
+use super::{AcceptHead, at_text};
+use crate::head::JournalHead;
+
+/// The head after an entry, and the position of that entry in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) head: JournalHead,
+    pub(crate) n: i64,
+}
+
+/// The position before the first entry.
+pub(super) const START: Position = Position { head: JournalHead::EMPTY, n: 0 };
+
+pub(super) const INSERT: &str =
+    "INSERT OR REPLACE INTO heads(n, runs, records, entries, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+/// An entry of the journal.
+pub(super) struct Entry<'a> {
+    pub(super) n: i64,
+    /// The run and the sequence number; `None` for an intervention.
+    pub(super) record: Option<(&'a str, i64)>,
+    /// Whether the record was deleted with its run.
+    pub(super) deleted: bool,
+    pub(super) hash: &'a str,
+}
+
+/// Visits all entries after a position, until `visit` returns false.
+pub(super) fn scan(
+    connection: &Connection,
+    after: i64,
+    visit: &mut dyn FnMut(&Entry<'_>) -> bool,
+) -> rusqlite::Result<()> {
+    let records = "SELECT n, run, seq, hash, 0 AS kind FROM records WHERE n > ?1";
+    let sql = match has_tables(connection)? {
+        false => format!("{records} ORDER BY n"),
+        true => format!(
+            "{records} UNION ALL SELECT n, run, seq, hash, 1 FROM deleted WHERE n > ?1
+             UNION ALL SELECT n, '', -1, hash, 2 FROM interventions WHERE n > ?1 ORDER BY n"
+        ),
+    };
+    let mut select = connection.prepare_cached(&sql)?;
+    let mut rows = select.query([after])?;
+    while let Some(row) = rows.next()? {
+        let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
+        let kind: i64 = row.get(4)?;
+        let record = (kind != 2).then(|| Ok::<_, rusqlite::Error>((text(1)?, row.get(2)?))).transpose()?;
+        if !visit(&Entry { n: row.get(0)?, record, deleted: kind == 1, hash: text(3)? }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Adds an entry to a head.
+pub(super) fn add(position: &mut Position, entry: &Entry<'_>) {
+    // A hash that was changed into something else is reported with its record.
+    let hash = Digest::parse(entry.hash).unwrap_or_else(|| Digest::of_bytes(entry.hash.as_bytes()));
+    match entry.record {
+        Some((_, seq)) => position.head.add_record(u64::try_from(seq).unwrap_or(u64::MAX), hash),
+        None => position.head.add_intervention(hash),
+    }
+    position.n = entry.n;
+}
+
+/// Whether the file has the tables of the head: those of an earlier version do not.
+pub(super) fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    Ok(version > 2)
+}
+
+/// The newest stored head with at most this number of entries.
+fn newest(connection: &Connection, at_most: Option<u64>) -> rusqlite::Result<Position> {
+    if !has_tables(connection)? {
+        return Ok(START);
+    }
+    let at_most = at_most.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
+    let mut select = connection.prepare_cached(
+        "SELECT n, runs, records, entries, hash FROM heads WHERE entries <= ?1 ORDER BY n DESC LIMIT 1",
+    )?;
+    let row = select.query_row([at_most], |row| {
+        let number = |i: usize| row.get::<_, i64>(i).map(|n| u64::try_from(n).unwrap_or_default());
+        let hash: String = row.get(4)?;
+        let hash = Digest::parse(&hash).unwrap_or_default();
+        Ok(Position {
+            n: row.get(0)?,
+            head: JournalHead { runs: number(1)?, records: number(2)?, entries: number(3)?, hash },
+        })
+    });
+    Ok(row.optional()?.unwrap_or(START))
+}
+
+/// The number of entries of the newest stored head.
+pub(super) fn stored(connection: &Connection) -> rusqlite::Result<u64> {
+    newest(connection, None).map(|p| p.head.entries)
+}
+
+/// The position after the last entry.
+pub(super) fn position(connection: &Connection) -> rusqlite::Result<Position> {
+    let mut position = newest(connection, None)?;
+    scan(connection, position.n, &mut |entry| {
+        add(&mut position, entry);
+        true
+    })?;
+    Ok(position)
+}
+
+/// The head after this number of entries; `None` if there are fewer.
+pub(super) fn head_at(connection: &Connection, entries: u64) -> rusqlite::Result<Option<JournalHead>> {
+    let mut position = newest(connection, Some(entries))?;
+    if position.head.entries < entries {
+        scan(connection, position.n, &mut |entry| {
+            add(&mut position, entry);
+            position.head.entries < entries
+        })?;
+    }
+    Ok((position.head.entries == entries).then_some(position.head))
+}
+
+/// The head of a file, from what it stores.
+pub(crate) fn journal_head(connection: &Connection) -> rusqlite::Result<JournalHead> {
+    // One read transaction, since a writer may be active.
+    let connection = connection.unchecked_transaction()?;
+    position(&connection).map(|p| p.head)
+}
+
+/// Stores a head.
+pub(super) fn store(connection: &Connection, Position { head, n }: &Position) -> rusqlite::Result<()> {
+    let number = super::integer;
+    let row = params![n, number(head.runs), number(head.records), number(head.entries), head.hash.to_string()];
+    connection.execute(INSERT, row).map(drop)
+}
+
+/// The id of the journal, and whether a process that writes to it has not closed it.
+pub(super) fn journal(connection: &Connection) -> rusqlite::Result<(String, bool)> {
+    if !has_tables(connection)? {
+        return Ok((String::new(), false));
+    }
+    let row = connection.query_row("SELECT id, open FROM journal", [], |row| Ok((row.get(0)?, row.get(1)?)));
+    Ok(row.optional()?.unwrap_or_default())
+}
+
+/// What an operator did to the journal itself: an entry of its head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Intervention {
+    kind: &'static str,
+    at: String,
+    run: Option<String>,
+    reason: String,
+    json: Json,
+}
+
+impl Intervention {
+    /// A head that does not match was accepted.
+    pub(super) fn accepted(accept: &AcceptHead, problem: &str, head: &JournalHead) -> Intervention {
+        let at = at_text(accept.at);
+        let json = json!({
+            "kind": "accepted-head", "at": at, "by": accept.by, "reason": accept.reason, "problem": problem, "head": head,
+        });
+        Intervention { kind: "accepted-head", at, run: None, reason: accept.reason.clone(), json }
+    }
+
+    /// Writes it; returns its hash.
+    pub(super) fn insert(&self, connection: &Connection, n: i64) -> rusqlite::Result<Digest> {
+        let text = canonical(&self.json);
+        let hash = Digest::of_bytes(text.as_bytes());
+        connection.execute(
+            "INSERT INTO interventions(n, at, kind, run, reason, hash, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![n, self.at, self.kind, self.run, self.reason, hash.to_string(), text],
+        )?;
+        Ok(hash)
+    }
+}
