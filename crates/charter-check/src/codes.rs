@@ -62,6 +62,8 @@ codes! {
     TRANSITION_NOT_TAKEN = "transition-not-taken": "The exploration never took a transition.";
     EXECUTION = "execution": "An action can fail without a handler for the error; the event is refused.";
     RUNAWAY = "runaway": "An event does not settle; it is refused.";
+    TOO_COSTLY = "too-costly": "An event costs more than its budget; it is refused.";
+    TOO_LARGE = "too-large": "An event builds more than its budget; it is refused.";
     INTERLOCK = "interlock": "An interlock can refuse an event.";
     CANNOT_START = "cannot-start": "No run could be started.";
     NO_SAMPLE = "no-sample": "No data could be generated for a schema.";

@@ -82,6 +82,12 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 format!("{what} in {names} does not settle and is refused"),
             )
             .help("add a guard to one of the transitions of the cycle"),
+            Code::TooCostly | Code::TooLarge => {
+                let code = if r.code == Code::TooCostly { codes::TOO_COSTLY } else { codes::TOO_LARGE };
+                let severity = if r.how.is_from_outside() { Severity::Info } else { Severity::Warning };
+                Finding::new(severity, code, place, format!("{what} in {names} can be refused: {}", r.message))
+                    .help("let the event do less, or raise the limit")
+            }
             _ => {
                 // A sender can react to a refusal, but if an answer or a timer is refused, the run
                 // keeps waiting.

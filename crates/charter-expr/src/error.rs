@@ -221,7 +221,9 @@ impl EvalError {
         self.0.kind != ErrorKind::OutOfFuel
     }
 
-    pub(crate) fn out_of_fuel() -> EvalError {
+    /// Creates the error of an evaluation that has used up its fuel.
+    #[must_use]
+    pub fn out_of_fuel() -> EvalError {
         let help = "make it read less data, or raise `limits.expression`";
         EvalError::about(
             ErrorKind::OutOfFuel,

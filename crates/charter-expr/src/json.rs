@@ -116,6 +116,55 @@ fn normalize_number(v: &mut Value) {
     }
 }
 
+/// About how many bytes of memory a value takes, and not less than the length of its canonical
+/// JSON. Budgets count these bytes, because a list of `{}` takes many times its text. Does not
+/// recurse.
+pub fn memory(v: &Value) -> u64 {
+    let mut sum = 0u64;
+    let mut todo = vec![v];
+    while let Some(v) = todo.pop() {
+        sum = sum.saturating_add(match v {
+            Value::Null | Value::Bool(_) | Value::Number(_) => memory::VALUE,
+            Value::String(s) => memory::text(s),
+            Value::Array(items) => {
+                todo.extend(items);
+                memory::VALUE
+            }
+            Value::Object(fields) => {
+                todo.extend(fields.values());
+                let keys = fields.keys().map(|key| memory::text(key)).fold(0u64, u64::saturating_add);
+                keys.saturating_add(memory::map(fields.len()))
+            }
+        });
+    }
+    sum
+}
+
+/// The parts of [`memory()`].
+pub(crate) mod memory {
+    /// Any value, without what it refers to.
+    pub(crate) const VALUE: u64 = 32;
+    /// The first node of a map.
+    const NODE: u64 = 224;
+
+    /// A string or a key, not less than its length in JSON with escapes.
+    pub(crate) fn text(s: &str) -> u64 {
+        // Strings rarely need escapes. The fold is vectorized, the sum is not.
+        let any = s.bytes().fold(false, |any, b| any | is_escaped(b));
+        let escapes = if any { s.bytes().filter(|b| is_escaped(*b)).count().saturating_mul(5) } else { 0 };
+        VALUE.saturating_add(s.len().saturating_add(escapes) as u64)
+    }
+
+    fn is_escaped(b: u8) -> bool {
+        (b < 0x20) | (b == b'"') | (b == b'\\')
+    }
+
+    /// A map, without its entries.
+    pub(crate) fn map(len: usize) -> u64 {
+        if len == 0 { VALUE } else { VALUE.saturating_add(NODE) }
+    }
+}
+
 /// Whether [`canonical`] would not change the data.
 pub fn is_canonical(v: &Value) -> bool {
     let mut todo = vec![v];

@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::algorithm::Begin;
+use crate::budget::Work;
 use crate::envelope::EffectId;
 use crate::event::Ev;
 use crate::machine::{NO_SERVICE, StateId};
@@ -19,6 +20,9 @@ use crate::transaction::{Fault, MAX_GENERATIONS, Queued, Session, StepTransactio
 /// The placeholder for the effect of an invoked machine, which has none because the run executes
 /// it.
 pub(crate) const MACHINE_EFFECT: EffectId = EffectId { seq: 0, index: u32::MAX };
+
+/// What an actor takes besides its id, its input and its variables, in the run and in the snapshot.
+const ACTOR_BYTES: u64 = 1_024;
 
 /// Creates an actor that has not started.
 pub(crate) fn new_actor(identity: Identity) -> Actor {
@@ -56,6 +60,7 @@ impl StepTransaction<'_> {
                 self.queue.clear();
                 break;
             }
+            self.budget.scan(self.s.actors.0.len());
             let Some(actor_ix) =
                 self.s.actors.position(&next.to).filter(|actor_ix| self.actor(*actor_ix).status == Status::Active)
             else {
@@ -109,6 +114,10 @@ impl StepTransaction<'_> {
         } else {
             name.clone()
         };
+        let slots = self.m.chart(chart).shape.slots.len() as u64;
+        let size = ACTOR_BYTES.saturating_add(id.len() as u64).saturating_add(slots.saturating_mul(16));
+        self.budget.build(size, Work::Run);
+        self.budget.scan(self.s.actors.0.len());
         let limit = self.m.definition.limits.actors;
         if self.s.actors.0.len() >= limit as usize {
             return Err(Fault::execution("too-many-actors").with("limit", limit));

@@ -56,6 +56,44 @@ fn write_at(out: &mut String, value: &Json, depth: usize, number: NumberWriter<'
     }
 }
 
+/// Returns an upper bound of the length of the canonical JSON of a value, exact but for numbers.
+/// Does not recurse.
+#[must_use]
+pub fn length(value: &Json) -> u64 {
+    /// The length of the longest number, `-1.2345678901234567e-308`, rounded up.
+    const NUMBER: u64 = 25;
+    let mut sum = 0u64;
+    let mut todo = vec![value];
+    while let Some(value) = todo.pop() {
+        sum = sum.saturating_add(match value {
+            Json::Null | Json::Bool(_) => 5,
+            Json::Number(_) => NUMBER,
+            Json::String(s) => length_of_str(s),
+            Json::Array(items) => {
+                todo.extend(items);
+                (items.len() as u64).saturating_add(2)
+            }
+            Json::Object(fields) => {
+                todo.extend(fields.values());
+                let keys = fields.keys().map(|key| length_of_str(key).saturating_add(2));
+                keys.fold(2, u64::saturating_add)
+            }
+        });
+    }
+    sum
+}
+
+/// Returns the length of a string in canonical JSON, with its quotes.
+#[must_use]
+pub fn length_of_str(s: &str) -> u64 {
+    let escapes = s.bytes().map(|b| match b {
+        b'"' | b'\\' => 1,
+        _ if b < 0x20 => 5,
+        _ => 0u64,
+    });
+    (s.len() as u64).saturating_add(escapes.sum()).saturating_add(2)
+}
+
 /// Appends an object. The entries may be in any order, but their keys must differ; `value` writes
 /// one value.
 pub fn write_object<'k, V: Copy>(

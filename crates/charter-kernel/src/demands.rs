@@ -4,6 +4,7 @@
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use crate::budget::Budget;
 use crate::digest::Digest;
 use crate::envelope::Envelope;
 use crate::event::{Data, Ev, Name, Origin};
@@ -96,6 +97,7 @@ impl Machine {
             now: at,
             locals: &[],
             entry: None,
+            budget: &Budget::new(&self.definition.limits),
         };
         let held = self.held(&envelope);
         let mut found: Option<Demands> = None;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use crate::budget::{Budget, Work};
 use crate::definition::StateKind;
 use crate::event::Ev;
 use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition, TransitionId};
@@ -18,6 +19,7 @@ use crate::scope::EvalContext;
 use crate::selection::{Evaluation, candidates, evaluate, rank};
 use crate::snapshot::{Actor, Actors, Snapshot, Status, ThinVec, Vote};
 use crate::step::{Step, Taken, Verdict};
+use crate::transaction::TAKEN_BYTES;
 
 /// The effect of a trivial transition: the active states inside `domain` are exited, and the states
 /// in `entered` are entered, in document order.
@@ -166,7 +168,15 @@ impl Machine {
     /// Builds the step of a trivial transition. Unchanged parts are shared with the previous
     /// snapshot.
     #[inline(always)]
-    pub(crate) fn moved(&self, before: &Snapshot, actor_ix: usize, id: TransitionId, trivial: &Move, seq: u64) -> Step {
+    pub(crate) fn moved(
+        &self,
+        before: &Snapshot,
+        actor_ix: usize,
+        id: TransitionId,
+        trivial: &Move,
+        seq: u64,
+        budget: &Budget,
+    ) -> Step {
         let mut taken = SmallVec::new();
         let mut moved = |old: &Actor| {
             let chart = self.chart(old.chart());
@@ -174,6 +184,11 @@ impl Machine {
             // With a single region, the states inside the domain are at the end.
             let stay = old.configuration.partition_point(|s| !chart.inside(*s, trivial.domain));
             let kept = old.configuration.get(..stay).unwrap_or_default();
+            // The same as the algorithm spends.
+            let exited = old.configuration.len().saturating_sub(stay);
+            budget.spend_count(exited.saturating_add(trivial.entered.len()), Work::Transitions);
+            let name = chart.transition(id).name.len();
+            budget.build(TAKEN_BYTES.saturating_add(name as u64), Work::Record);
             let mut configuration = SmallVec::new();
             configuration.extend_from_slice(kept);
             configuration.extend_from_slice(&trivial.entered);
@@ -222,6 +237,7 @@ impl Machine {
                 ledger: before.ledger.clone(),
                 held: before.held.clone(),
                 counter: before.counter,
+                length: before.length,
             },
             effects: Vec::new(),
             timers: Vec::new(),

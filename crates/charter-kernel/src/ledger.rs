@@ -105,6 +105,11 @@ impl Ledger {
         Ledger { names: names.clone(), kinds: names.iter().map(|_| Kind::default()).collect() }
     }
 
+    /// The number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.kinds.iter().map(|kind| kind.entries.len()).fold(0, usize::saturating_add)
+    }
+
     /// Looks up an entry by the name of its kind and by its key.
     #[must_use]
     pub fn entry(&self, kind: &str, key: &str) -> Option<&Entry> {

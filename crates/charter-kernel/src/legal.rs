@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
+use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, RoleSet, Transition};
@@ -49,7 +50,17 @@ impl Machine {
     /// decide.
     #[must_use]
     pub fn legal(&self, snapshot: &Snapshot, principal: &Principal, at: impl Into<Timestamp>) -> Vec<Legal> {
-        let at = at.into();
+        self.legal_within(snapshot, principal, at.into(), &Budget::new(&self.definition.limits))
+    }
+
+    /// Like [`Machine::legal`]; events that the budget is not enough for are left out.
+    pub(crate) fn legal_within(
+        &self,
+        snapshot: &Snapshot,
+        principal: &Principal,
+        at: Timestamp,
+        budget: &Budget,
+    ) -> Vec<Legal> {
         if snapshot.charter() != self.digest || snapshot.status.is_finished() {
             return Vec::new();
         }
@@ -68,7 +79,7 @@ impl Machine {
         let all: Vec<u32> = declared.into_iter().chain(named.map(|(_, id)| id)).collect();
         let expired = snapshot.with_expired_permits(at);
         for id in all {
-            let Some(info) = self.events.info(id) else {
+            let Some(info) = self.events.info(id).filter(|_| !budget.is_over()) else {
                 continue;
             };
             if !info.by.admits(held) || (snapshot.status == Status::Paused && !info.while_paused) {
@@ -77,7 +88,7 @@ impl Machine {
             let decl = self.definition.events.get(info.name.as_ref());
             let schema = decl.and_then(|d| d.data.as_ref());
             for actor in expired.actors().filter(|a| a.status == Status::Active) {
-                let Some(depends) = self.possible(&expired, actor, id, &envelope.by, held, at) else {
+                let Some(depends) = self.possible(&expired, actor, id, &envelope, held, budget) else {
                     continue;
                 };
                 let empty = Json::Object(serde_json::Map::new());
@@ -88,7 +99,11 @@ impl Machine {
                     envelope.to = Some(actor.identity().id.to_string());
                     let data = if fits_empty { empty } else { sample(schema, 0) };
                     envelope.event = Event::External { r#type: info.name.to_string(), data };
-                    match self.step(snapshot, &envelope).map_err(|r| r.code) {
+                    let trial = self.step_within(snapshot, &envelope, budget).map_err(|r| r.code);
+                    if budget.is_over() {
+                        return out;
+                    }
+                    match trial {
                         Ok(_) => {}
                         Err(Code::Schema) => {}
                         Err(Code::Execution | Code::Runaway) if !fits_empty => {}
@@ -114,16 +129,17 @@ impl Machine {
         snapshot: &Snapshot,
         actor: &Actor,
         id: u32,
-        by: &Principal,
+        envelope: &Envelope,
         held: RoleSet,
-        at: Timestamp,
+        budget: &Budget,
     ) -> Option<bool> {
+        let (by, now) = (&envelope.by, envelope.at);
         let name = self.events.info(id).map_or("", |i| i.name.as_ref());
         let nothing = Json::Object(serde_json::Map::new());
         let (name, data) = (Name::Borrowed(name), Data::Borrowed(&nothing));
         let ev = Ev { id, name, data, origin: Origin::External, numbers: None, meta: None };
         let ctx =
-            EvalContext { machine: self, snapshot, actor, event: Some(&ev), by, now: at, locals: &[], entry: None };
+            EvalContext { machine: self, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None, budget };
         let chart = self.chart(actor.chart());
         let mut depends = None;
         let mut may_be_forbidden = false;

@@ -4,6 +4,7 @@
 mod actors;
 mod algorithm;
 mod answer;
+mod budget;
 pub mod canonical;
 mod compile;
 mod content;
@@ -40,6 +41,7 @@ mod transaction;
 mod validate;
 
 pub use answer::{BadAnswer, check_answer, is_larger};
+pub use budget::Work;
 pub use definition::Definition;
 pub use demands::{Approval, Demands, QuorumState};
 pub use digest::Digest;

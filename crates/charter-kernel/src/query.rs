@@ -3,6 +3,7 @@
 use charter_expr::{CompileError, EvalError, Fuel, Program};
 use serde_json::Value as Json;
 
+use crate::budget::Budget;
 use crate::machine::Machine;
 use crate::principal::Principal;
 use crate::scope::EvalContext;
@@ -57,7 +58,9 @@ impl Machine {
             now: at.into(),
             locals: &[],
             entry: None,
+            budget: &Budget::new(&self.definition.limits),
         };
-        query.program.eval(&ctx, &mut Fuel::new(self.definition.limits.expression))?.to_json()
+        let value = query.program.eval(&ctx, &mut Fuel::new(self.definition.limits.expression))?;
+        ctx.budget.json(&value)
     }
 }

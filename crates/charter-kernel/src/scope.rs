@@ -8,6 +8,7 @@ use charter_expr::{
 };
 use serde_json::Value as Json;
 
+use crate::budget::{Budget, Work};
 use crate::digest::Digest;
 use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Entry;
@@ -40,6 +41,12 @@ pub(crate) fn env(strict: bool) -> (Env, Functions) {
     (env, functions)
 }
 
+/// What a list, or an entry of a map, in a template takes besides its values.
+const PART_BYTES: u64 = 64;
+
+/// What a value that `each` binds takes besides its JSON.
+const LOCAL_BYTES: u64 = 64;
+
 /// A value that `each` binds.
 #[derive(Debug, Clone)]
 pub(crate) struct Local {
@@ -49,14 +56,15 @@ pub(crate) struct Local {
 
 impl Local {
     /// Keeps the types that the numbers of a value have.
-    fn new(value: &Value<'_>) -> Result<Local, EvalError> {
+    fn new(value: &Value<'_>, budget: &Budget) -> Result<Local, EvalError> {
         let numbers = match value {
             Value::Int(_) => Some(Numbers::of(NumberType::Int).clone()),
             Value::Double(_) => Some(Numbers::of(NumberType::Double).clone()),
             Value::List(List::Json(_, numbers)) | Value::Map(Map::Json(_, numbers)) => numbers.cloned(),
             _ => None,
         };
-        Ok(Local { json: Arc::new(value.to_json()?), numbers })
+        budget.build(LOCAL_BYTES, Work::Values);
+        Ok(Local { json: Arc::new(budget.json(value)?), numbers })
     }
 
     fn value(&self) -> Value<'_> {
@@ -76,6 +84,8 @@ pub(crate) struct EvalContext<'a> {
     /// Values bound by `each`, outermost first.
     pub(crate) locals: &'a [Local],
     pub(crate) entry: Option<&'a Entry>,
+    /// The budget of the event, or of the question.
+    pub(crate) budget: &'a Budget,
 }
 
 impl<'a> Scope<'a> for EvalContext<'a> {
@@ -118,7 +128,10 @@ impl<'a> Scope<'a> for EvalContext<'a> {
             ));
         }
         if function == f.digest {
-            let json = arg.to_json()?;
+            let json = self.budget.json(arg)?;
+            if !self.budget.hash(&json) {
+                return Err(EvalError::out_of_fuel());
+            }
             let text = crate::digest::canonical(&json);
             fuel.spend(u64::try_from(text.len()).unwrap_or(u64::MAX).checked_div(64).unwrap_or(0))?;
             return Ok(Value::from(Digest::of_bytes(text.as_bytes()).hex()));
@@ -152,7 +165,10 @@ impl<'a> EvalContext<'a> {
     }
 
     pub(crate) fn cel(&self, program: &'a Program) -> Result<Value<'a>, EvalError> {
-        let mut result = program.eval(self, &mut Fuel::new(self.machine.definition.limits.expression));
+        let limit = self.machine.definition.limits.expression;
+        let mut fuel = self.budget.lend(limit);
+        let mut result = program.eval(self, &mut fuel);
+        self.budget.settle(limit, &fuel, result.is_err());
         if let Err(e) = &mut result {
             e.in_expression(program.source());
         }
@@ -200,21 +216,39 @@ impl<'a> EvalContext<'a> {
         }
     }
 
+    /// Copies a literal.
+    fn copy(&self, json: &Json) -> Result<Json, EvalError> {
+        match self.budget.copy(json, Work::Values) {
+            true => Ok(json.clone()),
+            false => Err(EvalError::out_of_fuel()),
+        }
+    }
+
     /// Computes a value.
     pub(crate) fn value(&self, template: &'a Template) -> Result<Arc<Json>, EvalError> {
         match template {
-            Template::Literal(json) => Ok(json.clone()),
+            // Shared, but a record and a snapshot repeat it.
+            Template::Literal(json) => match self.budget.hash(json) {
+                true => Ok(json.clone()),
+                false => Err(EvalError::out_of_fuel()),
+            },
             other => self.json(other).map(Arc::new),
         }
     }
 
     pub(crate) fn json(&self, template: &'a Template) -> Result<Json, EvalError> {
         Ok(match template {
-            Template::Literal(json) => Json::clone(json),
-            Template::Cel(program) => self.cel(program)?.to_json()?,
-            Template::List(items) => Json::Array(items.iter().map(|t| self.json(t)).collect::<Result<_, _>>()?),
+            Template::Literal(json) => self.copy(json)?,
+            Template::Cel(program) => self.budget.json(&self.cel(program)?)?,
+            Template::List(items) => {
+                self.budget.build(PART_BYTES, Work::Values);
+                Json::Array(items.iter().map(|t| self.json(t)).collect::<Result<_, _>>()?)
+            }
             Template::Object(fields) => {
-                let fields = fields.iter().map(|(k, t)| Ok((k.to_string(), self.json(t)?)));
+                let fields = fields.iter().map(|(k, t)| {
+                    self.budget.build(PART_BYTES.saturating_add(k.len() as u64), Work::Values);
+                    Ok((k.to_string(), self.json(t)?))
+                });
                 Json::Object(fields.collect::<Result<_, EvalError>>()?)
             }
         })
@@ -341,18 +375,18 @@ type Item = (Local, Local);
 
 /// Returns the items of a list with their positions, or the values of a map with their keys, for
 /// `each`.
-pub(crate) fn items(value: &Value<'_>) -> Result<Vec<Item>, EvalError> {
+pub(crate) fn items(value: &Value<'_>, budget: &Budget) -> Result<Vec<Item>, EvalError> {
     let mut out = Vec::new();
     match value {
         Value::List(list) => {
             for (i, item) in List::iter(list).enumerate() {
                 let index = Value::Int(i64::try_from(i).unwrap_or(i64::MAX));
-                out.push((Local::new(&item)?, Local::new(&index)?));
+                out.push((Local::new(&item, budget)?, Local::new(&index, budget)?));
             }
         }
         Value::Map(map) => {
             for (key, item) in map.entries() {
-                out.push((Local::new(&item)?, Local::new(&key.into_value())?));
+                out.push((Local::new(&item, budget)?, Local::new(&key.into_value(), budget)?));
             }
         }
         other => {

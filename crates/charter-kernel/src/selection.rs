@@ -7,10 +7,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use charter_expr::Program;
+use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::algorithm::remove_conflicting;
+use crate::budget::Work;
 use crate::digest::Digest;
 use crate::event::{Ev, Origin};
 use crate::machine::{Chart, NONE, Quorum, Require, RoleSet, StateNode, Transition, TransitionId};
@@ -34,6 +36,41 @@ pub(crate) enum Evaluation {
     Failed(Code),
     /// The result depends on the event's data, which the observer does not have.
     Unknown,
+}
+
+/// The candidates that a selection has evaluated.
+pub(crate) struct Known<E> {
+    few: SmallVec<[(TransitionId, E); 4]>,
+    /// Used instead of `few` from the ninth on.
+    many: FxHashMap<TransitionId, E>,
+}
+
+impl<E> Default for Known<E> {
+    fn default() -> Known<E> {
+        Known { few: SmallVec::new(), many: FxHashMap::default() }
+    }
+}
+
+impl<E: Copy> Known<E> {
+    const FEW: usize = 8;
+
+    #[inline]
+    pub(crate) fn get(&self, t: TransitionId) -> Option<E> {
+        match self.many.is_empty() {
+            true => self.few.iter().find(|(known, _)| *known == t).map(|(_, e)| *e),
+            false => self.many.get(&t).copied(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, t: TransitionId, evaluation: E) {
+        if self.many.is_empty() && self.few.len() < Self::FEW {
+            self.few.push((t, evaluation));
+            return;
+        }
+        self.many.extend(self.few.drain(..));
+        self.many.insert(t, evaluation);
+    }
 }
 
 /// The result of a selection.
@@ -69,6 +106,7 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
     t: &'a Transition,
     observer: &mut O,
 ) -> Evaluation {
+    ctx.budget.spend(1, Work::Transitions);
     if !t.by.admits(roles_for(held, sender)) {
         observer.unmet(ctx, t, Unmet::Roles);
         return Evaluation::Failed(Code::Authority);
@@ -122,9 +160,12 @@ fn roles_for(held: RoleSet, ev: Option<&Ev<'_>>) -> RoleSet {
 
 /// Whether `event.digest` is the digest of the value that is to be approved.
 fn approves<'a>(ctx: &EvalContext<'a>, program: &'a Program) -> bool {
-    let Ok(value) = ctx.cel(program).and_then(|v| v.to_json()) else {
+    let Ok(value) = ctx.cel(program).and_then(|v| ctx.budget.json(&v)) else {
         return false;
     };
+    if !ctx.budget.hash(&value) {
+        return false;
+    }
     let named = ctx.event.and_then(|e| e.data().get("digest")).and_then(Json::as_str);
     named.and_then(Digest::parse) == Some(Digest::of_json(&value))
 }
@@ -172,6 +213,9 @@ fn vote<'a, O: Observer<'a>>(
     };
     if quorum.count <= 1 {
         return Evaluation::Enabled;
+    }
+    if !ctx.budget.hash(ev.data()) {
+        return Evaluation::Failed(Code::Authority);
     }
     let digest = Digest::of_json(ev.data());
     let Some(vote) = ctx.actor.votes.iter().find(|v| v.transition == id && v.digest == digest) else {
@@ -270,7 +314,7 @@ impl StepTransaction<'_> {
         let chart = self.chart(actor_ix);
         let mut out = Selection { enabled: Enabled::new(), votes: SmallVec::new(), refused: None, furthest: None };
         // Two regions may share an ancestor: each candidate is evaluated once.
-        let mut evaluated: SmallVec<[(TransitionId, Evaluation); 4]> = SmallVec::new();
+        let mut evaluated = Known::default();
         let count = self.actor(actor_ix).configuration.len();
         for place in 0..count {
             let Some(atomic) = self.actor(actor_ix).configuration.get(place).copied() else {
@@ -279,24 +323,27 @@ impl StepTransaction<'_> {
             if !chart.state(atomic).is_atomic() {
                 continue;
             }
+            if self.budget.is_over() {
+                break;
+            }
             let mut state = atomic;
             'up: while state != NONE {
                 let node = chart.state(state);
                 for t in candidates(node, ev).iter().copied() {
-                    let known = evaluated.iter().find(|(k, _)| *k == t).map(|(_, e)| *e);
+                    let known = evaluated.get(t);
                     let evaluation = known.unwrap_or_else(|| self.evaluate(actor_ix, t, Some(ev), Some(ev), session));
                     if known.is_none() {
-                        evaluated.push((t, evaluation));
+                        evaluated.insert(t, evaluation);
                     }
                     match evaluation {
                         Evaluation::Enabled => {
-                            if !out.enabled.contains(&t) {
+                            if known.is_none() {
                                 out.enabled.push(t);
                             }
                             break 'up;
                         }
                         Evaluation::Vote => {
-                            if !out.votes.contains(&t) {
+                            if known.is_none() {
                                 out.votes.push(t);
                             }
                             break 'up;

@@ -136,6 +136,19 @@ impl EffectKind {
             EffectKind::Log { .. } => "log",
         }
     }
+
+    /// An upper bound of the length of its names and values in canonical JSON.
+    pub(crate) fn length(&self) -> u64 {
+        let (names, value) = match self {
+            EffectKind::Invoke { invocation, src, service, input } => {
+                (invocation.len().saturating_add(src.len()).saturating_add(service.len()), Some(input.as_ref()))
+            }
+            EffectKind::Cancel { invocation, .. } => (invocation.len(), None),
+            EffectKind::Emit { r#type, data } => (r#type.len(), Some(data)),
+            EffectKind::Log { label, value } => (label.as_ref().map_or(0, |label| label.len()), Some(value)),
+        };
+        (names as u64).saturating_add(value.map_or(0, crate::canonical::length))
+    }
 }
 
 /// A timer that was set or cancelled.

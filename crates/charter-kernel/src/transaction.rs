@@ -8,6 +8,7 @@ use charter_expr::EvalError;
 use serde_json::{Map, Value as Json, json};
 use smallvec::SmallVec;
 
+use crate::budget::{Budget, Work};
 use crate::envelope::EffectId;
 use crate::event::{Ev, Meta, Origin};
 use crate::ledger::Ledger;
@@ -24,6 +25,14 @@ use crate::time::{Millis, Timestamp};
 const MAX_ACTIONS: u32 = 100_000;
 /// Upper limit of the notes of a step: further ones add nothing new.
 const MAX_NOTES: usize = 20;
+/// What a taken transition takes besides its name, in the step and in the record.
+pub(crate) const TAKEN_BYTES: u64 = 64;
+/// What an effect takes besides its names and values, in the step and in the record.
+const EFFECT_BYTES: u64 = 512;
+/// What an event in a queue takes besides its data.
+pub(crate) const EVENT_BYTES: u64 = 256;
+/// What a timer takes besides its names and its value, in the step, the record and the snapshot.
+const TIMER_BYTES: u64 = 512;
 /// Upper limit of the depth to which machines invoke or spawn machines.
 pub(crate) const MAX_GENERATIONS: usize = 64;
 
@@ -34,6 +43,7 @@ pub(crate) struct StepTransaction<'m> {
     pub(crate) held: RoleSet,
     pub(crate) seq: u64,
     pub(crate) at: Timestamp,
+    pub(crate) budget: &'m Budget,
     /// Events between actors, in the order in which they were sent: the external queues of all
     /// actors in one.
     pub(crate) queue: VecDeque<Queued>,
@@ -189,6 +199,7 @@ impl<'m> StepTransaction<'m> {
         held: RoleSet,
         seq: u64,
         at: Timestamp,
+        budget: &'m Budget,
     ) -> StepTransaction<'m> {
         StepTransaction {
             m,
@@ -197,6 +208,7 @@ impl<'m> StepTransaction<'m> {
             held,
             seq,
             at,
+            budget,
             queue: VecDeque::new(),
             effects: Vec::new(),
             timers: Vec::new(),
@@ -225,6 +237,7 @@ impl<'m> StepTransaction<'m> {
             now: self.at,
             locals,
             entry: None,
+            budget: self.budget,
         }
     }
 
@@ -234,7 +247,7 @@ impl<'m> StepTransaction<'m> {
             let limit = u64::from(self.m.definition.limits.microsteps);
             return Err(Refusal::because(Code::Runaway, Cause::Microsteps { limit }));
         }
-        Ok(())
+        self.budget.check()
     }
 
     pub(crate) fn count_action(&mut self) -> Result<(), Refusal> {
@@ -242,7 +255,8 @@ impl<'m> StepTransaction<'m> {
         if self.actions > MAX_ACTIONS {
             return Err(Refusal::because(Code::Runaway, Cause::Actions { limit: u64::from(MAX_ACTIONS) }));
         }
-        Ok(())
+        self.budget.spend(1, Work::Actions);
+        self.budget.check()
     }
 
     pub(crate) fn count_change(&mut self) {
@@ -257,13 +271,21 @@ impl<'m> StepTransaction<'m> {
     }
 
     pub(crate) fn take(&mut self, actor_ix: usize, transition: TransitionId) {
-        let taken = Taken::by(self.actor(actor_ix), transition);
+        let actor = self.actor(actor_ix);
+        // The record names the transitions that are taken.
+        let name = self.m.chart(actor.chart()).transition(transition).name.len();
+        self.budget.build(TAKEN_BYTES.saturating_add(name as u64), Work::Record);
+        let taken = Taken::by(actor, transition);
         self.taken.push(taken);
     }
 
     pub(crate) fn effect(&mut self, actor: Arc<str>, kind: EffectKind) -> EffectId {
         let id = EffectId { seq: self.seq, index: u32::try_from(self.effects.len()).unwrap_or(u32::MAX) };
-        self.effects.push(Effect { id, actor, kind });
+        // The record repeats the effect.
+        let names = (actor.len() as u64).saturating_add(self.s.run.id.len() as u64);
+        if self.budget.build(EFFECT_BYTES.saturating_add(names).saturating_add(kind.length()), Work::Effects) {
+            self.effects.push(Effect { id, actor, kind });
+        }
         id
     }
 
@@ -305,6 +327,8 @@ impl<'m> StepTransaction<'m> {
 
     pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
         self.count_change();
+        let entries = self.s.ledger.as_deref().map_or(0, Ledger::len);
+        self.budget.scan(entries);
         let names = &self.m.ledger;
         Arc::make_mut(self.s.ledger.get_or_insert_with(|| Arc::new(Ledger::new(names))))
     }
@@ -332,6 +356,8 @@ impl<'m> StepTransaction<'m> {
         due: Timestamp,
         what: TimerKind,
     ) -> Result<(), Fault> {
+        let names = (id.len() as u64).saturating_add(actor.len() as u64);
+        self.budget.build(TIMER_BYTES.saturating_add(names).saturating_add(what.length()), Work::Run);
         self.cancel_timers(|t| t.id == id);
         if self.s.timers.len() >= self.m.definition.limits.timers as usize {
             return Err(Fault::execution("too-many-timers").with("limit", self.m.definition.limits.timers));
@@ -345,10 +371,12 @@ impl<'m> StepTransaction<'m> {
     }
 
     pub(crate) fn cancel_timers(&mut self, which: impl Fn(&Timer) -> bool) {
+        self.budget.scan(self.s.timers.len());
+        let budget = self.budget;
         let changes = &mut self.timers;
         self.s.timers.retain(|t| {
             let gone = which(t);
-            if gone {
+            if gone && budget.build(EVENT_BYTES.saturating_add(t.id.len() as u64), Work::Record) {
                 changes.push(TimerChange::Cancel { id: t.id.clone(), generation: t.generation });
             }
             !gone

@@ -5,13 +5,28 @@ use std::borrow::Cow;
 
 use serde_json::Value as Json;
 
+use crate::budget::{Budget, Work};
+use crate::definition::Limits;
 use crate::refusal::{Cause, Code, Refusal};
 
 /// Upper limit of the nesting of data; `serde_json` has the same limit.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 /// Validates data and returns it in canonical form; borrowed if it is already canonical.
-pub(crate) fn validate_event(data: &Json, limit: u64) -> Result<Cow<'_, Json>, Refusal> {
+pub(crate) fn validate_event<'j>(data: &'j Json, limits: &Limits, budget: &Budget) -> Result<Cow<'j, Json>, Refusal> {
+    let (data, size) = validate(data, limits.data.min(limits.bytes))?;
+    // The record repeats the data.
+    budget.build(size, Work::Data);
+    Ok(data)
+}
+
+/// Returns data in canonical form that is known to be within the limits.
+pub(crate) fn canonical_event(data: &Json) -> Result<Cow<'_, Json>, Refusal> {
+    validate(data, u64::MAX).map(|(data, _)| data)
+}
+
+/// Returns the data in canonical form, and its approximate size.
+fn validate(data: &Json, limit: u64) -> Result<(Cow<'_, Json>, u64), Refusal> {
     let mut canonical = true;
     let mut size = 0u64;
     let mut stack = Vec::new();
@@ -38,11 +53,11 @@ pub(crate) fn validate_event(data: &Json, limit: u64) -> Result<Cow<'_, Json>, R
         return Err(too_large(limit));
     }
     if canonical {
-        return Ok(Cow::Borrowed(data));
+        return Ok((Cow::Borrowed(data), size));
     }
     let mut data = data.clone();
     match charter_expr::json::canonical(&mut data) {
-        Ok(()) => Ok(Cow::Owned(data)),
+        Ok(()) => Ok((Cow::Owned(data), size)),
         Err(e) => Err(Refusal::because(Code::Schema, Cause::Number { at: e.pointer })),
     }
 }

@@ -256,7 +256,9 @@ impl Search<'_> {
     /// Records a refusal for the report, unless a similar one is known.
     fn refused(&mut self, w: &FrontierState, how: Move, refused: &StepRefused) {
         let code = refused.refusal.code;
-        if !matches!(code, Code::Execution | Code::Runaway | Code::Interlock) || self.out.refused.len() >= MAX_REFUSED {
+        let reported =
+            matches!(code, Code::Execution | Code::Runaway | Code::Interlock | Code::TooCostly | Code::TooLarge);
+        if !reported || self.out.refused.len() >= MAX_REFUSED {
             return;
         }
         let explanation = self.machine.explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);

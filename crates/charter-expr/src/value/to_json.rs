@@ -7,7 +7,8 @@ use super::convert::number;
 use super::{Key, List, Map, Value};
 use crate::detail::{EvalDetail, shorten};
 use crate::error::EvalError;
-use crate::{Fuel, MAX_DATA_DEPTH, MAX_JSON_SIZE};
+use crate::json::memory;
+use crate::{MAX_DATA_DEPTH, MAX_JSON_SIZE};
 
 impl Value<'_> {
     /// Converts the value to its canonical JSON form: whole numbers without a point, timestamps as
@@ -17,18 +18,33 @@ impl Value<'_> {
     /// (`TooDeep`): data nested deeper than [`MAX_DATA_DEPTH`]; (`TooLarge`): a result beyond
     /// [`MAX_JSON_SIZE`].
     pub fn to_json(&self) -> Result<Json, EvalError> {
-        let mut size = Size(Fuel::new((MAX_JSON_SIZE / 16) as u64));
-        to_json(self, 0, &mut size)
+        self.to_json_within(&mut (MAX_JSON_SIZE as u64))
+    }
+
+    /// Like [`Value::to_json`], but the result may take `left` bytes of memory, as
+    /// [`memory`](crate::json::memory) counts them. They are deducted before they are allocated, so
+    /// a small value with huge JSON costs no more than that; also after an error, `left` is what
+    /// was not used.
+    ///
+    /// Errors: as [`Value::to_json`], `TooLarge` for a result beyond `left`.
+    pub fn to_json_within(&self, left: &mut u64) -> Result<Json, EvalError> {
+        to_json(self, 0, &mut Size(left))
     }
 }
 
-/// What is left of [`MAX_JSON_SIZE`], in units of 16 bytes: about one unit for each value.
-struct Size(Fuel);
+/// The bytes that the result may still take.
+struct Size<'l>(&'l mut u64);
 
-impl Size {
-    fn take(&mut self, bytes: usize) -> Result<(), EvalError> {
-        let units = (bytes as u64 / 16).saturating_add(1);
-        self.0.spend(units).map_err(|_| EvalDetail::LargeJson { limit: MAX_JSON_SIZE }.into())
+impl Size<'_> {
+    #[inline]
+    fn take(&mut self, bytes: u64) -> Result<(), EvalError> {
+        match self.0.checked_sub(bytes) {
+            Some(left) => {
+                *self.0 = left;
+                Ok(())
+            }
+            None => Err(EvalDetail::LargeJson { limit: MAX_JSON_SIZE }.into()),
+        }
     }
 }
 
@@ -40,11 +56,12 @@ fn deeper(depth: usize) -> Result<usize, EvalError> {
     if depth >= MAX_DATA_DEPTH { Err(EvalError::too_deep()) } else { Ok(depth.saturating_add(1)) }
 }
 
-fn to_json(value: &Value<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+fn to_json(value: &Value<'_>, depth: usize, size: &mut Size<'_>) -> Result<Json, EvalError> {
     size.take(match value {
-        Value::String(s) => s.len(),
-        Value::Bytes(b) => b.len().saturating_mul(2),
-        _ => 0,
+        Value::String(s) => memory::text(s),
+        Value::Bytes(b) => memory::VALUE.saturating_add((b.len() as u64).saturating_mul(2)),
+        Value::Map(map) => memory::map(map.len()),
+        _ => memory::VALUE,
     })?;
     Ok(match value {
         Value::Null => Json::Null,
@@ -79,7 +96,7 @@ fn to_json(value: &Value<'_>, depth: usize, size: &mut Size) -> Result<Json, Eva
     })
 }
 
-fn entries(map: &Map<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+fn entries(map: &Map<'_>, depth: usize, size: &mut Size<'_>) -> Result<Json, EvalError> {
     let depth = deeper(depth)?;
     let mut out = JsonMap::new();
     for (key, value) in map.entries() {
@@ -89,7 +106,7 @@ fn entries(map: &Map<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalErr
             Key::Bool(b) => b.to_string(),
             Key::String(s) => s.as_str().to_owned(),
         };
-        size.take(name.len())?;
+        size.take(memory::text(&name))?;
         if out.contains_key(&name) {
             return Err(EvalDetail::RepeatedName { name: shorten(&name) }.into());
         }
@@ -99,21 +116,21 @@ fn entries(map: &Map<'_>, depth: usize, size: &mut Size) -> Result<Json, EvalErr
 }
 
 /// Copies borrowed JSON with canonical numbers.
-fn copy(v: &Json, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+fn copy(v: &Json, depth: usize, size: &mut Size<'_>) -> Result<Json, EvalError> {
     match v {
         Json::Array(items) => {
-            size.take(0)?;
+            size.take(memory::VALUE)?;
             array(items, depth, size)
         }
         Json::Object(fields) => {
-            size.take(0)?;
+            size.take(memory::map(fields.len()))?;
             object(fields, depth, size)
         }
         leaf => to_json(&Value::from_json(leaf), depth, size),
     }
 }
 
-fn array(items: &[Json], depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+fn array(items: &[Json], depth: usize, size: &mut Size<'_>) -> Result<Json, EvalError> {
     let depth = deeper(depth)?;
     let mut out = Vec::with_capacity(items.len());
     for item in items {
@@ -122,11 +139,11 @@ fn array(items: &[Json], depth: usize, size: &mut Size) -> Result<Json, EvalErro
     Ok(Json::Array(out))
 }
 
-fn object(fields: &JsonMap<String, Json>, depth: usize, size: &mut Size) -> Result<Json, EvalError> {
+fn object(fields: &JsonMap<String, Json>, depth: usize, size: &mut Size<'_>) -> Result<Json, EvalError> {
     let depth = deeper(depth)?;
     let mut out = JsonMap::new();
     for (name, value) in fields {
-        size.take(name.len())?;
+        size.take(memory::text(name))?;
         out.insert(name.clone(), copy(value, depth, size)?);
     }
     Ok(Json::Object(out))

@@ -4,7 +4,7 @@ use super::table::{PLAIN, may, must};
 use super::{Field, Form, Object};
 
 /// The codes of `charter_kernel::Code::ALL`, as a scenario writes them.
-pub(crate) static CODES: [&str; 23] = [
+pub(crate) static CODES: [&str; 24] = [
     "too-large",
     "charter-mismatch",
     "reserved",
@@ -27,6 +27,7 @@ pub(crate) static CODES: [&str; 23] = [
     "obligation.open",
     "execution",
     "runaway",
+    "too-costly",
     "interlock",
 ];
 

@@ -207,6 +207,8 @@ fn limits(node: &Node) -> Limits {
             "actors" => limits.actors = small(),
             "timers" => limits.timers = small(),
             "data" => limits.data = large,
+            "fuel" => limits.fuel = large,
+            "bytes" => limits.bytes = large,
             _ => {}
         }
     }

@@ -173,6 +173,8 @@ fn limits(out: &mut OrderedObject, limits: &Limits) {
         ("actors", u64::from(limits.actors), u64::from(usual.actors)),
         ("timers", u64::from(limits.timers), u64::from(usual.timers)),
         ("data", limits.data, usual.data),
+        ("fuel", limits.fuel, usual.fuel),
+        ("bytes", limits.bytes, usual.bytes),
     ];
     for (key, value, usual) in all {
         if value != usual {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use charter_kernel::{
-    Actor, Code, Digest, EffectId, Entry, Envelope, Event, Machine, Note, Refusal, RefusalDetails, Snapshot, Status,
-    Step, Timestamp, canonical,
+    Actor, Cause, Code, Digest, EffectId, Entry, Envelope, Event, Machine, Note, Refusal, RefusalDetails, Snapshot,
+    Status, Step, Timestamp, canonical,
 };
 use serde_json::{Value as Json, json};
 
@@ -182,7 +182,9 @@ fn event_field<'a>(
 ) -> EventField<'a> {
     let r#type = envelope.event.type_name(before);
     let data = sent(&envelope.event);
-    let too_large = matches!(outcome, Err(r) if r.code == Code::TooLarge);
+    // Data within the limits is recorded, even if handling it would build too much.
+    let too_large =
+        matches!(outcome, Err(r) if r.code == Code::TooLarge && !matches!(r.cause(), Some(Cause::Bytes { .. })));
     if too_large || (outcome.is_err() && !survives_json(&data)) {
         return EventField { r#type, data: Cow::Owned(Json::Null), redacted: Some(redacted(&data)) };
     }

@@ -15,7 +15,7 @@ pub(super) type StateSet = SmallVec<[StateId; 6]>;
 #[derive(Default)]
 pub(crate) struct EntrySet {
     pub(super) states: StateSet,
-    /// States entered by default, whose `initial` content runs.
+    /// States entered by default, whose `initial` content runs, in document order.
     pub(super) defaults: SmallVec<[StateId; 4]>,
     /// History states whose default content runs, with their parents.
     pub(super) histories: SmallVec<[(StateId, StateId); 1]>,
@@ -78,7 +78,9 @@ pub(super) fn add_descendants(chart: &Chart, actor: &Actor, state: StateId, entr
         StateKind::Compound => {
             entry.insert(state);
             if let Some(initial) = &node.initial {
-                entry.defaults.push(state);
+                if let Err(place) = entry.defaults.binary_search(&state) {
+                    entry.defaults.insert(place, state);
+                }
                 for t in &initial.targets {
                     add_descendants(chart, actor, *t, entry);
                 }
@@ -194,31 +196,51 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
     if enabled.len() < 2 {
         return enabled;
     }
-    let intersect =
-        |a: StateId, b: StateId| actor.configuration.iter().any(|s| chart.inside(*s, a) && chart.inside(*s, b));
-    let mut kept: SmallVec<[(TransitionId, Option<StateId>); 4]> = SmallVec::new();
+    // Domains are intervals of states, nested or disjoint. Exit sets intersect if one domain is
+    // inside the other (or both are the same) and a state inside the inner one is active.
+    let is_active_inside = |domain: StateId| {
+        let first = actor.configuration.partition_point(|s| *s <= domain);
+        actor.configuration.get(first).is_some_and(|s| chart.inside(*s, domain))
+    };
+    let mut kept: SmallVec<[Option<TransitionId>; 4]> = SmallVec::new();
+    // The domains of those kept, in document order, each with its place in `kept`.
+    let mut domains: SmallVec<[(StateId, usize); 4]> = SmallVec::new();
     for t in enabled {
-        let (mine, source) = (domain(chart, actor, t), chart.transition(t).source);
-        let mut evicted: SmallVec<[TransitionId; 4]> = SmallVec::new();
-        let mut dropped = false;
-        for (other, theirs) in &kept {
-            if let (Some(a), Some(b)) = (mine, theirs)
-                && intersect(a, *b)
-            {
-                if chart.inside(source, chart.transition(*other).source) {
-                    evicted.push(*other);
-                } else {
-                    dropped = true;
-                    break;
-                }
+        let source = chart.transition(t).source;
+        let Some(mine) = domain(chart, actor, t) else {
+            kept.push(Some(t));
+            continue;
+        };
+        let mut conflicts: SmallVec<[usize; 4]> = SmallVec::new();
+        let mut note = |of: StateId, to: StateId, inner: Option<StateId>| {
+            let first = domains.partition_point(|(d, _)| *d < of);
+            let found = domains.get(first..).unwrap_or_default().iter().take_while(|(d, _)| *d <= to);
+            conflicts.extend(found.filter(|(d, _)| is_active_inside(inner.unwrap_or(*d))).map(|(_, place)| *place));
+        };
+        note(mine, chart.state(mine).last, None);
+        let mut up = chart.state(mine).parent;
+        while up != NONE {
+            note(up, up, Some(mine));
+            up = chart.state(up).parent;
+        }
+        let is_inner = |place: &usize| {
+            let other = kept.get(*place).copied().flatten();
+            other.is_none_or(|other| chart.inside(source, chart.transition(other).source))
+        };
+        if !conflicts.iter().all(is_inner) {
+            continue;
+        }
+        for place in conflicts {
+            if let Some(evicted) = kept.get_mut(place) {
+                *evicted = None;
             }
+            domains.retain(|(_, p)| *p != place);
         }
-        if !dropped {
-            kept.retain(|(k, _)| !evicted.contains(k));
-            kept.push((t, mine));
-        }
+        let place = domains.partition_point(|(d, _)| *d <= mine);
+        domains.insert(place, (mine, kept.len()));
+        kept.push(Some(t));
     }
-    kept.into_iter().map(|(t, _)| t).collect()
+    kept.into_iter().flatten().collect()
 }
 
 /// Appendix D, `isInFinalState`.
@@ -228,7 +250,8 @@ pub(super) fn is_in_final_state(chart: &Chart, actor: &Actor, state: StateId) ->
         StateKind::Compound => {
             node.children.iter().any(|c| chart.state(*c).kind == StateKind::Final && actor.is_active(*c))
         }
-        StateKind::Parallel => node.children.iter().all(|c| is_in_final_state(chart, actor, *c)),
+        // From the last region on: when regions end one after the other, it is the last to end.
+        StateKind::Parallel => node.children.iter().rev().all(|c| is_in_final_state(chart, actor, *c)),
         StateKind::Final => actor.is_active(state),
         _ => false,
     }

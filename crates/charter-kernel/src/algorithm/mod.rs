@@ -17,7 +17,7 @@ use crate::event::{Ev, Origin};
 use crate::explain::short;
 use crate::machine::{NONE, StateId, TransitionId};
 use crate::refusal::{Cause, Code, Refusal};
-use crate::selection::{Enabled, Evaluation};
+use crate::selection::{Enabled, Evaluation, Known};
 use crate::transaction::{Session, StepTransaction};
 use entry::{EntrySet, add_descendants, add_entry_set, domain};
 
@@ -178,13 +178,14 @@ impl StepTransaction<'_> {
             return Ok(Enabled::new());
         }
         let mut enabled = Enabled::new();
-        let mut evaluated: SmallVec<[(TransitionId, bool); 4]> = SmallVec::new();
+        let mut evaluated = Known::default();
         let configuration = self.actor(actor_ix).configuration.clone();
         for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
+            self.budget.check()?;
             let mut state = *atomic;
             'up: while state != NONE {
                 for t in &chart.state(state).always {
-                    let known = evaluated.iter().find(|(k, _)| k == t).map(|(_, b)| *b);
+                    let known = evaluated.get(*t);
                     let holds = match known {
                         Some(known) => known,
                         None => match self.evaluate(actor_ix, *t, current, None, session) {
@@ -193,10 +194,10 @@ impl StepTransaction<'_> {
                         },
                     };
                     if known.is_none() {
-                        evaluated.push((*t, holds));
+                        evaluated.insert(*t, holds);
                     }
                     if holds {
-                        if !enabled.contains(t) {
+                        if known.is_none() {
                             enabled.push(*t);
                         }
                         break 'up;

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 
 use super::entry::{EntrySet, StateSet, is_in_final_state};
+use crate::budget::Work;
 use crate::definition::StateKind;
 use crate::event::{Ev, Origin};
 use crate::machine::{Block, Initial, NONE, StateId, Template};
@@ -25,21 +26,33 @@ impl StepTransaction<'_> {
     ) -> Result<(), Refusal> {
         let chart = self.chart(actor_ix);
         let actor = self.actor(actor_ix);
+        // Domains are nested or disjoint, so one pass over both in document order finds the states
+        // that are inside of one.
+        let mut domains: SmallVec<[StateId; 4]> = domains.iter().flatten().copied().collect();
+        domains.sort_unstable();
+        let mut domains = domains.into_iter().peekable();
+        let mut end = None;
         let mut exits: StateSet = SmallVec::new();
         for state in &actor.configuration {
-            if domains.iter().flatten().any(|d| chart.inside(*state, *d)) {
+            while let Some(domain) = domains.next_if(|domain| domain < state) {
+                end = end.max(Some(chart.state(domain).last));
+            }
+            if Some(*state) <= end {
                 exits.push(*state);
             }
         }
         if exits.is_empty() {
             return Ok(());
         }
-        session.to_invoke.retain(|s| !exits.contains(s));
+        self.budget.spend_count(exits.len(), Work::Transitions);
+        session.to_invoke.retain(|s| exits.binary_search(s).is_err());
         self.record_history(actor_ix, &exits);
         for state in exits.iter().rev() {
             self.exit_state(actor_ix, *state, ev, session)?;
             let actor = self.actor_mut(actor_ix);
-            actor.configuration.retain(|s| s != state);
+            if let Ok(place) = actor.configuration.binary_search(state) {
+                actor.configuration.remove(place);
+            }
             if !actor.votes.is_empty() {
                 actor.votes.list().retain(|v| chart.transition(v.transition).source != *state);
             }
@@ -60,7 +73,9 @@ impl StepTransaction<'_> {
                         chart.state(**s).parent == *state
                     }
                 };
-                let stored = actor.configuration.iter().filter(keep).copied().collect();
+                let stored: SmallVec<[StateId; 4]> = actor.configuration.iter().filter(keep).copied().collect();
+                let names = actor.identity().shape.longest.saturating_add(3);
+                self.budget.build(names.saturating_mul((stored.len() as u64).saturating_add(1)), Work::Run);
                 let list = self.actor_mut(actor_ix).history.list();
                 match list.binary_search_by_key(history, |(h, _)| *h) {
                     Ok(i) => {
@@ -110,6 +125,8 @@ impl StepTransaction<'_> {
         session: &mut Session,
     ) -> Result<(), Refusal> {
         let chart = self.chart(actor_ix);
+        self.budget.spend_count(entry.states.len(), Work::Transitions);
+        self.budget.check()?;
         for state in &entry.states {
             let node = chart.state(*state);
             let actor = self.actor_mut(actor_ix);
@@ -125,7 +142,7 @@ impl StepTransaction<'_> {
             for block in &node.entry {
                 self.run_block(actor_ix, block, ev, session)?;
             }
-            if entry.defaults.contains(state) {
+            if entry.defaults.binary_search(state).is_ok() {
                 self.run_initial(actor_ix, node.initial.as_ref(), ev, session)?;
             }
             if let Some((_, history)) = entry.histories.iter().find(|(parent, _)| parent == state) {

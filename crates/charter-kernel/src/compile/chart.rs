@@ -38,6 +38,7 @@ impl<'d> Compiler<'d> {
             chart: number,
             machine: name.into(),
             lenient: !self.def.strict,
+            longest: scheme.flat.iter().map(|f| crate::canonical::length_of_str(&f.path)).max().unwrap_or_default(),
             paths: scheme.flat.iter().map(|f| f.path.clone()).collect(),
             atomic: scheme.flat.iter().map(|f| matches!(kind_of(f), StateKind::Atomic | StateKind::Final)).collect(),
             sorted: {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use charter_expr::Numbers;
+use charter_expr::{EvalError, Numbers};
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
+use crate::budget::Work;
 use crate::event::Ev;
 use crate::machine::{Assign, Segment};
 use crate::scope::Local;
@@ -32,7 +33,7 @@ impl StepTransaction<'_> {
                 for segment in &assign.path {
                     keys.push(match segment {
                         Segment::Key(key) => Json::String(key.to_string()),
-                        Segment::Computed(program) => ctx.cel(program)?.to_json()?,
+                        Segment::Computed(program) => self.budget.json(&ctx.cel(program)?)?,
                     });
                 }
                 values.push((ctx.value(&assign.value)?, keys));
@@ -47,7 +48,10 @@ impl StepTransaction<'_> {
             self.bind(actor_ix, assign.slot, value.clone());
             return Ok(());
         }
-        let before = self.actor(actor_ix).context.clone();
+        // The value before the assignments is needed only if one of several can fail after another;
+        // keeping it means copying each variable.
+        let before = (assigns.len() > 1).then(|| self.actor(actor_ix).context.clone());
+        let budget = self.budget;
         for (assign, (value, keys)) in assigns.iter().zip(values) {
             let Some(place) = self.actor_mut(actor_ix).context.place(assign.slot) else {
                 continue;
@@ -57,12 +61,22 @@ impl StepTransaction<'_> {
                 continue;
             }
             let whole = place.get_or_insert_with(|| Arc::new(Json::Object(serde_json::Map::new())));
-            if let Err(fault) = put(Arc::make_mut(whole), &keys, Json::clone(&value)) {
+            // A variable that the event has not changed yet is shared with the snapshot before it.
+            if Arc::strong_count(whole) > 1 {
+                budget.copy(whole, Work::Values);
+            }
+            if !budget.copy(&value, Work::Values) {
+                return Err(EvalError::out_of_fuel().into());
+            }
+            if let Err(fault) = check(whole, &keys) {
                 let name =
                     self.chart(actor_ix).shape.slots.get(assign.slot as usize).map_or("", AsRef::as_ref).to_string();
-                self.actor_mut(actor_ix).context = before;
+                if let Some(before) = before {
+                    self.actor_mut(actor_ix).context = before;
+                }
                 return Err(fault.with("name", name));
             }
+            put(Arc::make_mut(whole), &keys, Json::clone(&value));
         }
         Ok(())
     }
@@ -105,39 +119,56 @@ impl StepTransaction<'_> {
     }
 }
 
-/// Sets a part of a value. Missing objects are created; an index equal to the length of a list
-/// appends to it.
-fn put(mut at: &mut Json, keys: &[Json], value: Json) -> Result<(), Fault> {
+/// Checks that a part of a value can be set. Missing objects are created; an index equal to the
+/// length of a list appends to it.
+fn check(at: &Json, keys: &[Json]) -> Result<(), Fault> {
     let fault = |key: &Json| Fault::execution("assign").with("key", key.clone());
-    let mut rest = keys;
-    while let Some((key, tail)) = rest.split_first() {
-        rest = tail;
+    let mut at = Some(at);
+    for key in keys {
+        at = match (at.filter(|at| !at.is_null()), key) {
+            (None, Json::String(_) | Json::Number(_) | Json::Bool(_)) => None,
+            (None, key) => return Err(fault(key).with("type", "object")),
+            (Some(Json::Object(map)), Json::String(key)) => map.get(key),
+            (Some(Json::Object(map)), key @ (Json::Number(_) | Json::Bool(_))) => map.get(&key.to_string()),
+            (Some(Json::Array(list)), key) => {
+                let index = index(key).filter(|i| *i <= list.len());
+                list.get(index.ok_or_else(|| fault(key).with("length", list.len()))?)
+            }
+            (Some(other), key) => return Err(fault(key).with("type", type_of(other))),
+        };
+    }
+    Ok(())
+}
+
+/// Sets a part of a value that [`check`] has accepted.
+fn put(mut at: &mut Json, keys: &[Json], value: Json) {
+    for key in keys {
         if at.is_null() {
             *at = Json::Object(serde_json::Map::new());
         }
-        at = match (at, key) {
-            (Json::Object(map), Json::String(key)) => map.entry(key.clone()).or_insert(Json::Null),
-            (Json::Object(map), key @ (Json::Number(_) | Json::Bool(_))) => {
-                map.entry(key.to_string()).or_insert(Json::Null)
-            }
-            (Json::Array(list), key) => {
-                let len = list.len();
-                let index = match key {
-                    Json::String(text) => text.parse().ok(),
-                    other => other.as_u64().and_then(|i| usize::try_from(i).ok()),
-                };
-                let outside = || fault(key).with("length", len);
-                let index = index.filter(|i| *i <= len).ok_or_else(outside)?;
-                if index == len {
+        let part = match (at, key) {
+            (Json::Object(map), Json::String(key)) => Some(map.entry(key.clone()).or_insert(Json::Null)),
+            (Json::Object(map), key) => Some(map.entry(key.to_string()).or_insert(Json::Null)),
+            (Json::Array(list), key) => index(key).and_then(|index| {
+                if index == list.len() {
                     list.push(Json::Null);
                 }
-                list.get_mut(index).ok_or_else(outside)?
-            }
-            (other, key) => return Err(fault(key).with("type", type_of(other))),
+                list.get_mut(index)
+            }),
+            _ => None,
         };
+        let Some(part) = part else { return };
+        at = part;
     }
     *at = value;
-    Ok(())
+}
+
+/// The index that a key of a list stands for.
+fn index(key: &Json) -> Option<usize> {
+    match key {
+        Json::String(text) => text.parse().ok(),
+        other => other.as_u64().and_then(|i| usize::try_from(i).ok()),
+    }
 }
 
 fn type_of(json: &Json) -> &'static str {

@@ -2,12 +2,16 @@
 
 use serde_json::Value as Json;
 
+use crate::budget::Work;
 use crate::event::Ev;
 use crate::ledger::{Entry, EntryStatus};
 use crate::machine::Action;
 use crate::scope::Local;
 use crate::snapshot::TimerKind;
 use crate::transaction::{Fault, StepTransaction};
+
+/// What an entry takes besides its key and its data, in the run, the record and the snapshot.
+const ENTRY_BYTES: u64 = 512;
 
 impl StepTransaction<'_> {
     pub(super) fn ledger_action(
@@ -17,6 +21,7 @@ impl StepTransaction<'_> {
         ev: Option<&Ev<'_>>,
         locals: &[Local],
     ) -> Result<(), Fault> {
+        self.budget.build(ENTRY_BYTES, Work::Run);
         let ctx = self.context(actor_ix, ev, locals);
         let machine = self.m;
         let about = |reason: &str, kind: u32, key: Option<&str>| {

@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use crate::budget::Work;
 use crate::event::{Ev, Origin};
 use crate::machine::{Action, Block, EventId, Src, TypeName};
 use crate::refusal::Refusal;
 use crate::scope::{Local, items};
 use crate::snapshot::TimerKind;
 use crate::step::EffectKind;
-use crate::transaction::{Fault, Session, StepTransaction};
+use crate::transaction::{EVENT_BYTES, Fault, Session, StepTransaction};
 
 /// Why a block stopped: an action failed, or the event has to be refused.
 pub(crate) enum Stop {
@@ -92,6 +93,7 @@ impl StepTransaction<'_> {
             Action::Raise { kind, data } => {
                 let data = data.as_ref().map(|t| self.context(actor_ix, ev, locals).value(t)).transpose()?;
                 let (id, name) = self.event_type(actor_ix, kind, ev, locals)?;
+                self.budget.build(EVENT_BYTES, Work::Actions);
                 session.internal.push_back(self.sent(id, name, data.unwrap_or_default(), Origin::Internal));
             }
             Action::Send(send) => self.send(actor_ix, send, ev, locals, session)?,
@@ -156,7 +158,7 @@ impl StepTransaction<'_> {
             Action::Each { list, index, depth, block } => {
                 let list = {
                     let ctx = self.context(actor_ix, ev, locals);
-                    items(&ctx.cel(list)?)?
+                    items(&ctx.cel(list)?, self.budget)?
                 };
                 for (item, key) in list {
                     locals.truncate(*depth as usize);

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use crate::budget::Work;
 use crate::event::{Ev, Meta, Origin};
 use crate::machine::Send;
 use crate::scope::Local;
 use crate::snapshot::{Status, TimerKind};
 use crate::time::Millis;
-use crate::transaction::{Fault, Queued, Session, StepTransaction};
+use crate::transaction::{EVENT_BYTES, Fault, Queued, Session, StepTransaction};
 
 /// The receiver of an event that an action sends.
 enum Receiver {
@@ -65,6 +66,7 @@ impl StepTransaction<'_> {
         match receiver {
             Receiver::Internal if delay > Millis(0) => Err(with_id(Fault::execution("delayed-internal"))),
             Receiver::Internal => {
+                self.budget.build(EVENT_BYTES, Work::Actions);
                 let mut ev = self.sent(id, name, data, Origin::Internal);
                 if send_id.is_some() {
                     ev.meta = Some(Arc::new(Meta { send_id, ..Meta::default() }));
@@ -95,6 +97,8 @@ impl StepTransaction<'_> {
         let invoke_id = (actor.identity().invocation && actor.identity().parent.as_ref() == Some(&to))
             .then(|| crate::actors::invocation_of(self.m.definition.strict, actor));
         let from = actor.identity().id.clone();
+        let names = (from.len() as u64).saturating_add(self.s.run.id.len() as u64);
+        self.budget.build(EVENT_BYTES.saturating_add(names), Work::Actions);
         ev.meta = Some(Arc::new(Meta { send_id, origin: Some(self.session_target(&from).into()), invoke_id }));
         self.queue.push_back(Queued { to, from, event: Some(ev) });
     }

@@ -258,16 +258,42 @@ pub struct Limits {
     pub timers: u32,
     /// Bytes of data per event.
     pub data: u64,
+    /// Fuel per event, with everything that it sets off.
+    #[serde(skip_serializing_if = "Limits::is_usual_fuel")]
+    pub fuel: u64,
+    /// Bytes built per event: values, effects, the record and the snapshot.
+    #[serde(skip_serializing_if = "Limits::is_usual_bytes")]
+    pub bytes: u64,
 }
+
+/// The largest value of `limits.bytes`: the record of any event fits into a journal.
+pub const MAX_LIMIT_BYTES: u64 = 28 << 20;
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { microsteps: 1_000, expression: 10_000, actors: 10_000, timers: 10_000, data: 1 << 20 }
+        Limits {
+            microsteps: 1_000,
+            expression: 10_000,
+            actors: 10_000,
+            timers: 10_000,
+            data: 1 << 20,
+            fuel: 1_000_000,
+            bytes: 16 << 20,
+        }
     }
 }
 
 impl Limits {
     fn is_default(&self) -> bool {
         *self == Limits::default()
+    }
+
+    // The digest of a charter that sets other limits must not change.
+    fn is_usual_fuel(fuel: &u64) -> bool {
+        *fuel == Limits::default().fuel
+    }
+
+    fn is_usual_bytes(bytes: &u64) -> bool {
+        *bytes == Limits::default().bytes
     }
 }

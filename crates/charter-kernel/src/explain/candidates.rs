@@ -3,6 +3,7 @@
 use charter_expr::Program;
 use serde_json::{Map, Value as Json};
 
+use crate::budget::Budget;
 use crate::digest::Digest;
 use crate::envelope::Envelope;
 use crate::event::Ev;
@@ -14,6 +15,9 @@ use crate::selection::{Evaluation, active_candidates, evaluate};
 use crate::sender::{AUTHENTICATED_ONLY, Ineligible, NOT_BY, PERSONS_ONLY, SenderRule};
 use crate::snapshot::{Actor, Snapshot};
 
+/// Upper limit of the transitions that a refusal lists.
+const MAX_CANDIDATES: usize = 100;
+
 impl Machine {
     pub(super) fn candidates(
         &self,
@@ -21,10 +25,11 @@ impl Machine {
         actor: &Actor,
         ev: &Ev<'_>,
         envelope: &Envelope,
+        budget: &Budget,
     ) -> Vec<CandidateDetails> {
         let held = self.held(envelope);
         let snapshot = snapshot.with_expired_permits(envelope.at);
-        let ctx = self.context_of(&snapshot, actor, ev, envelope);
+        let ctx = self.context_of(&snapshot, actor, ev, envelope, budget);
         let mut out = Vec::new();
         for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, ev) {
             let mut explainer = Explainer { machine: self, details: details_of(t) };
@@ -42,6 +47,9 @@ impl Machine {
                     }
                 }
                 Evaluation::Enabled | Evaluation::Vote | Evaluation::Unknown => continue,
+            }
+            if out.len() >= MAX_CANDIDATES || budget.is_over() {
+                break;
             }
             out.push(details);
         }
@@ -148,7 +156,7 @@ impl<'a> Observer<'a> for Explainer<'_> {
             Unmet::Approval => {
                 let Some(program) = &t.approves else { return };
                 let sent = ctx.event.and_then(|e| e.data().get("digest")).and_then(Json::as_str);
-                let current = ctx.cel(program).and_then(|v| v.to_json());
+                let current = ctx.cel(program).and_then(|v| ctx.budget.json(&v));
                 self.details.error = current.as_ref().err().map(Into::into);
                 self.details.approval = Some(ApprovalDetails {
                     sent: sent.map(str::to_string),
@@ -175,7 +183,7 @@ fn program_of(template: &Template) -> Option<&Program> {
 pub(crate) fn reads(ctx: &EvalContext<'_>, program: &Program) -> Map<String, Json> {
     let mut map = Map::new();
     for path in program.reads() {
-        let value = path.eval(ctx).and_then(|v| v.to_json()).unwrap_or(Json::Null);
+        let value = path.eval(ctx).and_then(|v| ctx.budget.json(&v)).unwrap_or(Json::Null);
         map.insert(path.text().to_string(), short(value));
     }
     map

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::candidates::reads;
+use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::Machine;
@@ -37,7 +38,8 @@ impl Machine {
         let Event::External { r#type, data } = &envelope.event else {
             return None;
         };
-        let data = validate::validate_event(data, self.definition.limits.data).ok()?;
+        let budget = Budget::new(&self.definition.limits);
+        let data = validate::validate_event(data, &self.definition.limits, &budget).ok()?;
         let id = self.events.id(r#type);
         let ev = Ev {
             id,
@@ -49,7 +51,7 @@ impl Machine {
         };
         let snapshot = snapshot.with_expired_permits(envelope.at);
         let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
-        let ctx = self.context_of(&snapshot, actor, &ev, envelope);
+        let ctx = self.context_of(&snapshot, actor, &ev, envelope, &budget);
         let held = self.held(envelope);
         let (_, t) = active_candidates(self.chart(actor.chart()), &actor.configuration, &ev)
             .into_iter()

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 pub(crate) use candidates::{reads, short};
 pub use condition::Condition;
 
+use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, RoleSet};
@@ -115,6 +116,8 @@ impl Machine {
             details.read.clone_from(&detail.read);
             details.cause.clone_from(&detail.cause);
         }
+        // The details cost at most as much as the event.
+        let budget = Budget::new(&self.definition.limits);
         let Some(snapshot) = snapshot.filter(|s| s.charter() == self.digest) else {
             if let (Event::Start { input }, Code::Schema, None) = (&envelope.event, refusal.code, &details.cause) {
                 details.misfits = self.chart(0).input.as_ref().map(|s| s.misfit_details(input)).unwrap_or_default();
@@ -122,12 +125,15 @@ impl Machine {
             return details;
         };
         if with_legal {
-            let legal = self.legal(snapshot, &envelope.by, envelope.at);
+            let legal = self.legal_within(snapshot, &envelope.by, envelope.at, &budget);
             details.legal = legal.into_iter().map(|l| l.r#type).collect();
             details.legal.dedup();
         }
         match &envelope.event {
-            Event::External { r#type, data } => self.external_details(snapshot, envelope, r#type, data, &mut details),
+            Event::External { r#type, data } => {
+                let budget = Budget::new(&self.definition.limits);
+                self.external_details(snapshot, envelope, r#type, data, &mut details, &budget);
+            }
             Event::Done { invocation, effect, output } if refusal.code == Code::Schema && details.cause.is_none() => {
                 let answered = |i: &crate::snapshot::Invocation| {
                     i.id.as_ref() == invocation && effect.is_none_or(|e| e == i.effect)
@@ -148,8 +154,9 @@ impl Machine {
         name: &str,
         data: &serde_json::Value,
         details: &mut RefusalDetails,
+        budget: &Budget,
     ) {
-        let data = validate::validate_event(data, self.definition.limits.data).unwrap_or(Cow::Borrowed(data));
+        let data = validate::validate_event(data, &self.definition.limits, budget).unwrap_or(Cow::Borrowed(data));
         let ev = Ev {
             id: self.events.id(name),
             name: Name::Borrowed(name),
@@ -163,7 +170,7 @@ impl Machine {
         let required = self.roles_to_send(name, ev.id);
         let may_send = required.admits(self.held(envelope));
         if let Some(actor) = actor.filter(|_| may_send && comes_from_candidates(details.code)) {
-            details.candidates = self.candidates(snapshot, actor, &ev, envelope);
+            details.candidates = self.candidates(snapshot, actor, &ev, envelope, budget);
         }
         match details.code {
             Code::Authority if !may_send => details.roles = self.role_names(required),
@@ -172,7 +179,7 @@ impl Machine {
                 details.misfits = schema.map(|s| s.misfit_details(&data)).unwrap_or_default();
                 details.rule = self.rule_of_schema(name, &mut details.misfits);
                 if let (Some(rule), Some(actor)) = (details.rule.as_deref().and_then(|r| self.rule(r)), actor) {
-                    details.read = self.rule_reads(rule, &self.context_of(snapshot, actor, &ev, envelope));
+                    details.read = self.rule_reads(rule, &self.context_of(snapshot, actor, &ev, envelope, budget));
                 }
             }
             Code::Finished => {
@@ -207,6 +214,7 @@ impl Machine {
         actor: &'a Actor,
         ev: &'a Ev<'a>,
         envelope: &'a Envelope,
+        budget: &'a Budget,
     ) -> EvalContext<'a> {
         EvalContext {
             machine: self,
@@ -217,6 +225,7 @@ impl Machine {
             now: envelope.at,
             locals: &[],
             entry: None,
+            budget,
         }
     }
 

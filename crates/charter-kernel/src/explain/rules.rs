@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::RefusalContext;
 use super::candidates::reads;
+use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, Template};
@@ -50,7 +51,8 @@ impl Machine {
             meta: None,
         };
         let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
-        let read = self.rule_reads(number, &self.context_of(snapshot, actor, &ev, envelope));
+        let budget = Budget::new(&self.definition.limits);
+        let read = self.rule_reads(number, &self.context_of(snapshot, actor, &ev, envelope, &budget));
         Some(rule_sentence(rule, &read, &RefusalContext::new(self, Some(snapshot), envelope)))
     }
 }

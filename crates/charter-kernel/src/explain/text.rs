@@ -94,6 +94,14 @@ impl RefusalDetails {
                 "the event takes more than {limit} microsteps (`limits.microsteps`); look for transitions that trigger each other"
             ),
             Cause::Actions { limit } => format!("the event runs more than {limit} actions"),
+            Cause::Fuel { limit, work } => format!(
+                "the event costs more than {limit} units of fuel (`limits.fuel`), exceeded by {}; let it do less, or raise the limit",
+                work.name()
+            ),
+            Cause::Bytes { limit, work } => format!(
+                "the event builds more than {limit} bytes (`limits.bytes`), exceeded by {}; keep large values elsewhere and use their digests, or raise the limit",
+                work.name()
+            ),
             Cause::Assertion { expression, error: None, .. } => {
                 format!("interlock `{interlock}`: `{expression}` would be false")
             }
@@ -373,6 +381,7 @@ fn general(code: Code) -> &'static str {
         Code::ObligationOpen => "an obligation is still open",
         Code::Execution => "an action failed and no transition handles the error",
         Code::Runaway => "the event takes too many steps",
+        Code::TooCostly => "the event costs too much",
         Code::Interlock => "an interlock between the actors would not hold",
     }
 }

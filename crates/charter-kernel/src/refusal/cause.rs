@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::details::ExpressionError;
+use crate::budget::Work;
 
 /// Details beyond the code of a refusal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +37,20 @@ pub enum Cause {
     Actions {
         /// The limit.
         limit: u64,
+    },
+    /// `too-costly`: the event would cost more than this.
+    Fuel {
+        /// `limits.fuel`.
+        limit: u64,
+        /// What would have exceeded it.
+        work: Work,
+    },
+    /// `too-large`: the event would build more bytes than this.
+    Bytes {
+        /// `limits.bytes`.
+        limit: u64,
+        /// What would have exceeded it.
+        work: Work,
     },
     /// `interlock`: an assertion does not hold.
     Assertion {

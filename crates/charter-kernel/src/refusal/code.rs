@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Code {
-    /// The event is larger than `limits.data`, or nested deeper than 128.
+    /// The event is larger than `limits.data`, or nested deeper than 128; or handling it would
+    /// build more than `limits.bytes`.
     #[serde(rename = "too-large")]
     TooLarge,
     /// The snapshot belongs to another charter.
@@ -72,6 +73,9 @@ pub enum Code {
     /// The event would take more microsteps than `limits.microsteps`.
     #[serde(rename = "runaway")]
     Runaway,
+    /// The event would cost more than `limits.fuel`.
+    #[serde(rename = "too-costly")]
+    TooCostly,
     /// An interlock between the actors of the run would not hold.
     #[serde(rename = "interlock")]
     Interlock,
@@ -79,7 +83,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, in the order in which they are checked.
-    pub const ALL: [Code; 23] = [
+    pub const ALL: [Code; 24] = [
         Code::TooLarge,
         Code::CharterMismatch,
         Code::Reserved,
@@ -102,6 +106,7 @@ impl Code {
         Code::ObligationOpen,
         Code::Execution,
         Code::Runaway,
+        Code::TooCostly,
         Code::Interlock,
     ];
 
@@ -131,6 +136,7 @@ impl Code {
             Code::ObligationOpen => "obligation.open",
             Code::Execution => "execution",
             Code::Runaway => "runaway",
+            Code::TooCostly => "too-costly",
             Code::Interlock => "interlock",
         }
     }

@@ -40,6 +40,12 @@ impl Refusal {
         Refusal { code, detail: Some(Box::new(detail)) }
     }
 
+    /// Details beyond the code, if the step found any.
+    #[must_use]
+    pub fn cause(&self) -> Option<&Cause> {
+        self.detail.as_deref()?.cause.as_ref()
+    }
+
     pub(crate) fn because(code: Code, cause: Cause) -> Refusal {
         Refusal::with(code, Detail { cause: Some(cause), ..Detail::default() })
     }

@@ -16,7 +16,9 @@ use crate::definition::StateKind;
 use crate::envelope::EffectId;
 use crate::ledger::{Entry, EntryStatus, Kind, Ledger};
 use crate::machine::{Chart, Machine, NO_SERVICE, StateId};
-use crate::snapshot::{Actor, Actors, Held, Identity, Invocation, RunName, Snapshot, Timer, TimerKind, Vote};
+use crate::snapshot::{
+    Actor, Actors, Held, Identity, Invocation, LengthBound, RunName, Snapshot, Timer, TimerKind, Vote,
+};
 pub use error::RestoreError;
 use form::{ActorForm, EntryForm, HeldForm, Names, SnapshotForm, TimerForm, WhatForm};
 
@@ -86,6 +88,7 @@ impl Machine {
             ledger: self.ledger_of(form.ledger)?,
             held,
             counter: form.counter,
+            length: LengthBound::UNKNOWN,
         })
     }
 

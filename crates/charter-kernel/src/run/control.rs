@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::budget::Budget;
 use crate::envelope::Envelope;
 use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Cause, Code, Refusal};
@@ -20,8 +21,9 @@ impl Machine {
         envelope: &Envelope,
         name: &str,
         held: RoleSet,
+        budget: &Budget,
     ) -> Result<Step, Refusal> {
-        let mut tx = self.begin(snapshot, envelope, held);
+        let mut tx = self.begin(snapshot, envelope, held, budget);
         match (name, snapshot.status) {
             ("charter.pause", Status::Active) => {
                 tx.s.status = Status::Paused;

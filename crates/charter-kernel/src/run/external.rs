@@ -3,6 +3,7 @@
 use serde_json::Value as Json;
 
 use super::control::CONTROL;
+use crate::budget::Budget;
 use crate::envelope::Envelope;
 use crate::event::{Data, Ev, Name, Origin};
 use crate::machine::{Machine, RoleSet, TransitionId};
@@ -21,11 +22,12 @@ impl Machine {
         name: &str,
         data: &Json,
         checked: bool,
+        budget: &Budget,
     ) -> Result<Step, Refusal> {
         let data = match checked {
             // The size is known to be within the limit; the numbers still have to be canonical.
-            true => validate::validate_event(data, u64::MAX)?,
-            false => validate::validate_event(data, self.definition.limits.data)?,
+            true => validate::canonical_event(data)?,
+            false => validate::validate_event(data, &self.definition.limits, budget)?,
         };
         let control = CONTROL.contains(&name);
         if !control && crate::compile::is_platform(name) {
@@ -61,7 +63,7 @@ impl Machine {
             return Err(Code::Authority.into());
         }
         if control {
-            return self.control(snapshot, envelope, name, held);
+            return self.control(snapshot, envelope, name, held, budget);
         }
         if let Some(schema) = info.and_then(|i| i.schema.as_ref())
             && !checked
@@ -77,16 +79,18 @@ impl Machine {
         let ev = Ev { id, name: Name::Borrowed(name), data, origin: Origin::External, numbers, meta: None };
         if let Some(actor) = actor {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
-            let ctx = EvalContext { machine, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None };
+            let event = Some(&ev);
+            let ctx = EvalContext { machine, snapshot, actor, event, by, now, locals: &[], entry: None, budget };
+            let mark = budget.mark();
             match self.fast_path(snapshot, actor_ix, &ev, &ctx, held) {
                 Some(Ok((id, plain))) => {
-                    return Ok(self.moved(snapshot, actor_ix, id, plain, envelope.seq));
+                    return Ok(self.moved(snapshot, actor_ix, id, plain, envelope.seq, budget));
                 }
                 Some(Err(code)) => return Err(code.into()),
-                None => {}
+                None => budget.restore(mark),
             }
         }
-        let mut tx = self.begin(snapshot, envelope, held);
+        let mut tx = self.begin(snapshot, envelope, held, budget);
         let mut session = Session::new();
         tx.before_selection(actor_ix, &ev, &mut session)?;
         let selection = tx.select_transitions(actor_ix, &ev, &mut session);

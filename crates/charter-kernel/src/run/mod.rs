@@ -4,6 +4,7 @@
 mod control;
 mod external;
 mod platform;
+mod results;
 
 use std::sync::Arc;
 
@@ -13,15 +14,17 @@ pub(crate) use control::CONTROL;
 
 use crate::actors::new_actor;
 use crate::algorithm::Begin;
+use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
 use crate::ledger::Ledger;
 use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Cause, Code, Refusal};
-use crate::snapshot::{Actors, Identity, RunName, Snapshot, Status, ThinVec};
+use crate::snapshot::{Actors, Identity, LengthBound, RunName, Snapshot, Status, ThinVec};
 use crate::step::{Step, Verdict};
 use crate::time::Timestamp;
 use crate::transaction::StepTransaction;
 use crate::validate;
+use results::START_LENGTH;
 
 impl Machine {
     /// Starts a run; the event becomes record 0.
@@ -30,10 +33,15 @@ impl Machine {
     /// Returns a refusal, for example `schema` if the input does not match its schema, or
     /// `execution` if the context cannot be computed.
     pub fn start(&self, run: &str, envelope: &Envelope) -> Result<Step, Refusal> {
+        let budget = Budget::new(&self.definition.limits);
+        within(&budget, self.start_within(run, envelope, &budget))
+    }
+
+    fn start_within(&self, run: &str, envelope: &Envelope, budget: &Budget) -> Result<Step, Refusal> {
         let Event::Start { input } = &envelope.event else {
             return Err(Code::Reserved.into());
         };
-        let input = validate::validate_event(input, self.definition.limits.data)?;
+        let input = validate::validate_event(input, &self.definition.limits, budget)?;
         check_time(envelope.at)?;
         let chart = self.chart(0);
         if chart.input.as_ref().is_some_and(|s| !s.fits(&input)) {
@@ -57,8 +65,10 @@ impl Machine {
             ledger: if self.ledger.is_empty() { None } else { Some(Arc::new(Ledger::new(&self.ledger))) },
             held: ThinVec::default(),
             counter: 0,
+            length: LengthBound(START_LENGTH),
         };
-        let mut tx = StepTransaction::new(self, snapshot, &envelope.by, self.held(envelope), envelope.seq, envelope.at);
+        let mut tx =
+            StepTransaction::new(self, snapshot, &envelope.by, self.held(envelope), envelope.seq, envelope.at, budget);
         tx.macrostep(0, Begin::Start)?;
         tx.finish(None, Verdict::Accepted)
     }
@@ -68,36 +78,50 @@ impl Machine {
     /// # Errors
     /// Returns a refusal; the run is unchanged. [`Machine::explain`] returns the reasons.
     pub fn step(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
+        let budget = Budget::new(&self.definition.limits);
+        within(&budget, self.step_within(snapshot, envelope, &budget))
+    }
+
+    /// Like [`Machine::step`], with a budget that is also used for other things. The caller checks
+    /// it.
+    #[inline]
+    pub(crate) fn step_within(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        budget: &Budget,
+    ) -> Result<Step, Refusal> {
         if snapshot.run.digest != self.digest {
             return Err(Code::CharterMismatch.into());
         }
         check_time(envelope.at)?;
         match &envelope.event {
             Event::Start { .. } => Err(Code::Reserved.into()),
-            Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data, false),
+            Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data, false, budget),
             Event::Done { invocation, effect, output } => {
-                let output = validate::validate_event(output, self.definition.limits.data)?.into_owned();
-                self.answered(snapshot, envelope, invocation, *effect, Ok(output))
+                let output = validate::validate_event(output, &self.definition.limits, budget)?.into_owned();
+                self.answered(snapshot, envelope, invocation, *effect, Ok(output), budget)
             }
             Event::Failed { invocation, effect, error } => {
-                let error = validate::validate_event(error, self.definition.limits.data)?.into_owned();
-                self.answered(snapshot, envelope, invocation, *effect, Err(error))
+                let error = validate::validate_event(error, &self.definition.limits, budget)?.into_owned();
+                self.answered(snapshot, envelope, invocation, *effect, Err(error), budget)
             }
             Event::Attempt { invocation, effect, error, .. } => {
-                validate::validate_event(error, self.definition.limits.data)?;
+                validate::validate_event(error, &self.definition.limits, budget)?;
                 let awaited = !snapshot.status.is_finished()
                     && self.owner(snapshot, envelope, invocation, Some(*effect)).is_some();
-                Ok(self.unchanged(snapshot, envelope, if awaited { Verdict::Ignored } else { Verdict::Late }))
+                let verdict = if awaited { Verdict::Ignored } else { Verdict::Late };
+                Ok(self.unchanged(snapshot, envelope, verdict, budget))
             }
-            Event::Timer { timer, generation } => self.timer(snapshot, envelope, timer, *generation),
+            Event::Timer { timer, generation } => self.timer(snapshot, envelope, timer, *generation, budget),
         }
     }
 
     /// Builds a step that changes nothing, not even the sequence number of the snapshot.
-    fn unchanged(&self, snapshot: &Snapshot, envelope: &Envelope, verdict: Verdict) -> Step {
-        let mut step =
-            StepTransaction::new(self, snapshot.clone(), &envelope.by, RoleSet::SYSTEM, envelope.seq, envelope.at)
-                .step(verdict);
+    fn unchanged(&self, snapshot: &Snapshot, envelope: &Envelope, verdict: Verdict, budget: &Budget) -> Step {
+        let (by, system) = (&envelope.by, RoleSet::SYSTEM);
+        let tx = StepTransaction::new(self, snapshot.clone(), by, system, envelope.seq, envelope.at, budget);
+        let mut step = tx.step(verdict);
         step.snapshot.seq = snapshot.seq;
         step
     }
@@ -111,7 +135,8 @@ impl Machine {
     pub fn step_checked(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
         match &envelope.event {
             Event::External { r#type, data } if snapshot.charter() == self.digest && envelope.at.is_in_range() => {
-                self.external(snapshot, envelope, r#type, data, true)
+                let budget = Budget::new(&self.definition.limits);
+                within(&budget, self.external(snapshot, envelope, r#type, data, true, &budget))
             }
             _ => self.step(snapshot, envelope),
         }
@@ -129,12 +154,20 @@ impl Machine {
         set
     }
 
-    fn begin<'m>(&'m self, snapshot: &Snapshot, envelope: &'m Envelope, held: RoleSet) -> StepTransaction<'m> {
+    fn begin<'m>(
+        &'m self,
+        snapshot: &Snapshot,
+        envelope: &'m Envelope,
+        held: RoleSet,
+        budget: &'m Budget,
+    ) -> StepTransaction<'m> {
+        budget.scan(snapshot.actors.0.len().saturating_add(snapshot.timers.len()));
         let mut s = snapshot.clone();
         if let Some(ledger) = &mut s.ledger {
+            budget.scan(ledger.len());
             Ledger::expire(ledger, envelope.at);
         }
-        StepTransaction::new(self, s, &envelope.by, held, envelope.seq, envelope.at)
+        StepTransaction::new(self, s, &envelope.by, held, envelope.seq, envelope.at, budget)
     }
 }
 
@@ -147,6 +180,7 @@ impl StepTransaction<'_> {
             self.interlocks(before)?;
         }
         self.clean_up()?;
+        self.charge_results(before)?;
         let moved = !self.taken.is_empty() || !self.effects.is_empty();
         let verdict = match unless_taken {
             Verdict::Ignored if moved => Verdict::Accepted,
@@ -170,6 +204,15 @@ impl StepTransaction<'_> {
         }
         Ok(step)
     }
+}
+
+/// Replaces the result of an event that has exceeded its budget with the refusal.
+#[inline]
+fn within(budget: &Budget, mut result: Result<Step, Refusal>) -> Result<Step, Refusal> {
+    if budget.is_over() {
+        result = budget.check().and(result);
+    }
+    result
 }
 
 fn check_time(at: Timestamp) -> Result<(), Refusal> {

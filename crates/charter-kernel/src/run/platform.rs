@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use crate::actors::child_id;
+use crate::budget::Budget;
 use crate::envelope::{EffectId, Envelope};
 use crate::event::{Ev, Origin};
 use crate::machine::{Machine, NO_SERVICE, RoleSet};
@@ -42,8 +43,9 @@ impl Machine {
         id: &str,
         effect: Option<EffectId>,
         outcome: Result<Json, Json>,
+        budget: &Budget,
     ) -> Result<Step, Refusal> {
-        let late = || self.unchanged(snapshot, envelope, Verdict::Late);
+        let late = || self.unchanged(snapshot, envelope, Verdict::Late, budget);
         if snapshot.status.is_finished() {
             return Ok(late());
         }
@@ -56,7 +58,7 @@ impl Machine {
         {
             return Err(Code::Schema.into());
         }
-        let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM);
+        let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM, budget);
         let owner = tx.actor(actor_ix).identity().id.clone();
         if snapshot.status == Status::Paused {
             // The answer is held; a second one for the same effect is late.
@@ -77,15 +79,16 @@ impl Machine {
         envelope: &Envelope,
         id: &str,
         generation: u64,
+        budget: &Budget,
     ) -> Result<Step, Refusal> {
         let timer =
             snapshot.timers.iter().find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
         let Some(timer) = timer.filter(|_| snapshot.status == Status::Active) else {
             // A timer changes nothing if its generation is old, if it is not due, or if the run is
             // paused or finished.
-            return Ok(self.unchanged(snapshot, envelope, Verdict::Ignored));
+            return Ok(self.unchanged(snapshot, envelope, Verdict::Ignored, budget));
         };
-        let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM);
+        let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM, budget);
         tx.s.timers.retain(|t| !(t.id == timer.id && t.generation == generation));
         let Some(actor_ix) = tx.s.actors.position(&timer.actor) else {
             return tx.finish(Some(snapshot), Verdict::Ignored);

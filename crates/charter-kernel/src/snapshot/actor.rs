@@ -20,6 +20,8 @@ pub(crate) struct Shape {
     pub(crate) machine: Box<str>,
     /// Paths of the states, by index.
     pub(crate) paths: Vec<Arc<str>>,
+    /// The length of the longest path.
+    pub(crate) longest: u64,
     /// Whether each state is atomic (or final), by index.
     pub(crate) atomic: Vec<bool>,
     /// Context variables, by slot.

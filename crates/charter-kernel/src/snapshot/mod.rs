@@ -38,6 +38,23 @@ pub struct Snapshot {
     pub(crate) held: ThinVec<Arc<Held>>,
     /// The counter from which generations and unique ids are taken.
     pub(crate) counter: u64,
+    pub(crate) length: LengthBound,
+}
+
+/// An upper bound of the length of the snapshot's JSON, without the names of active states. Not a
+/// part of the state: it only says when the length has to be measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LengthBound(pub(crate) u64);
+
+impl LengthBound {
+    /// The length was not measured.
+    pub(crate) const UNKNOWN: LengthBound = LengthBound(u64::MAX);
+}
+
+impl PartialEq for LengthBound {
+    fn eq(&self, _: &LengthBound) -> bool {
+        true
+    }
 }
 
 impl Snapshot {
@@ -235,6 +252,21 @@ pub(crate) enum TimerKind {
     Timeout { invocation: Arc<str>, effect: EffectId },
     /// An obligation is due.
     Due { kind: u32, key: Arc<str> },
+}
+
+impl TimerKind {
+    /// An upper bound of the length of its names and its data in canonical JSON.
+    pub(crate) fn length(&self) -> u64 {
+        match self {
+            TimerKind::After { .. } => 0,
+            TimerKind::Send { to, kind, data, send_id } => {
+                let names = [to.len(), kind.len(), send_id.as_ref().map_or(0, |id| id.len())];
+                names.iter().fold(crate::canonical::length(data), |sum, len| sum.saturating_add(*len as u64))
+            }
+            TimerKind::Timeout { invocation, .. } => invocation.len() as u64,
+            TimerKind::Due { key, .. } => key.len() as u64,
+        }
+    }
 }
 
 /// An answer that arrived while the run was paused.

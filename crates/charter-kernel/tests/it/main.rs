@@ -4,6 +4,7 @@
 
 mod actors;
 mod algorithm;
+mod budget;
 mod causes;
 mod common;
 mod content;

@@ -11,6 +11,7 @@ mod texts;
 
 use super::{Form, Object};
 use chart::{CHART, MACHINE, STATE_BODY, STATECHART};
+use charter_kernel::definition::MAX_LIMIT_BYTES;
 use forms::{BLOCK, COMPUTED, COUNT, DELAY, DURATION, GUARD_ENTRY, ROLES, RULE, SCHEMA, STATE_NAMES, TEMPLATE};
 pub(super) use macros::{may, must};
 use texts::{ID, VERSION};
@@ -232,6 +233,16 @@ static LIMITS: Object = Object {
         may!("actors", COUNT, "Actors in a run, including finished ones (default 10000)."),
         may!("timers", COUNT, "Timers pending in a run (default 10000)."),
         may!("data", Form::Int { min: 1, max: i64::MAX }, "Bytes of data per event (default 1048576)."),
+        may!(
+            "fuel",
+            Form::Int { min: 1, max: i64::MAX },
+            "Fuel per event, with everything that it sets off (default 1000000)."
+        ),
+        may!(
+            "bytes",
+            Form::Int { min: 1, max: MAX_LIMIT_BYTES as i64 },
+            "Bytes built per event: values, effects, the record and the snapshot (default 16777216)."
+        ),
     ]],
     ..PLAIN
 };

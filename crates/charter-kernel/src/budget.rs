@@ -1,0 +1,235 @@
+//! The budget of one event: fuel and bytes for the event with everything that it sets off. Work is
+//! charged before it is done, memory before it is allocated.
+//!
+//! A budget that is exceeded stays exceeded, and the event is refused, whatever the step does with
+//! the failure of the part that exceeded it.
+
+use std::cell::Cell;
+
+use charter_expr::{EvalDetail, EvalError, Fuel, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::definition::{Limits, MAX_LIMIT_BYTES};
+use crate::refusal::{Cause, Code, Refusal};
+
+/// The bytes that cost one unit of fuel when they are built, copied or hashed.
+const BYTES_PER_UNIT: u64 = 64;
+
+/// What exceeded the budget of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Work {
+    /// Reading the data of the event.
+    Data,
+    /// Comparing data with its schema.
+    Schema,
+    /// Evaluating expressions.
+    Expressions,
+    /// Examining transitions, and exiting and entering states.
+    Transitions,
+    /// Running actions, and the events that they raise and send.
+    Actions,
+    /// Building values: assigned variables, data of events, inputs and outputs.
+    Values,
+    /// Effects.
+    Effects,
+    /// Finding and changing actors, timers, permits and obligations.
+    Run,
+    /// The record of the event.
+    Record,
+    /// The snapshot after the event.
+    Snapshot,
+}
+
+impl Work {
+    /// What a message calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Work::Data => "its data",
+            Work::Schema => "the schema of its data",
+            Work::Expressions => "expressions",
+            Work::Transitions => "the transitions and states of the step",
+            Work::Actions => "its actions",
+            Work::Values => "the values that it builds",
+            Work::Effects => "its effects",
+            Work::Run => "the actors, timers and ledger entries of the run",
+            Work::Record => "its record",
+            Work::Snapshot => "the snapshot of the run",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Resource {
+    Fuel,
+    Bytes,
+}
+
+/// The budget of an event, with what is left of it.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    fuel: Cell<u64>,
+    bytes: Cell<u64>,
+    limits: (u64, u64),
+    over: Cell<Option<(Resource, Work)>>,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: &Limits) -> Budget {
+        Budget {
+            fuel: Cell::new(limits.fuel),
+            bytes: Cell::new(limits.bytes.min(MAX_LIMIT_BYTES)),
+            limits: (limits.fuel, limits.bytes.min(MAX_LIMIT_BYTES)),
+            over: Cell::new(None),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.get().is_some()
+    }
+
+    /// Returns the refusal of the event if the budget is exceeded.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        match self.over.get() {
+            None => Ok(()),
+            Some((Resource::Fuel, work)) => {
+                Err(Refusal::because(Code::TooCostly, Cause::Fuel { limit: self.limits.0, work }))
+            }
+            Some((Resource::Bytes, work)) => {
+                Err(Refusal::because(Code::TooLarge, Cause::Bytes { limit: self.limits.1, work }))
+            }
+        }
+    }
+
+    /// Returns what is left, for [`Budget::restore`].
+    #[inline]
+    pub(crate) fn mark(&self) -> (u64, u64) {
+        (self.fuel.get(), self.bytes.get())
+    }
+
+    /// Takes back what was spent since a mark, for work that is done again.
+    pub(crate) fn restore(&self, mark: (u64, u64)) {
+        self.fuel.set(mark.0);
+        self.bytes.set(mark.1);
+        self.over.set(None);
+    }
+
+    /// Returns the refusal of a snapshot that is too large.
+    pub(crate) fn check_snapshot(&self, length: u64) -> Result<(), Refusal> {
+        let limit = self.snapshot_limit();
+        if length <= limit {
+            return Ok(());
+        }
+        Err(Refusal::because(Code::TooLarge, Cause::Bytes { limit, work: Work::Snapshot }))
+    }
+
+    /// The largest snapshot: half of the bytes of an event, because it is written and hashed with
+    /// every record.
+    pub(crate) fn snapshot_limit(&self) -> u64 {
+        self.limits.1 / 2
+    }
+
+    /// The bytes that were built so far.
+    pub(crate) fn bytes_used(&self) -> u64 {
+        self.limits.1.saturating_sub(self.bytes.get())
+    }
+
+    #[cold]
+    fn exceed(&self, resource: Resource, work: Work) {
+        if self.over.get().is_none() {
+            self.over.set(Some((resource, work)));
+        }
+        self.fuel.set(0);
+        self.bytes.set(0);
+    }
+
+    /// Spends fuel.
+    #[inline]
+    pub(crate) fn spend(&self, units: u64, work: Work) {
+        match self.fuel.get().checked_sub(units) {
+            Some(left) => self.fuel.set(left),
+            None => self.exceed(Resource::Fuel, work),
+        }
+    }
+
+    /// Spends fuel for a number of things.
+    #[inline]
+    pub(crate) fn spend_count(&self, count: usize, work: Work) {
+        self.spend(u64::try_from(count).unwrap_or(u64::MAX), work);
+    }
+
+    /// Spends the fuel for looking through a list of actors, timers or entries.
+    #[inline]
+    pub(crate) fn scan(&self, count: usize) {
+        self.spend(u64::try_from(count).unwrap_or(u64::MAX) / 8, Work::Run);
+    }
+
+    /// Spends the fuel for reading or hashing bytes.
+    #[inline]
+    pub(crate) fn read(&self, bytes: u64, work: Work) {
+        self.spend(bytes / BYTES_PER_UNIT, work);
+    }
+
+    /// Spends fuel and bytes for memory that is about to be allocated. Returns whether there is
+    /// enough of both.
+    #[inline]
+    pub(crate) fn build(&self, bytes: u64, work: Work) -> bool {
+        match self.bytes.get().checked_sub(bytes) {
+            Some(left) => {
+                self.bytes.set(left);
+                self.read(bytes, work);
+            }
+            None => self.exceed(Resource::Bytes, work),
+        }
+        !self.is_over()
+    }
+
+    /// Spends the bytes for a copy of a value. Returns whether there is enough.
+    pub(crate) fn copy(&self, value: &Json, work: Work) -> bool {
+        self.build(charter_expr::json::memory(value), work)
+    }
+
+    /// Returns fuel for an evaluation, which may use `limit` units at most; pass what is left of it
+    /// to [`Budget::settle`].
+    #[inline]
+    pub(crate) fn lend(&self, limit: u64) -> Fuel {
+        Fuel::new(limit.min(self.fuel.get()))
+    }
+
+    /// Spends what an evaluation has used of the fuel that was lent to it.
+    #[inline]
+    pub(crate) fn settle(&self, limit: u64, left: &Fuel, failed: bool) {
+        let fuel = self.fuel.get();
+        let lent = limit.min(fuel);
+        if failed && left.left() == 0 && lent < limit {
+            self.exceed(Resource::Fuel, Work::Expressions);
+            return;
+        }
+        self.fuel.set(fuel.saturating_sub(lent.saturating_sub(left.left())));
+    }
+
+    /// Spends the fuel for writing a value as canonical JSON and hashing it, and the bytes for the
+    /// text. Returns whether there is enough.
+    pub(crate) fn hash(&self, value: &Json) -> bool {
+        self.build(crate::canonical::length(value), Work::Values)
+    }
+
+    /// Converts a value to JSON.
+    pub(crate) fn json(&self, value: &Value<'_>) -> Result<Json, EvalError> {
+        let before = self.bytes.get().min(self.fuel.get().saturating_mul(BYTES_PER_UNIT));
+        let mut left = before;
+        let result = value.to_json_within(&mut left);
+        self.build(before.saturating_sub(left), Work::Values);
+        if let Err(e) = &result
+            && matches!(e.detail(), Some(EvalDetail::LargeJson { .. }))
+            && before < charter_expr::MAX_JSON_SIZE as u64
+        {
+            let fuel = self.bytes.get() > self.fuel.get().saturating_mul(BYTES_PER_UNIT);
+            self.exceed(if fuel { Resource::Fuel } else { Resource::Bytes }, Work::Values);
+        }
+        result
+    }
+}
