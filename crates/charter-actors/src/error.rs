@@ -62,6 +62,21 @@ pub enum FolderError {
     /// There is no such file.
     #[error("no file `{0}` beside the charter")]
     NotFound(String),
+    /// The file is not in the manifest of the run.
+    #[error("`{0}` is not among the files that the run started with; its executor has to name it (`Executor::files`)")]
+    NotKept(String),
+    /// The file is not UTF-8.
+    #[error("`{0}` beside the charter is not text: it is not valid UTF-8")]
+    NotText(String),
+    /// It is a folder, a device or something else.
+    #[error("`{0}` beside the charter is not a regular file")]
+    NotAFile(String),
+    /// The files of a charter are too large.
+    #[error("the files that the actors name have more than {limit} bytes together; put large programs on `PATH`")]
+    TooLargeTogether {
+        /// The limit in bytes.
+        limit: u64,
+    },
     /// The file is too large.
     #[error("`{name}` has {size} bytes; the limit is {limit}")]
     TooLarge {

@@ -12,6 +12,7 @@ use crate::call::Call;
 use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::folder::Folder;
+use crate::kept::NamedFile;
 
 /// Executors by actor kind.
 pub type Executors = BTreeMap<String, Arc<dyn Executor>>;
@@ -35,6 +36,16 @@ pub trait Executor: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Returns the files of the charter's folder that the configuration of an actor names. The host
+    /// puts them into the manifest of the runs that it starts; an executor can read no others.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    fn files(&self, name: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
+        let _ = (name, actor, beside);
+        Ok(Vec::new())
+    }
+
     /// Whether an interrupted call may be repeated if the charter does not set `idempotent`.
     fn is_idempotent(&self) -> bool {
         false
@@ -48,6 +59,30 @@ pub trait Executor: Send + Sync + 'static {
 
     /// Makes one attempt.
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>>;
+}
+
+/// What is beside an actor: the files of its charter and the executors of its host.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Beside<'a> {
+    /// The files next to the charter.
+    pub folder: &'a Folder,
+    /// The executors of the host.
+    pub executors: &'a Executors,
+}
+
+impl<'a> Beside<'a> {
+    /// Combines a folder and executors.
+    #[must_use]
+    pub fn new(folder: &'a Folder, executors: &'a Executors) -> Beside<'a> {
+        Beside { folder, executors }
+    }
+}
+
+impl std::fmt::Debug for Beside<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Beside({:?}, {:?})", self.folder, self.executors.keys())
+    }
 }
 
 /// The result of a call that did not fail.

@@ -1,13 +1,15 @@
 //! The files next to a charter, which its actors read.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::FolderError;
+use crate::kept::KeptFiles;
 
 /// Maximum size of a file, in bytes.
-const MAX_BYTES: u64 = 16 << 20;
+pub(crate) const MAX_BYTES: u64 = 16 << 20;
 
 /// Maximum number of files in a listing.
 const MAX_FILES: usize = 1000;
@@ -24,6 +26,8 @@ pub enum Folder {
     Dir(PathBuf),
     /// Texts by name, such as those built into a program.
     Texts(Arc<BTreeMap<String, String>>),
+    /// The files of a run: its manifest names them, and the journal keeps them.
+    Kept(Arc<KeptFiles>),
 }
 
 impl Folder {
@@ -32,7 +36,18 @@ impl Folder {
     pub fn dir(&self) -> Option<&Path> {
         match self {
             Folder::Dir(dir) => Some(dir),
-            _ => None,
+            Folder::Kept(kept) => kept.at().dir(),
+            Folder::None | Folder::Texts(_) => None,
+        }
+    }
+
+    /// The folder itself, if this is the files of a run: for data that no actor names. Its content
+    /// may have changed since the run started.
+    #[must_use]
+    pub fn at(&self) -> &Folder {
+        match self {
+            Folder::Kept(kept) => kept.at(),
+            other => other,
         }
     }
 
@@ -41,19 +56,51 @@ impl Folder {
     /// # Errors
     /// There is no such file, or it is outside the folder, too large, or not UTF-8.
     pub fn read(&self, name: &str) -> Result<String, FolderError> {
+        String::from_utf8(self.bytes(name)?).map_err(|_| FolderError::NotText(name.into()))
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// There is no such file, or it is outside the folder or too large.
+    pub fn bytes(&self, name: &str) -> Result<Vec<u8>, FolderError> {
         let path = inside(name)?;
         match self {
             Folder::None => Err(FolderError::NoFolder(name.into())),
-            Folder::Texts(texts) => texts.get(name).cloned().ok_or_else(|| FolderError::NotFound(name.into())),
+            Folder::Kept(kept) => kept.bytes(name),
+            Folder::Texts(texts) => {
+                texts.get(name).map(|t| t.clone().into_bytes()).ok_or_else(|| FolderError::NotFound(name.into()))
+            }
             Folder::Dir(dir) => {
                 let full = dir.join(path);
-                let size = std::fs::metadata(&full).map_err(|e| cannot(name, &e))?.len();
+                let metadata = std::fs::metadata(&full).map_err(|e| io_error(name, &e))?;
+                if !metadata.is_file() {
+                    return Err(FolderError::NotAFile(name.into()));
+                }
+                let file = std::fs::File::open(&full).map_err(|e| io_error(name, &e))?;
+                let mut bytes = Vec::new();
+                file.take(MAX_BYTES.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| io_error(name, &e))?;
+                let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX).max(metadata.len());
                 if size > MAX_BYTES {
                     return Err(FolderError::TooLarge { name: name.into(), size, limit: MAX_BYTES });
                 }
-                std::fs::read_to_string(&full).map_err(|e| cannot(name, &e))
+                Ok(bytes)
             }
         }
+    }
+
+    /// Whether a file with this name exists.
+    ///
+    /// # Errors
+    /// The name is outside the folder.
+    pub fn is_file(&self, name: &str) -> Result<bool, FolderError> {
+        let path = inside(name)?;
+        Ok(match self {
+            Folder::None => false,
+            Folder::Kept(kept) => kept.at().is_file(name)?,
+            Folder::Texts(texts) => texts.contains_key(name),
+            Folder::Dir(dir) => dir.join(path).is_file(),
+        })
     }
 
     /// Lists the files directly inside a subfolder, sorted, as names that [`Folder::read`] accepts.
@@ -65,13 +112,14 @@ impl Folder {
         let path = inside(name)?;
         let mut names: Vec<String> = match self {
             Folder::None => Vec::new(),
+            Folder::Kept(kept) => kept.list(name)?,
             Folder::Texts(texts) => {
                 let directly = |key: &&String| Path::new(key.as_str()).parent() == Some(path);
                 texts.keys().filter(directly).cloned().collect()
             }
             Folder::Dir(dir) => match std::fs::read_dir(dir.join(path)) {
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-                entries => entries.and_then(|entries| files(path, entries)).map_err(|e| cannot(name, &e))?,
+                entries => entries.and_then(|entries| files(path, entries)).map_err(|e| io_error(name, &e))?,
             },
         };
         if names.len() > MAX_FILES {
@@ -105,7 +153,7 @@ fn files(folder: &Path, entries: std::fs::ReadDir) -> std::io::Result<Vec<String
     Ok(names)
 }
 
-fn cannot(name: &str, error: &std::io::Error) -> FolderError {
+pub(crate) fn io_error(name: &str, error: &std::io::Error) -> FolderError {
     match error.kind() {
         std::io::ErrorKind::NotFound => FolderError::NotFound(name.into()),
         _ => FolderError::Io { name: name.into(), error: error.to_string() },
@@ -113,7 +161,7 @@ fn cannot(name: &str, error: &std::io::Error) -> FolderError {
 }
 
 /// Checks that a path is relative and does not leave the folder.
-fn inside(name: &str) -> Result<&Path, FolderError> {
+pub(crate) fn inside(name: &str) -> Result<&Path, FolderError> {
     let path = Path::new(name);
     let stays = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
     if name.is_empty() || !stays {

@@ -4,12 +4,15 @@
 mod call;
 mod client;
 mod clock;
+pub mod codes;
+mod commands;
 mod config;
 mod error;
 mod executor;
 mod executors;
 mod folder;
 mod host;
+mod kept;
 mod virtual_clock;
 
 pub use call::Call;
@@ -18,14 +21,16 @@ pub use charter_run::{ActorPolicy, Fault, KeyError, Retry, delay, texts};
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};
 pub use client::{ClientOptions, http_client, unreachable_server};
 pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
+pub use commands::{check_command, command_files};
 pub use config::ActorConfig;
 pub use error::{ConfigError, FolderError};
-pub use executor::{Executor, Executors, FindSecret, Outcome};
+pub use executor::{Beside, Executor, Executors, FindSecret, Outcome};
 #[cfg(unix)]
 pub use executors::Workspaces;
 pub use executors::{Exec, Http, Human, Journal, Scripted, check_keys, default_env, standard};
 pub use folder::Folder;
 pub use host::{ActorEvent, CallHost, Delivery, RunUpdate, RunUpdates};
+pub use kept::{Blobs, KeptFiles, NamedFile};
 pub use virtual_clock::VirtualClock;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use charter_actors::{BoxFuture, Call, ConfigError, Executor, Executors, Fault, Folder, FolderError, Outcome};
+use charter_actors::{
+    Beside, BoxFuture, Call, ConfigError, Executor, Executors, Fault, Folder, FolderError, NamedFile, Outcome,
+};
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
@@ -44,6 +46,11 @@ impl Executor for Parts {
         Part::of(actor).map(drop).map_err(|e| ConfigError::Other(e.to_string()))
     }
 
+    fn files(&self, name: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
+        // Only the model reads files, and only if there is one.
+        self.model.as_ref().map_or(Ok(Vec::new()), |model| model.files(name, actor, beside))
+    }
+
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let model = self.model.clone();
         Box::pin(async move {
@@ -73,15 +80,18 @@ pub struct FolderSkills<'f> {
     pub name: &'f str,
 }
 
+/// Lists the files of a folder that are skills.
+fn skill_files(folder: &Folder, name: &str) -> Result<Vec<String>, FolderError> {
+    Ok(folder.list(name)?.into_iter().filter(|file| file.ends_with(".md")).collect())
+}
+
 impl SkillSource for FolderSkills<'_> {
     fn skills(&self) -> Result<Vec<Skill>, PortError> {
         let wrong = |e: FolderError| PortError { code: "skills", message: e.to_string() };
         let mut files = Vec::new();
-        for file in self.folder.list(self.name).map_err(wrong)? {
-            if file.ends_with(".md") {
-                let text = self.folder.read(&file).map_err(wrong)?;
-                files.push((file, text));
-            }
+        for file in skill_files(self.folder, self.name).map_err(wrong)? {
+            let text = self.folder.read(&file).map_err(wrong)?;
+            files.push((file, text));
         }
         read_skills(files)
     }
@@ -93,6 +103,11 @@ impl Executor for Skills {
             Some(Json::String(_)) => Ok(()),
             _ => Err(ConfigError::missing("folder", "the folder beside the charter that holds the skills")),
         }
+    }
+
+    fn files(&self, _: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
+        let name = actor.config.get("folder").and_then(Json::as_str).unwrap_or_default();
+        Ok(skill_files(beside.folder, name)?.into_iter().map(NamedFile::Read).collect())
     }
 
     fn is_idempotent(&self) -> bool {

@@ -63,7 +63,7 @@ impl<M: Memory + Clone> Automaton<M> {
         by: Principal,
     ) -> Result<Automaton<M>, CanisterError> {
         let mut automaton = Automaton::create(built_in(), memory, run, bounds)?;
-        let made = automaton.handle(now, Input::Start { input, by })?;
+        let made = automaton.handle(now, Input::start(input, by))?;
         match made.result.and_then(|record| record.explanation(Some(&automaton.charter.machine))) {
             None => Ok(automaton),
             Some(why) => Err(CanisterError::Start(why.message)),

@@ -149,7 +149,7 @@ impl Subject for Core {
         self.now = self.now.max(at);
         let answers = match input {
             TraceInput::Start { input, by } => {
-                vec![self.answer(Input::Start { input: input.clone(), by: by.clone() })]
+                vec![self.answer(Input::start(input.clone(), by.clone()))]
             }
             TraceInput::Batch(events, attempt) => {
                 let answer = |event: &EventInput| self.answer(Input::Event(event.clone()));

@@ -3,7 +3,7 @@
 
 use charter_kernel::{Digest, Envelope, Machine, Refusal, Snapshot, Status, Step};
 
-use crate::record::{GENESIS, Origin, Record, RecordBuilder};
+use crate::record::{GENESIS, Manifest, Origin, Record, RecordBuilder};
 use crate::store::Append;
 
 /// Default number of records between two stored snapshots.
@@ -22,6 +22,7 @@ pub struct Chain {
     since_snapshot: u64,
     snapshot_every: u64,
     pub(crate) forked_from: Option<Origin<'static>>,
+    pub(crate) manifest: Option<Box<Manifest>>,
 }
 
 impl Chain {
@@ -37,6 +38,7 @@ impl Chain {
             since_snapshot: 0,
             snapshot_every: SNAPSHOT_EVERY,
             forked_from: None,
+            manifest: None,
         }
     }
 
@@ -59,7 +61,13 @@ impl Chain {
             since_snapshot: last.seq.saturating_sub(snapshot.unwrap_or(0)),
             snapshot_every: SNAPSHOT_EVERY,
             forked_from: None,
+            manifest: None,
         }
+    }
+
+    /// Sets the files that a run which does not exist yet may use; record 0 contains them.
+    pub fn set_manifest(&mut self, manifest: &Manifest) {
+        self.manifest = (!manifest.is_empty()).then(|| Box::new(manifest.clone()));
     }
 
     /// Sets how often a snapshot is stored: every `records` records and whenever the status
@@ -116,7 +124,7 @@ impl Chain {
             }
             (Err(_), None) => None,
         };
-        let forked_from = self.forked_from.clone().filter(|_| self.next == 0);
+        let (forked_from, manifest) = self.only_first();
         let builder = RecordBuilder {
             machine,
             run: &self.run,
@@ -127,6 +135,7 @@ impl Chain {
             outcome,
             snapshot: digest,
             forked_from,
+            manifest,
         };
         let record = builder.record();
         let due = self.snapshot_every > 0 && self.since_snapshot.saturating_add(1) >= self.snapshot_every;
@@ -134,6 +143,14 @@ impl Chain {
         let after = outcome.as_ref().ok().map(|step| &step.snapshot).or(before);
         let snapshot = keep.then(|| text.or_else(|| after.map(|s| machine.snapshot_text(s)))).flatten();
         Append { record, snapshot }
+    }
+
+    /// Returns what only record 0 contains: the origin of a fork and the manifest; `None` for others.
+    pub(crate) fn only_first(&self) -> (Option<Origin<'static>>, Option<Box<Manifest>>) {
+        match self.next {
+            0 => (self.forked_from.clone(), self.manifest.clone()),
+            _ => (None, None),
+        }
     }
 
     /// Moves the end of the chain to this record, which must be durable.

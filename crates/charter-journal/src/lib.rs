@@ -21,8 +21,8 @@ pub use head::{HeadCheck, JournalHead};
 pub use holder::Holder;
 pub use memory::MemoryStore;
 pub use record::{
-    Approval, EventField, FORMAT, Fields, GENESIS, Origin, Record, RecordBuilder, RecordError, Redacted, Source,
-    SourceKind, TimerField, TimerWord, Verdict,
+    Approval, EventField, FORMAT, Fields, GENESIS, Manifest, Origin, Record, RecordBuilder, RecordError, Redacted,
+    Source, SourceKind, TimerField, TimerWord, Verdict,
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
 #[cfg(feature = "sqlite")]

@@ -168,7 +168,11 @@ impl Store for MemoryStore {
 
     fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError> {
         charter.definition()?;
-        self.lock().charters.entry(charter.digest).or_insert_with(|| charter.clone());
+        let mut inner = self.lock();
+        let stored = inner.charters.entry(charter.digest).or_insert_with(|| charter.clone());
+        if charter.has_place() {
+            *stored = charter.clone();
+        }
         Ok(())
     }
 

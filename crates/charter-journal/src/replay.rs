@@ -239,6 +239,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
     let past = store.records(run, 0, usize::try_from(at).unwrap_or(usize::MAX).saturating_add(1))?;
     let last = past.last().ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     let mut chain = Chain::new(new);
+    chain.manifest = past.first().and_then(|first| first.manifest.clone());
     chain.forked_from = Some(Origin { run: run.to_owned().into(), seq: at, hash: last.hash });
     let mut snapshot: Option<Snapshot> = None;
     let mut batch = Vec::with_capacity(past.len());
@@ -288,7 +289,7 @@ impl Chain {
         if let Some(digest) = self.snapshot_digest() {
             fields.snapshot = digest;
         }
-        fields.forked_from = self.forked_from.clone().filter(|_| self.next_seq() == 0);
+        (fields.forked_from, fields.manifest) = self.only_first();
         RecordBuilder::finish(fields)
     }
 }

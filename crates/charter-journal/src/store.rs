@@ -45,7 +45,8 @@ pub trait Store: Send + Sync {
         receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer thread has ended".into() }))
     }
 
-    /// Stores a charter. Idempotent.
+    /// Stores a charter. Idempotent, except that the name and the source of a charter that was read
+    /// from a file ([`StoredCharter::has_place`]) replace the earlier ones.
     ///
     /// # Errors
     /// The definition does not match the digest. See also [`Store::append`].
@@ -222,7 +223,9 @@ impl From<Record> for Append {
 pub struct StoredCharter {
     /// Digest of the definition.
     pub digest: Digest,
-    /// Name of the source, for display (a path, or the name of a bundled charter).
+    /// Name of the source: the absolute path of the file from which this program has read the
+    /// charter, or a name for display. No digest covers it, so it decides nothing: a host may look
+    /// for the programs of the charter in that folder, and compares them with the manifest.
     pub name: String,
     /// The definition in its core form, as compact JSON: exactly the text that the digest covers.
     pub core: String,
@@ -237,6 +240,19 @@ impl StoredCharter {
         // Serializing plain data cannot fail; an empty string would match no digest.
         let core = serde_json::to_string(definition).unwrap_or_default();
         StoredCharter { digest: definition.digest(), name: name.into(), core, source: source.into() }
+    }
+
+    /// Whether the name is the path of the file from which the charter was read.
+    #[must_use]
+    pub fn has_place(&self) -> bool {
+        std::path::Path::new(&self.name).is_absolute()
+    }
+
+    /// The name without the place: a path is only known where the charter was read.
+    #[must_use]
+    pub fn plain_name(&self) -> &str {
+        let file = std::path::Path::new(&self.name).file_name().filter(|_| self.has_place());
+        file.and_then(std::ffi::OsStr::to_str).unwrap_or(&self.name)
     }
 
     /// Checks the digest and parses the definition.

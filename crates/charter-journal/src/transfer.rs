@@ -1,12 +1,15 @@
 //! Export and import of a run, as a file with its charter and its records, one JSON object per
 //! line. A run is verified before it is imported.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, Read as _, Write};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use charter_kernel::Digest;
 use charter_kernel::digest::canonical;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
 
 use crate::error::StoreError;
 use crate::memory::MemoryStore;
@@ -59,6 +62,9 @@ pub(crate) struct Header {
     pub(crate) records: u64,
     pub(crate) head: Digest,
     charter: CharterLine,
+    /// The files of the run's manifest.
+    #[serde(default)]
+    files: Vec<FileLine>,
     /// The state before the first record in the file, if that record is not record 0.
     #[serde(default)]
     pub(crate) after: Option<After>,
@@ -90,7 +96,28 @@ impl Header {
 
     pub(crate) fn charter(&self) -> StoredCharter {
         let CharterLine { digest, name, core, source } = self.charter.clone();
-        StoredCharter { digest, name, core, source }
+        let mut charter = StoredCharter { digest, name, core, source };
+        // A path of another machine names nothing here.
+        charter.name = charter.plain_name().to_owned();
+        charter
+    }
+
+    /// The files, each with the digest that its content has.
+    pub(crate) fn files(&self) -> Result<Vec<(Digest, Vec<u8>)>, TransferError> {
+        let bad = |why: String| TransferError::Line { line: 1, why };
+        let mut files = Vec::new();
+        for FileLine { digest, text, base64 } in &self.files {
+            let bytes = match (text, base64) {
+                (Some(text), None) => text.clone().into_bytes(),
+                (None, Some(coded)) => {
+                    STANDARD.decode(coded).map_err(|e| bad(format!("the file {digest} is not base64: {e}")))?
+                }
+                _ => return Err(bad(format!("the file {digest} needs either `text` or `base64`"))),
+            };
+            // Under another digest, verification does not find it.
+            files.push((Digest::of_bytes(&bytes), bytes));
+        }
+        Ok(files)
     }
 }
 
@@ -103,11 +130,47 @@ struct CharterLine {
     source: String,
 }
 
+/// A file: its bytes as text, or as base64 if they are not UTF-8.
+#[derive(Serialize, Deserialize)]
+#[serde(expecting = "an object with `digest`, and `text` or `base64`")]
+struct FileLine {
+    digest: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base64: Option<String>,
+}
+
+impl FileLine {
+    fn of(digest: Digest, bytes: Vec<u8>) -> FileLine {
+        match String::from_utf8(bytes) {
+            Ok(text) => FileLine { digest, text: Some(text), base64: None },
+            Err(e) => FileLine { digest, text: None, base64: Some(STANDARD.encode(e.as_bytes())) },
+        }
+    }
+}
+
+/// Reads the files that the record 0 of a run names.
+fn files_of(store: &dyn Store, run: &str) -> Result<Vec<FileLine>, TransferError> {
+    let first = store.records(run, 0, 1)?.into_iter().next();
+    let Some(manifest) = first.and_then(|first| first.manifest.clone()) else {
+        return Ok(Vec::new());
+    };
+    let digests: BTreeSet<Digest> = manifest.all().map(|(_, digest)| digest).collect();
+    let mut files = Vec::new();
+    for digest in digests {
+        let missing = || StoreError::Damaged(format!("run `{run}`: the blob {digest} of its manifest is missing"));
+        files.push(FileLine::of(digest, store.blob(digest)?.ok_or_else(missing)?));
+    }
+    Ok(files)
+}
+
 /// Exports a run: a first line with the charter, then its records in order.
 ///
 /// The first line is `{"journal": 1, "run", "records", "head", "charter": {"digest", "name",
-/// "core", "source"}}`; `core` is the definition as a JSON string, because the digest covers
-/// exactly that text.
+/// "core", "source"}, "files": [{"digest", "text"}]}`; `core` is the definition as a JSON string,
+/// because the digest covers exactly that text. `files` are those of the run's manifest, and left
+/// out if there are none.
 ///
 /// # Errors
 /// The run does not exist; the store cannot be read; the file cannot be written.
@@ -116,8 +179,13 @@ pub fn export(store: &dyn Store, run: &str, out: &mut dyn Write) -> Result<RunIn
     let missing = || ReplayError::Charter { digest: info.charter, why: "not in this store".into() };
     let charter = store.charter(info.charter)?.ok_or_else(missing)?;
     let records = info.seq.saturating_add(1);
-    let header = export_header(run, records, info.hash, &charter, None);
-    writeln!(out, "{header}")?;
+    let mut header = first_line(run, records, info.hash, &charter);
+    let files = files_of(store, run)?;
+    if !files.is_empty() {
+        // Plain data with string keys always serializes.
+        header.insert("files".into(), serde_json::to_value(files).unwrap_or_default());
+    }
+    writeln!(out, "{}", canonical(&Json::Object(header)))?;
     let mut next = 0;
     while next <= info.seq {
         let page = store.records(run, next, PAGE)?;
@@ -147,17 +215,21 @@ pub fn export_header(
     charter: &StoredCharter,
     after: Option<(String, String)>,
 ) -> String {
-    let mut header = json!({
-        "journal": EXPORT,
-        "run": run,
-        "records": records,
-        "head": head,
-        "charter": {"digest": charter.digest, "name": charter.name, "core": charter.core, "source": charter.source},
-    });
-    if let (Some((record, snapshot)), Some(map)) = (after, header.as_object_mut()) {
-        map.insert("after".into(), json!({"record": record, "snapshot": snapshot}));
+    let mut header = first_line(run, records, head, charter);
+    if let Some((record, snapshot)) = after {
+        header.insert("after".into(), json!({"record": record, "snapshot": snapshot}));
     }
-    canonical(&header)
+    canonical(&Json::Object(header))
+}
+
+fn first_line(run: &str, records: u64, head: Digest, charter: &StoredCharter) -> Map<String, Json> {
+    let StoredCharter { digest, core, source, .. } = charter;
+    let charter = json!({"digest": digest, "name": charter.plain_name(), "core": core, "source": source});
+    let line = json!({"journal": EXPORT, "run": run, "records": records, "head": head, "charter": charter});
+    match line {
+        Json::Object(line) => line,
+        _ => Map::new(),
+    }
 }
 
 /// Imports a run: verifies it completely (hashes, chain, and a replay of every event), then writes
@@ -174,6 +246,8 @@ pub fn import(store: &dyn Store, from: &mut dyn BufRead) -> Result<RunInfo, Tran
 #[derive(Debug)]
 pub struct Verified {
     charter: StoredCharter,
+    /// The content of the files that its manifest names.
+    files: Vec<Vec<u8>>,
     batch: Vec<Append>,
     info: RunInfo,
 }
@@ -191,6 +265,9 @@ impl Verified {
     /// A run with that id already exists; writing failed.
     pub fn write(self, store: &dyn Store) -> Result<RunInfo, TransferError> {
         store.put_charter(&self.charter)?;
+        for file in &self.files {
+            store.put_blob(file)?;
+        }
         store.append(self.batch)?;
         Ok(self.info)
     }
@@ -219,7 +296,11 @@ impl Verified {
             }),
             other => other.into(),
         })?;
-        let mut batch = Vec::new();
+        let mut files = header.files()?;
+        for (_, bytes) in &files {
+            memory.put_blob(bytes)?;
+        }
+        let mut batch: Vec<Append> = Vec::new();
         while let Some(text) = lines.next()? {
             let record = Record::read(&text).map_err(|e| bad(lines.number, e.to_string()))?;
             if record.run != header.run {
@@ -251,7 +332,11 @@ impl Verified {
         if let (Some(last), Some(snapshot)) = (batch.last_mut(), load(&memory, &machine, &header.run)?.snapshot) {
             last.snapshot = Some(machine.snapshot_text(&snapshot));
         }
-        Ok(Verified { charter, batch, info })
+        // Files that the manifest does not name are left out.
+        let manifest = batch.first().and_then(|first| first.record.manifest.as_deref());
+        files.retain(|(digest, _)| manifest.is_some_and(|m| m.all().any(|(_, named)| named == *digest)));
+        let files = files.into_iter().map(|(_, bytes)| bytes).collect();
+        Ok(Verified { charter, files, batch, info })
     }
 }
 

@@ -136,11 +136,10 @@ impl Service {
         }
     }
 
-    /// Adds a charter. The folder of a charter that is in use stays the same.
+    /// Adds a charter.
     async fn add(&self, text: CharterText) -> Result<Json, RuntimeError> {
         let CharterText { digest, name, core, source, folder } = text;
-        let known = self.runtime.charter_in_memory(digest).map(|c| c.folder().clone());
-        let folder = known.filter(|f| !matches!(f, Folder::None)).unwrap_or(folder.into());
+        let folder = folder.into();
         let stored = StoredCharter { digest, name, core, source };
         let charter = blocking(move || read_charter(&stored, folder)).await?;
         self.runtime.add(charter).await?;

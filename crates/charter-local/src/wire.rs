@@ -118,7 +118,7 @@ pub(crate) enum FolderText {
 
 impl FolderText {
     pub(crate) fn of(folder: &Folder) -> std::io::Result<FolderText> {
-        Ok(match folder {
+        Ok(match folder.at() {
             Folder::Dir(dir) => FolderText::Dir(std::path::absolute(dir)?),
             Folder::Texts(texts) => FolderText::Texts(texts.as_ref().clone()),
             _ => FolderText::None,

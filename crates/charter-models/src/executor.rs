@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outcome};
+use charter_actors::{Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome};
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
 
@@ -94,6 +94,11 @@ impl Executor for Models {
             return Err(ConfigError::Other("no model is configured, and the actor has no `offline` rules".into()));
         }
         Ok(())
+    }
+
+    fn files(&self, _: &str, actor: &ActorDecl, _: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
+        let prompt = actor.config.get("prompt").and_then(Json::as_str);
+        Ok(prompt.map(|prompt| NamedFile::Read(prompt.to_owned())).into_iter().collect())
     }
 
     fn is_idempotent(&self) -> bool {

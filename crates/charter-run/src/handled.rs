@@ -56,8 +56,8 @@ pub enum Denied {
     /// The run's start was refused, or the run was never started.
     #[error("the run never started")]
     NeverStarted,
-    /// The run exists, and was started with another charter or input.
-    #[error("the run exists and was started with another charter or input")]
+    /// The run exists, and was started with another charter, other files or another input.
+    #[error("the run exists and was started with another charter, other files or another input")]
     RunExists,
     /// Another event has this id.
     #[error("the event id `{id}` belongs to another event (record {seq})")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_journal::{MAX_RECORD_BYTES, Record, Verdict as Outcome};
+use charter_journal::{MAX_RECORD_BYTES, Manifest, Record, Verdict as Outcome};
 use charter_kernel::{Effect, EffectId, EffectKind, Event, Machine, Principal, Timestamp, is_larger};
 use serde_json::Value as Json;
 
@@ -58,7 +58,7 @@ impl Handling<'_> {
     pub(crate) fn input(&mut self, input: Input, known: Known) -> Result<Reply, Denied> {
         match input {
             Input::Due => Ok(Reply::None),
-            Input::Start { input, by } => self.start(input, by, known.first),
+            Input::Start { input, by, manifest } => self.start(input, by, &manifest, known.first),
             Input::Event(event) => self.event(event, known.same),
             Input::Outcome { effect, attempt, outcome, again_at } => self.outcome(effect, attempt, outcome, again_at),
             Input::Settled { effect, outcome, by } => {
@@ -71,13 +71,21 @@ impl Handling<'_> {
         }
     }
 
-    fn start(&mut self, input: Json, by: Principal, first: Option<Record>) -> Result<Reply, Denied> {
+    fn start(
+        &mut self,
+        input: Json,
+        by: Principal,
+        manifest: &Manifest,
+        first: Option<Record>,
+    ) -> Result<Reply, Denied> {
         let incoming = Incoming { to: None, event: Event::Start { input }, by, expected_seq: None };
         if !self.run.exists() {
+            self.run.chain.set_manifest(manifest);
             return self.append(None, incoming);
         }
         let first = first.ok_or(Denied::RunExists)?;
-        match first.charter == self.machine.digest() && self.is_repeated(&first, incoming) {
+        let same_files = first.manifest.as_deref().unwrap_or(&Manifest::default()) == manifest;
+        match same_files && first.charter == self.machine.digest() && self.is_repeated(&first, incoming) {
             true => Ok(Reply::Repeated(Box::new(first))),
             false => Err(Denied::RunExists),
         }

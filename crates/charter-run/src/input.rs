@@ -1,6 +1,6 @@
 //! The inputs of a run.
 
-use charter_journal::Record;
+use charter_journal::{Manifest, Record};
 use charter_kernel::{EffectId, Machine, Principal, Timestamp};
 use serde_json::Value as Json;
 
@@ -19,6 +19,8 @@ pub enum Input {
         input: Json,
         /// The principal that starts it.
         by: Principal,
+        /// The files that it may use.
+        manifest: Manifest,
     },
     /// An event from a principal.
     Event(EventInput),
@@ -76,6 +78,12 @@ impl EventInput {
 }
 
 impl Input {
+    /// Creates the start of a run that uses no files.
+    #[must_use]
+    pub fn start(input: Json, by: Principal) -> Input {
+        Input::Start { input, by, manifest: Manifest::default() }
+    }
+
     /// Creates the input for an attempt that is over: checks the output, and decides by the actor's
     /// `retry` whether another attempt follows.
     #[must_use]

@@ -1,8 +1,8 @@
 //! Admission: which charters and run ids a host accepts, checked before anything is stored.
 
-use charter_actors::{ActorConfig, ConfigError, Executor, Executors};
+use charter_actors::{ActorConfig, Beside, Blobs, ConfigError, Executor, Executors, Folder, KeptFiles};
 
-use crate::charter::Charter;
+use crate::charter::{Charter, Kept};
 use crate::error::RuntimeError;
 use crate::options::{Limits, Options};
 
@@ -26,19 +26,19 @@ impl Options {
     /// [`Runtime::add`](crate::Runtime::add) and [`Runtime::start`](crate::Runtime::start).
     pub fn admits(&self, charter: &Charter, run: Option<&str>) -> Result<(), RuntimeError> {
         run.map_or(Ok(()), charter_run::check_run_id)?;
-        admit(&self.limits, &self.executors, charter)
+        admit(&self.limits, &self.executors, charter).map(drop)
     }
 
     /// Returns the errors of the actors that a host with these options does not accept, sorted by
     /// actor name.
     #[must_use]
     pub fn actor_errors(&self, charter: &Charter) -> Vec<ActorError> {
-        actor_errors(&self.executors, charter).collect()
+        keep(&self.executors, charter).1
     }
 }
 
-/// Checks whether a host accepts a charter.
-pub(crate) fn admit(limits: &Limits, executors: &Executors, charter: &Charter) -> Result<(), RuntimeError> {
+/// Checks whether a host accepts a charter, and returns it with the files that its actors name.
+pub(crate) fn admit(limits: &Limits, executors: &Executors, charter: &Charter) -> Result<Kept, RuntimeError> {
     let definition = charter.machine.definition();
     let bounds = [
         ("actors_per_run", limits.actors_per_run, definition.limits.actors, "actors"),
@@ -53,23 +53,54 @@ pub(crate) fn admit(limits: &Limits, executors: &Executors, charter: &Charter) -
             });
         }
     }
-    match actor_errors(executors, charter).next() {
-        None => Ok(()),
+    let (kept, errors) = keep(executors, charter);
+    match errors.into_iter().next() {
+        None => Ok(kept),
         Some(first) => Err(RuntimeError::Charter { charter: definition.id.clone(), why: first.to_string() }),
     }
 }
 
-fn actor_errors<'a>(executors: &'a Executors, charter: &'a Charter) -> impl Iterator<Item = ActorError> + 'a {
-    charter.actors.values().filter_map(move |actor| {
-        let checked = match executors.get(actor.kind.as_ref()) {
-            Some(executor) => check(executor.as_ref(), actor, charter),
+/// Reads the files that the actors of a charter name, and checks the actors with exactly these
+/// files. Also returns the errors, sorted by actor name.
+fn keep(executors: &Executors, charter: &Charter) -> (Kept, Vec<ActorError>) {
+    let mut files = KeptFiles::new(charter.folder());
+    let mut blobs = Blobs::new();
+    let mut errors = Vec::new();
+    for actor in charter.actors.values() {
+        let read = match executors.get(actor.kind.as_ref()) {
+            Some(executor) => read(executor.as_ref(), actor, charter.folder(), executors, &mut files, &mut blobs),
             None => Err(ConfigError::UnknownKind {
                 kind: actor.kind.to_string(),
                 known: executors.keys().cloned().collect(),
             }),
         };
-        checked.err().map(|error| ActorError { actor: actor.name.to_string(), error })
-    })
+        errors.extend(read.err().map(|error| ActorError { actor: actor.name.to_string(), error }));
+    }
+    let charter = charter.with_files(files);
+    for actor in charter.actors.values() {
+        if let Some(executor) = executors.get(actor.kind.as_ref())
+            && errors.iter().all(|e| e.actor != actor.name.as_ref())
+            && let Err(error) = check(executor.as_ref(), actor, &charter)
+        {
+            errors.push(ActorError { actor: actor.name.to_string(), error });
+        }
+    }
+    errors.sort_by(|a, b| a.actor.cmp(&b.actor));
+    (Kept { charter, blobs }, errors)
+}
+
+fn read(
+    executor: &dyn Executor,
+    actor: &ActorConfig,
+    folder: &Folder,
+    executors: &Executors,
+    files: &mut KeptFiles,
+    blobs: &mut Blobs,
+) -> Result<(), ConfigError> {
+    for named in executor.files(&actor.name, &actor.decl, &Beside::new(folder, executors))? {
+        files.add(folder, &named, blobs)?;
+    }
+    Ok(())
 }
 
 fn check(executor: &dyn Executor, actor: &ActorConfig, charter: &Charter) -> Result<(), ConfigError> {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use charter_actors::{ActorConfig, Folder};
+use charter_actors::{ActorConfig, Blobs, Folder, KeptFiles};
 use charter_format::{Diagnostics, Document, ReadOptions};
-use charter_journal::StoredCharter;
+use charter_journal::{Manifest, StoredCharter};
 use charter_kernel::{Digest, Machine};
 
 use crate::error::RuntimeError;
@@ -27,7 +27,8 @@ impl Charter {
     /// The document does not compile, or the configuration of an actor is invalid.
     pub fn new(document: &Document, folder: Folder) -> Result<Charter, RuntimeError> {
         let machine = compile(document)?;
-        let stored = StoredCharter::new(&document.definition, &document.name, &document.source);
+        let mut stored = StoredCharter::new(&document.definition, &document.name, &document.source);
+        let folder = resolved(folder, &mut stored);
         Charter::of(Arc::new(machine), stored, folder)
     }
 
@@ -59,7 +60,8 @@ impl Charter {
         folder: Folder,
     ) -> Result<Charter, RuntimeError> {
         let machine = machine.into();
-        let stored = StoredCharter::new(machine.definition(), name, source);
+        let mut stored = StoredCharter::new(machine.definition(), name, source);
+        let folder = resolved(folder, &mut stored);
         Charter::of(machine, stored, folder)
     }
 
@@ -99,6 +101,39 @@ impl Charter {
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
+
+    /// The digests of the files that runs of the charter use, once a host has added it.
+    #[must_use]
+    pub fn manifest(&self) -> Manifest {
+        match self.folder.as_ref() {
+            Folder::Kept(kept) => kept.manifest().clone(),
+            _ => Manifest::default(),
+        }
+    }
+
+    /// Returns the charter with exactly these files.
+    pub(crate) fn with_files(&self, kept: KeptFiles) -> Charter {
+        Charter { folder: Arc::new(Folder::Kept(Arc::new(kept))), ..self.clone() }
+    }
+}
+
+/// A charter with the files that its actors name, and their content.
+pub(crate) struct Kept {
+    pub(crate) charter: Charter,
+    pub(crate) blobs: Blobs,
+}
+
+/// Resolves the folder of a charter once: from now on it is absolute, and so is the path under
+/// which the charter is stored.
+fn resolved(folder: Folder, stored: &mut StoredCharter) -> Folder {
+    let Folder::Dir(dir) = folder else {
+        return folder;
+    };
+    let dir = dir.canonicalize().or_else(|_| std::path::absolute(&dir)).unwrap_or(dir);
+    if let Some(file) = Path::new(&stored.name).file_name() {
+        stored.name = dir.join(file).display().to_string();
+    }
+    Folder::Dir(dir)
 }
 
 fn compile(document: &Document) -> Result<Machine, RuntimeError> {

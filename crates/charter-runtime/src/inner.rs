@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
-use charter_actors::{Clock, Executors};
-use charter_journal::Store;
+use charter_actors::{Clock, Executors, KeptFiles};
+use charter_journal::{Manifest, Store, StoreError};
 use charter_kernel::{Digest, EffectId, Millis, Principal};
 use rustc_hash::FxHashMap;
 
@@ -45,7 +45,10 @@ pub(crate) struct Inner {
     /// resumed.
     pub(crate) interrupted: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
     find_folder: FindFolder,
+    /// The charters that were added last, by digest.
     charters: Mutex<FxHashMap<Digest, Arc<Charter>>>,
+    /// The charters of runs in memory, by digest and digest of their manifest.
+    of_runs: Mutex<FxHashMap<(Digest, Digest), Weak<Charter>>>,
     rates: Mutex<Rates>,
     closing: AtomicBool,
 }
@@ -70,6 +73,7 @@ impl Inner {
             interrupted: Mutex::default(),
             find_folder: options.find_folder,
             charters: Mutex::default(),
+            of_runs: Mutex::default(),
             rates: Mutex::default(),
             closing: AtomicBool::new(false),
         }
@@ -116,18 +120,47 @@ impl Inner {
         if let Some(charter) = self.charter_in_memory(digest) {
             return Ok(charter);
         }
-        self.with_store(move |inner| inner.charter_now(digest)).await?
+        self.with_store(move |inner| inner.stored_charter(digest).map(Arc::new)).await?
     }
 
-    /// Like [`Inner::charter`], but must be called on a thread that may block on the store.
-    pub(crate) fn charter_now(&self, digest: Digest) -> Result<Arc<Charter>, RuntimeError> {
-        if let Some(charter) = self.charter_in_memory(digest) {
-            return Ok(charter);
-        }
+    /// Reads a charter from the journal, with the folder where it was.
+    fn stored_charter(&self, digest: Digest) -> Result<Charter, RuntimeError> {
         let stored = self.store.charter(digest)?.ok_or(RuntimeError::UnknownCharter(digest))?;
         let machine = charter_journal::machine(self.store.as_ref(), digest)?;
         let folder = (self.find_folder)(&stored);
-        let charter = Arc::new(Charter::of(Arc::new(machine), stored, folder)?);
-        Ok(lock(&self.charters).entry(digest).or_insert(charter).clone())
+        Charter::of(Arc::new(machine), stored, folder)
+    }
+
+    /// Returns the charter of a run, with the files of its manifest. Must be called on a thread that
+    /// may block on the store.
+    pub(crate) fn charter_of_run(&self, digest: Digest, manifest: Manifest) -> Result<Arc<Charter>, RuntimeError> {
+        let key = (digest, manifest.digest(digest));
+        if let Some(charter) = lock(&self.of_runs).get(&key).and_then(Weak::upgrade) {
+            return Ok(charter);
+        }
+        let charter = match self.charter_in_memory(digest) {
+            Some(added) if added.manifest() == manifest => added,
+            Some(added) => Arc::new(self.restore(&added, manifest)?),
+            None => Arc::new(self.restore(&self.stored_charter(digest)?, manifest)?),
+        };
+        let mut of_runs = lock(&self.of_runs);
+        of_runs.retain(|_, charter| charter.strong_count() > 0);
+        of_runs.insert(key, Arc::downgrade(&charter));
+        Ok(charter)
+    }
+
+    /// Returns a charter with the files of a manifest, which are blobs of the journal.
+    fn restore(&self, charter: &Charter, manifest: Manifest) -> Result<Charter, RuntimeError> {
+        let files = KeptFiles::restore(manifest, charter.folder().at().clone(), |path, digest| {
+            let damaged = |why: &str| {
+                StoreError::Damaged(format!("the file `{path}` of a run ({digest}) {why}; run `charter verify`"))
+            };
+            let bytes = self.store.blob(digest)?.ok_or_else(|| damaged("is missing"))?;
+            match Digest::of_bytes(&bytes) == digest {
+                true => Ok(bytes),
+                false => Err(damaged("has other content")),
+            }
+        });
+        Ok(charter.with_files(files.map_err(RuntimeError::Store)?))
     }
 }

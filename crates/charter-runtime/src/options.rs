@@ -26,8 +26,9 @@ pub struct Options {
     pub new_id: NewId,
     /// Executors of actors, by `kind`. Default: [`charter_actors::standard`].
     pub executors: Executors,
-    /// Finds the folder of a charter from the journal. Default: the folder of the charter's source
-    /// file, if that file exists.
+    /// Finds the folder of a charter from the journal, for commands and other data that runs use in
+    /// place. Default: the folder of the charter's source file, if it is an absolute path and the file
+    /// exists. Runs read all other files from the journal.
     pub find_folder: FindFolder,
     /// Limits of the host.
     pub limits: Limits,
@@ -46,7 +47,7 @@ impl Default for Options {
             find_folder: Arc::new(|stored| {
                 let path = std::path::Path::new(&stored.name);
                 match path.parent() {
-                    Some(dir) if path.is_file() => Folder::Dir(dir.to_owned()),
+                    Some(dir) if path.is_absolute() && path.is_file() => Folder::Dir(dir.to_owned()),
                     _ => Folder::None,
                 }
             }),

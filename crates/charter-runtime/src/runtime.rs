@@ -7,7 +7,7 @@ use charter_journal::Store;
 use charter_kernel::Digest;
 
 use crate::admit;
-use crate::charter::Charter;
+use crate::charter::{Charter, Kept};
 use crate::error::RuntimeError;
 use crate::events::Working;
 use crate::inner::Inner;
@@ -70,16 +70,23 @@ impl Runtime {
         Ok((Runtime { inner, _last: last }, recovery))
     }
 
-    /// Adds a charter, so that its runs can start. Its folder is used for its runs from now on.
+    /// Adds a charter, so that its runs can start, and stores the files that its actors name: runs
+    /// that start from now on use exactly these. Its folder is used for its runs from now on.
     ///
     /// # Errors
     /// The charter exceeds a limit of the host, names a kind of actor that the host does not have,
     /// or has an actor with an invalid configuration; or the journal failed.
     pub async fn add(&self, charter: Charter) -> Result<Arc<Charter>, RuntimeError> {
-        admit::admit(&self.inner.limits, &self.inner.executors, &charter)?;
-        let charter = Arc::new(charter);
-        let added = charter.clone();
-        self.inner.with_store(move |inner| inner.store.put_charter(&added.stored)).await??;
+        // This reads the files of the charter.
+        let add = move |inner: &Inner| -> Result<Arc<Charter>, RuntimeError> {
+            let Kept { charter, blobs } = admit::admit(&inner.limits, &inner.executors, &charter)?;
+            for bytes in blobs.values() {
+                inner.store.put_blob(bytes)?;
+            }
+            inner.store.put_charter(&charter.stored)?;
+            Ok(Arc::new(charter))
+        };
+        let charter = self.inner.with_store(add).await??;
         self.inner.keep_charter(&charter);
         Ok(charter)
     }
@@ -91,11 +98,15 @@ impl Runtime {
     pub async fn start(&self, start: Start) -> Result<Receipt, RuntimeError> {
         let inner = &self.inner;
         inner.open_for(&start.by)?;
-        let charter = inner.charter(start.charter).await?;
+        let charter = match inner.charter_in_memory(start.charter) {
+            Some(charter) => charter,
+            None => self.add(inner.charter(start.charter).await?.as_ref().clone()).await?,
+        };
         let run: Arc<str> = start.run.clone().unwrap_or_else(|| (inner.new_id)()).into();
         charter_run::check_run_id(&run)?;
         let Start { input, by, .. } = start;
-        inner.ask_start(&run, charter, charter_run::Input::Start { input, by }).await
+        let manifest = charter.manifest();
+        inner.ask_start(&run, charter, charter_run::Input::Start { input, by, manifest }).await
     }
 
     /// Sends an event to a run. Returns when its record is durable; the event may have been
@@ -159,13 +170,6 @@ impl Runtime {
             inner.drains.zero().await;
             inner.calls.tasks.zero().await;
         }
-    }
-
-    /// Looks up a charter in memory: one that was added, or that a run has used since the journal
-    /// was opened.
-    #[must_use]
-    pub fn charter_in_memory(&self, digest: Digest) -> Option<Arc<Charter>> {
-        self.inner.charter_in_memory(digest)
     }
 
     /// Shuts down the host: accepts no more events, waits for running calls (at most `grace`), then

@@ -131,7 +131,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     let bounds = Bounds { records: 1_000, data_bytes: 1 << 20 };
     let mut host = Host::new(machine.clone(), bounds, Arc::new(bank), Storage::new());
     let ann = || Principal::new("ann", &[]);
-    host.give("o1", Input::Start { input: json!(null), by: ann() })?;
+    host.give("o1", Input::start(json!(null), ann()))?;
     for (kind, id) in [("ADD", "e1"), ("ADD", "e2"), ("ADD", "e1"), ("PAY", "e3")] {
         let event = EventInput { id: Some(id.into()), ..EventInput::new(kind, json!({"n": 5}), ann()) };
         host.give("o1", Input::Event(event))?;

@@ -11,9 +11,11 @@ use tokio::process::{Child, Command};
 
 use crate::call::Call;
 use crate::clock::BoxFuture;
+use crate::commands::{check_command, command_files};
 use crate::error::ConfigError;
-use crate::executor::{Executor, Fault, Outcome};
+use crate::executor::{Beside, Executor, Fault, Outcome};
 use crate::folder::Folder;
+use crate::kept::NamedFile;
 
 /// Default limit of a command's standard output: 1 MiB.
 const MAX_OUTPUT: u64 = 1 << 20;
@@ -52,6 +54,11 @@ impl Executor for Exec {
         }
     }
 
+    fn files(&self, _: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
+        let variables = variables(actor)?;
+        command_files(&command(actor)?, variables.iter().map(|(_, v)| v.as_str()), dir_of(actor), beside.folder)
+    }
+
     fn attempt_timeout(&self) -> Option<Millis> {
         Some(super::ATTEMPT)
     }
@@ -74,6 +81,11 @@ fn command(actor: &ActorDecl) -> Result<Vec<String>, ConfigError> {
         return Err(invalid());
     }
     Ok(words)
+}
+
+/// The folder in which the command runs.
+fn dir_of(actor: &ActorDecl) -> &str {
+    actor.config.get("dir").and_then(Json::as_str).unwrap_or(".")
 }
 
 fn variables(actor: &ActorDecl) -> Result<Vec<(String, String)>, ConfigError> {
@@ -130,8 +142,16 @@ fn kill_group(id: Option<i32>) {
 async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault> {
     let words = command(call.actor())?;
     let limit = max_output(call.actor())?;
-    let name = call.config("dir").and_then(Json::as_str).unwrap_or(".");
+    let variables = variables(call.actor())?;
+    let name = dir_of(call.actor());
     let dir = call.folder().path(name).map_err(ConfigError::from)?;
+    let named = call.clone();
+    let (checked, values) = (words.clone(), variables.clone());
+    super::blocking(move || {
+        let values = values.iter().map(|(_, v)| v.as_str());
+        check_command(&checked, values, dir_of(named.actor()), named.folder())
+    })
+    .await?;
     let Some((program, arguments)) = words.split_first() else {
         return Err(Fault::new("config", "`command` is empty"));
     };
@@ -149,7 +169,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
         .current_dir(&dir)
         .env_clear()
         .envs(&env)
-        .envs(variables(call.actor())?)
+        .envs(variables)
         .env("CHARTER_RUN", call.run.as_ref())
         .env("CHARTER_EFFECT", call.effect.as_ref())
         .env("CHARTER_ATTEMPT", call.attempt.to_string())

@@ -9,9 +9,10 @@ use super::script::{Act, Ending, OnRefusal, Script, ScriptContext, ScriptError, 
 use crate::call::Call;
 use crate::clock::BoxFuture;
 use crate::error::ConfigError;
-use crate::executor::{Executor, Fault, Outcome};
+use crate::executor::{Beside, Executor, Fault, Outcome};
 use crate::folder::Folder;
 use crate::host::{RunUpdate, RunUpdates};
+use crate::kept::NamedFile;
 
 /// Kind `scripted`. Configuration: `answers`, either a list or the name of a file next to the
 /// charter. The file contains a list, or one list per actor name. With `as: ROLE`, the actor may
@@ -23,6 +24,11 @@ impl Executor for Scripted {
     fn check(&self, name: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
         super::check_keys(actor, &["answers"])?;
         read_script(name, actor, folder).map(drop)
+    }
+
+    fn files(&self, _: &str, actor: &ActorDecl, _: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
+        let file = actor.config.get("answers").and_then(Json::as_str);
+        Ok(file.map(|file| NamedFile::Read(file.to_owned())).into_iter().collect())
     }
 
     fn is_idempotent(&self) -> bool {

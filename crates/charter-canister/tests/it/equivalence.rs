@@ -81,7 +81,7 @@ impl Subject for InProcess {
     fn give(&mut self, at: Timestamp, input: &TraceInput) -> Vec<Answer> {
         let answers = match input {
             TraceInput::Start { input, by } => {
-                vec![self.handle(at, Input::Start { input: input.clone(), by: by.clone() })]
+                vec![self.handle(at, Input::start(input.clone(), by.clone()))]
             }
             TraceInput::Batch(events, ended) => {
                 self.begin_attempts(at);

@@ -47,9 +47,9 @@ fn a_repeated_id_returns_the_first_record_also_after_an_upgrade() {
 #[test]
 fn a_repeated_start_returns_the_first_record() {
     let mut host = Host::start(Bounds::default(), json!({}));
-    let again = host.handle(Input::Start { input: json!({}), by: ana() });
+    let again = host.handle(Input::start(json!({}), ana()));
     assert_eq!((again.repeated, again.result.unwrap().seq), (true, 0));
-    let other = denied(&mut host, Input::Start { input: json!({"loop": false}), by: ana() });
+    let other = denied(&mut host, Input::start(json!({"loop": false}), ana()));
     assert_eq!(other, Denied::RunExists);
 }
 

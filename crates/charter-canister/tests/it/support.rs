@@ -36,7 +36,7 @@ impl Host {
         let stored = StoredCharter::new(&document.definition, "charter.yaml", charter);
         Host::with(|memory| {
             let mut automaton = Automaton::create(stored, memory, "a", Bounds::default())?;
-            automaton.handle(BEGIN, Input::Start { input: json!({}), by: ana() })?;
+            automaton.handle(BEGIN, Input::start(json!({}), ana()))?;
             Ok(automaton)
         })
     }

@@ -124,11 +124,11 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// Finds the files of a charter in the journal: next to the file from which it was read, or in the
-/// binary.
+/// Finds the folder of a charter in the journal, for what runs use in place: where it was read, or
+/// in the binary.
 fn folder_of(stored: &StoredCharter) -> Folder {
     let path = Path::new(&stored.name);
-    match path.is_file() {
+    match path.is_absolute() {
         true => Folder::Dir(folder(path).to_owned()),
         false => bundled_folder(&stored.name),
     }

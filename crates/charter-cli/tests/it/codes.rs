@@ -51,7 +51,7 @@ fn codes() -> BTreeSet<String> {
     let findings = charter_check::codes::ALL.iter().map(|(code, _)| *code);
     let actors = charter_cli::check::actors::codes::ALL;
     let known = words.chain(findings).chain(runner::codes::ALL);
-    let known = known.chain(actors);
+    let known = known.chain(actors).chain(charter_actors::codes::ALL);
     codes.extend(known.map(str::to_owned));
     let compile = crates().join("charter-kernel/src/compile");
     codes.extend(literals(&compile, "problem("));

@@ -14,6 +14,8 @@ mod fred_model;
 mod heads;
 mod hints;
 mod hostile;
+#[cfg(unix)]
+mod identity;
 mod imports;
 #[cfg(target_os = "linux")]
 mod interrupted;

@@ -9,7 +9,7 @@ use charter_kernel::{
 use serde_json::{Value as Json, json};
 
 use super::fields::{Approval, EventField, Fields, Origin, Redacted, Source, SourceKind, Verdict};
-use super::{FORMAT, GENESIS, Record, TimerField};
+use super::{FORMAT, GENESIS, Manifest, Record, TimerField};
 
 /// Maximum nesting of recorded data, equal to the limit of the kernel.
 const MAX_DATA_DEPTH: usize = 128;
@@ -35,6 +35,8 @@ pub struct RecordBuilder<'a> {
     pub snapshot: Option<Digest>,
     /// The origin, for record 0 of a fork.
     pub forked_from: Option<Origin<'a>>,
+    /// The files that the run may use, for record 0.
+    pub manifest: Option<Box<Manifest>>,
 }
 
 impl<'a> RecordBuilder<'a> {
@@ -57,7 +59,7 @@ impl<'a> RecordBuilder<'a> {
 
     /// Computes the fields except for the hash, borrowing as much as possible.
     pub(crate) fn fields(self) -> Fields<'a> {
-        let RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot, forked_from } = self;
+        let RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot, forked_from, manifest } = self;
         let step = outcome.as_ref().ok();
         let after = step.map(|s| &s.snapshot).or(before);
         let to = addressee(envelope, before);
@@ -93,6 +95,7 @@ impl<'a> RecordBuilder<'a> {
             answers: answered(envelope, before).map(|effect| effect.text(run)),
             status: after.map(Snapshot::status),
             forked_from,
+            manifest,
             snapshot: snapshot
                 .unwrap_or_else(|| after.map_or_else(|| Digest::of_json(&Json::Null), |s| machine.snapshot_digest(s))),
             prev,

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 
 use charter_kernel::{Digest, Principal, RefusalDetails, Status, Timestamp};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{FORMAT, RecordError, TimerField, json, timestamp};
+use super::values::{at, far_timestamp, maybe_whole};
+use super::{FORMAT, Manifest, RecordError, TimerField, json, timestamp};
 
 /// The content of a record. The text omits some fields if they are empty, as noted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -72,6 +73,9 @@ pub struct Fields<'a> {
     /// The origin of a fork, in its record 0.
     #[serde(default)]
     pub forked_from: Option<Origin<'a>>,
+    /// The files that the run may use, in record 0; omitted if there are none.
+    #[serde(default)]
+    pub manifest: Option<Box<Manifest>>,
     /// Digest of the snapshot after the event; if the start was refused, the digest of `null`.
     pub snapshot: Digest,
     /// Hash of the previous record.
@@ -324,6 +328,7 @@ impl Fields<'_> {
             answers: self.answers,
             status: self.status,
             forked_from: self.forked_from.map(|o| Origin { run: own(o.run), seq: o.seq, hash: o.hash }),
+            manifest: self.manifest,
             snapshot: self.snapshot,
             prev: self.prev,
             hash: self.hash,
@@ -360,41 +365,5 @@ fn unknown_version(version: u64) -> RecordError {
     match version {
         1 => RecordError::PreRelease,
         _ => RecordError::NotARecord(format!("record version {version}; this program reads version {FORMAT}")),
-    }
-}
-
-pub(super) fn at<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
-    let written = <Cow<'de, str>>::deserialize(deserializer)?;
-    timestamp::read(&written).ok_or_else(|| {
-        serde::de::Error::custom(format!("`at` is not a timestamp such as 2026-11-21T10:00:00.000Z: `{written}`"))
-    })
-}
-
-pub(super) fn maybe_whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let signed = deserializer.deserialize_any(Whole)?;
-    u64::try_from(signed).map(Some).map_err(|_| serde::de::Error::custom("number out of range"))
-}
-
-pub(super) fn far_timestamp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
-    let wide = deserializer.deserialize_any(Whole)?;
-    i64::try_from(wide).map(|ms| Some(Timestamp(ms))).map_err(|_| serde::de::Error::custom("number out of range"))
-}
-
-/// An integer, written as a number within ±(2^53-1) and as a string beyond.
-struct Whole;
-
-impl serde::de::Visitor<'_> for Whole {
-    type Value = i128;
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("an integer, or a string with one")
-    }
-    fn visit_i64<E>(self, v: i64) -> Result<i128, E> {
-        Ok(v.into())
-    }
-    fn visit_u64<E>(self, v: u64) -> Result<i128, E> {
-        Ok(v.into())
-    }
-    fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<i128, E> {
-        v.parse().map_err(|_| E::custom("expected an integer, or a string with one"))
     }
 }

@@ -4,11 +4,13 @@ mod builder;
 mod fields;
 mod input;
 mod json;
+mod manifest;
 mod scanner;
 mod shown;
 mod text;
 mod timer;
 pub(crate) mod timestamp;
+mod values;
 
 use std::fmt;
 use std::ops::Deref;
@@ -20,6 +22,7 @@ pub use builder::RecordBuilder;
 pub use fields::{Approval, EventField, Fields, Origin, Redacted, Source, SourceKind, Verdict};
 pub(crate) use input::RecordInput;
 pub(crate) use json::{MAX_DEPTH, depth, json_of};
+pub use manifest::Manifest;
 pub(crate) use text::rehash;
 pub use timer::{TimerField, TimerWord};
 
@@ -72,7 +75,8 @@ impl Record {
         before: Option<&Snapshot>,
         outcome: &Result<Step, Refusal>,
     ) -> Record {
-        RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot: None, forked_from: None }.record()
+        let (snapshot, forked_from, manifest) = (None, None, None);
+        RecordBuilder { machine, run, id, prev, envelope, before, outcome, snapshot, forked_from, manifest }.record()
     }
 
     /// Parses a record. Only verification checks whether the kernel produces the same record.

@@ -75,6 +75,11 @@ impl Fields<'_> {
             out.push_str(",\"ledger\":");
             list(out, &self.ledger, write);
         }
+        if let Some(manifest) = &self.manifest {
+            out.push_str(",\"manifest\":");
+            // Plain data with string keys always serializes.
+            write(out, &serde_json::to_value(manifest).unwrap_or_default());
+        }
         if !self.notes.is_empty() {
             out.push_str(",\"notes\":");
             list(out, &self.notes, write);

@@ -286,13 +286,17 @@ impl<'c> Writing<'c> {
 
     pub(crate) fn charter(&mut self, c: &StoredCharter) -> Result<(), Unwritten> {
         let definition = c.definition().map_err(Unwritten::Refused)?;
+        let check = charter_check(&definition.id, &definition.version, &c.name, &c.source);
         if self.knows_charter(c.digest)? {
+            if c.has_place() {
+                let update = "UPDATE charters SET name = ?2, source = ?3, check_digest = ?4 WHERE digest = ?1 AND check_digest <> ?4";
+                self.prepared.execute(update, params![c.digest.to_string(), c.name, c.source, check])?;
+            }
             return Ok(());
         }
         let insert = self.prepared.get(
             "INSERT INTO charters(digest, id, version, name, core, source, check_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         )?;
-        let check = charter_check(&definition.id, &definition.version, &c.name, &c.source);
         insert.execute(params![
             c.digest.to_string(),
             definition.id,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use charter_kernel::{Digest, Machine, Snapshot, Timestamp};
 
 use super::report::Difference;
-use crate::record::{GENESIS, Origin, timestamp};
+use crate::record::{GENESIS, Manifest, Origin, timestamp};
 
 /// The run that is being verified.
 pub(super) struct Current {
@@ -20,6 +20,7 @@ pub(super) struct Current {
     pub(super) updated: Timestamp,
     pub(super) status: &'static str,
     pub(super) origin: Option<Origin<'static>>,
+    pub(super) manifest: Option<Box<Manifest>>,
     /// Whether a finding was reported. Later records depend on the record with the finding, so they
     /// are skipped.
     pub(super) broken: bool,
@@ -39,6 +40,7 @@ impl Current {
             updated: Timestamp::default(),
             status: "",
             origin: None,
+            manifest: None,
             broken: false,
         }
     }

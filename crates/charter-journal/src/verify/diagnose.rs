@@ -12,7 +12,7 @@ use crate::replay::ReplayError;
 use crate::store::{Row, RunRow};
 
 /// The order in which fields are compared, most informative first.
-const FIELDS: [&str; 26] = [
+const FIELDS: [&str; 27] = [
     "v",
     "charter",
     "verdict",
@@ -36,6 +36,7 @@ const FIELDS: [&str; 26] = [
     "id",
     "expected_seq",
     "forked_from",
+    "manifest",
     "run",
     "seq",
     "prev",

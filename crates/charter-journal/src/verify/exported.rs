@@ -29,6 +29,9 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
     let charter = header.charter();
     let store = MemoryStore::new();
     let stored = store.put_charter(&charter);
+    for (_, bytes) in header.files()? {
+        store.put_blob(&bytes)?;
+    }
     let mut verifier = Verifier::new(&store);
     for a in anchors.iter().filter(|a| a.run == header.run) {
         let known = verifier.anchors.entry(a.run.clone()).or_default();
@@ -90,6 +93,9 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
         );
         let last = current.next.checked_sub(1);
         verifier.found(run.clone(), last, Difference::Head, message);
+    }
+    if let (false, Some(manifest)) = (current.broken, current.manifest.take()) {
+        verifier.manifest(&header.run, &manifest)?;
     }
     let unknown = verifier.anchors.remove(&header.run).unwrap_or_default();
     for (seq, hash) in unknown.into_iter().filter(|_| !current.broken) {

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use charter_kernel::Digest;
+
 use super::Verifier;
 use super::current::Current;
 use super::diagnose;
 use super::report::{Difference, VerifiedRun};
 use crate::error::StoreError;
+use crate::record::Manifest;
 use crate::store::RunRow;
 
 impl Verifier<'_> {
@@ -74,11 +77,35 @@ impl Verifier<'_> {
                 self.found(Some(run.clone()), Some(0), Difference::Origin, message);
             }
         }
+        if let (false, Some(manifest)) = (current.broken, current.manifest.take()) {
+            self.manifest(&run, &manifest)?;
+        }
         if current.broken {
             self.snapshots.remove(&run);
             self.anchors.remove(&run);
         }
         self.report.runs.push(VerifiedRun { run, first: 0, records: current.next, hash: current.hash });
+        Ok(())
+    }
+
+    /// Checks that the blobs of a run's files are in the store, with the content that record 0
+    /// names.
+    pub(super) fn manifest(&mut self, run: &str, manifest: &Manifest) -> Result<(), StoreError> {
+        for (path, digest) in manifest.all() {
+            let wrong = match self.store.blob(digest) {
+                Ok(Some(data)) => match Digest::of_bytes(&data) {
+                    found if found == digest => continue,
+                    found => format!("has the digest {found}"),
+                },
+                Ok(None) => "is missing".to_owned(),
+                Err(e @ (StoreError::Failed { .. } | StoreError::Damaged(_))) => {
+                    format!("cannot be read: {}", why_unreadable(e))
+                }
+                Err(e) => return Err(e),
+            };
+            let message = format!("the manifest names `{path}` with the digest {digest}, but the blob {wrong}");
+            self.found(Some(run.to_owned()), Some(0), Difference::Manifest, message);
+        }
         Ok(())
     }
 

@@ -42,6 +42,7 @@ impl Verifier<'_> {
             );
             current.origin =
                 input.forked_from.clone().map(|o| Origin { run: o.run.into_owned().into(), seq: o.seq, hash: o.hash });
+            current.manifest = input.manifest.clone();
         }
         // Record 0 has set the machine, unless the run is broken.
         let Some(machine) = current.machine.clone() else {
@@ -68,7 +69,9 @@ impl Verifier<'_> {
                     }
                     _ => current.digest,
                 };
-                let forked_from = if current.next == 0 { current.origin.clone() } else { None };
+                let first = current.next == 0;
+                let forked_from = current.origin.clone().filter(|_| first);
+                let manifest = current.manifest.clone().filter(|_| first);
                 let builder = RecordBuilder {
                     machine: &machine,
                     run: &current.run,
@@ -79,6 +82,7 @@ impl Verifier<'_> {
                     outcome: &outcome,
                     snapshot: digest,
                     forked_from,
+                    manifest,
                 };
                 let mut fields = builder.fields();
                 self.buffer.clear();

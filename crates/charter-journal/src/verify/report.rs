@@ -126,6 +126,8 @@ pub enum Difference {
     Origin,
     /// The entries of the journal are not those of its head: some are missing or were replaced.
     Journal,
+    /// A file of a run's manifest is missing, or has other content.
+    Manifest,
     /// A problem of the container: the file, charters, blobs, projections.
     Container,
 }
@@ -149,6 +151,7 @@ impl Difference {
             Difference::Anchor => "anchor",
             Difference::Origin => "origin",
             Difference::Journal => "journal",
+            Difference::Manifest => "manifest",
             Difference::Container => "container",
         }
     }

@@ -9,7 +9,10 @@ mod post;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, FindSecret, Folder, Outcome};
+use charter_actors::{
+    Beside, BoxFuture, Call, ConfigError, Executor, Fault, FindSecret, Folder, NamedFile, Outcome, check_command,
+    command_files,
+};
 use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
 use rmcp::ServiceExt as _;
@@ -70,6 +73,15 @@ impl Executor for Tools {
         }
     }
 
+    fn files(&self, _: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
+        match ToolConfig::read(actor, &self.secret)?.server {
+            Server::Url { .. } => Ok(Vec::new()),
+            Server::Program { command, env } => {
+                command_files(&command, env.iter().map(|(_, v)| v.as_str()), ".", beside.folder)
+            }
+        }
+    }
+
     fn attempt_timeout(&self) -> Option<Millis> {
         Some(ATTEMPT)
     }
@@ -125,6 +137,11 @@ impl Tools {
         let name = server.name();
         match server {
             Server::Program { command, env } => {
+                let (checked, words, values) = (call.clone(), command.clone(), env.clone());
+                let check =
+                    move || check_command(&words, values.iter().map(|(_, v)| v.as_str()), ".", checked.folder());
+                let interrupted = |_| Fault::new("failed", "the call was interrupted").retryable();
+                tokio::task::spawn_blocking(check).await.map_err(interrupted)??;
                 let process = self.start(call, command, env)?;
                 let server = ().serve(process).await.map_err(|e| no_session(name, &e, 0))?;
                 Ok((server, None))
@@ -144,7 +161,9 @@ impl Tools {
         let Some((program, words)) = command.split_first() else {
             return Err(Fault::new(codes::CONFIG, "`server.command` is empty"));
         };
-        let mut process = tokio::process::Command::new(program);
+        // A path is relative to the folder, on every platform.
+        let path = if program.contains('/') { folder.join(program) } else { program.into() };
+        let mut process = tokio::process::Command::new(path);
         process
             .args(words)
             .current_dir(folder)

@@ -226,7 +226,8 @@ fn a_cassette_reproduces_the_records() {
 
         // The exchange is stored in the journal, with the effect.
         let mut kept = Vec::new();
-        store.scan_blobs(&mut |_, data| kept.push(serde_json::from_slice::<Json>(data).unwrap())).unwrap();
+        // Other blobs are prompts.
+        store.scan_blobs(&mut |_, data| kept.extend(serde_json::from_slice::<Json>(data))).unwrap();
         let models: Vec<&Json> = kept.iter().filter(|k| k["actor"] == "applyMentalModels").collect();
         assert_eq!((models.len(), models[0]["exchanges"].as_array().unwrap().len()), (1, 4));
         let exchange = &models[0]["exchanges"][0];

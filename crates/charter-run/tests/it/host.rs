@@ -60,7 +60,7 @@ impl<'m> Host<'m> {
 
     pub fn started(machine: &'m Machine) -> Host<'m> {
         let mut host = Host::new(machine);
-        host.give(Input::Start { input: json!(null), by: boss() });
+        host.give(Input::start(json!(null), boss()));
         host
     }
 

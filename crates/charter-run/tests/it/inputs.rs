@@ -11,15 +11,15 @@ use crate::host::{BOUNDS, Host, WORK, boss, machine, made};
 fn a_start_requests_the_work_and_can_be_repeated() {
     let machine = machine();
     let mut host = Host::new(&machine);
-    let handled = host.give(Input::Start { input: json!(null), by: boss() });
+    let handled = host.give(Input::start(json!(null), boss()));
     assert_eq!(handled.reply, Reply::Made(0));
     let [Action::Invoke(request)] = &handled.appended[0].actions[..] else { panic!("{:?}", handled.appended) };
     assert_eq!((request.effect, request.src.as_ref(), request.attempt), (WORK, "worker", 1));
     assert_eq!(host.run.open(), std::slice::from_ref(request));
 
-    let again = host.give(Input::Start { input: json!(null), by: boss() });
+    let again = host.give(Input::start(json!(null), boss()));
     assert_eq!(again.reply, Reply::Repeated(Box::new(host.records[0].clone())));
-    let other = host.give(Input::Start { input: json!({"n": 1}), by: boss() });
+    let other = host.give(Input::start(json!({"n": 1}), boss()));
     assert_eq!(other.reply, Reply::Denied(Denied::RunExists));
     assert_eq!(host.records.len(), 1);
 }

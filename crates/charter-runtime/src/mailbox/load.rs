@@ -35,7 +35,9 @@ impl Inner {
     /// Like [`Inner::load`], but must be called on a thread that may block on the store.
     pub(crate) fn load_now(&self, run: &str) -> Result<Box<RunState>, RuntimeError> {
         let info = self.store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
-        let charter = self.charter_now(info.charter)?;
+        let first = self.store.records(run, 0, 1)?.into_iter().next();
+        let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
+        let charter = self.charter_of_run(info.charter, manifest)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
         let mut from = loaded.snapshot.as_ref().map_or(u64::MAX, |s| s.seq().saturating_add(1));
         let mut current = charter_run::Run::loaded(loaded, info.updated);

@@ -10,5 +10,6 @@ mod documents;
 mod equivalence;
 mod events;
 mod feijoa;
+mod files;
 mod full;
 mod programs;

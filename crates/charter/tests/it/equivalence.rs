@@ -122,7 +122,7 @@ impl Subject for Mine {
         self.host.now = at;
         let answers = match input {
             TraceInput::Start { input, by } => {
-                vec![self.answer(Input::Start { input: input.clone(), by: by.clone() })]
+                vec![self.answer(Input::start(input.clone(), by.clone()))]
             }
             TraceInput::Batch(events, ended) => {
                 if ended.is_some() {

@@ -21,8 +21,9 @@ use serde_json::Value as Json;
 use crate::call::Call;
 use crate::clock::BoxFuture;
 use crate::error::ConfigError;
-use crate::executor::{Executor, Fault, Outcome};
+use crate::executor::{Beside, Executor, Fault, Outcome};
 use crate::folder::Folder;
+use crate::kept::NamedFile;
 use crate::lock;
 use charter_run::{delay, texts};
 use hold::Holds;
@@ -134,6 +135,14 @@ impl Executor for Workspaces {
             Some(other) => Err(ConfigError::invalid("by", expected, other)),
         }?;
         verify(actor, &Json::Null, &self.env).map(drop)
+    }
+
+    fn files(&self, name: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
+        let by = actor.config.get("by").and_then(Json::as_str).filter(|by| *by != "workspace");
+        match by.and_then(|by| Some((by, beside.executors.get(by)?))) {
+            Some((by, executor)) => executor.files(name, &delegate::decl(actor, by), beside),
+            None => Ok(Vec::new()),
+        }
     }
 
     fn is_idempotent(&self) -> bool {

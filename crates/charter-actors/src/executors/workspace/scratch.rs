@@ -22,7 +22,7 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Fau
     let cannot = |e: std::io::Error| fault(format!("cannot copy the folder `{name}`: {e}"));
     let missing = || fault(format!("no folder `{name}` beside the charter"));
     let _ = fs::remove_dir_all(&temporary);
-    match call.folder() {
+    match call.folder().at() {
         Folder::Dir(dir) => copy(&dir.join(name), &temporary).map_err(cannot)?,
         Folder::Texts(texts) => {
             let prefix = format!("{name}/");
@@ -40,7 +40,7 @@ pub(super) fn path(name: &str, call: &Call, store: &Path) -> Result<PathBuf, Fau
                 return Err(missing());
             }
         }
-        Folder::None => return Err(missing()),
+        Folder::None | Folder::Kept(_) => return Err(missing()),
     }
     fs::rename(&temporary, &to).map_err(cannot)?;
     Ok(to)

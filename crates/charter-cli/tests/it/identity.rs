@@ -1,0 +1,75 @@
+//! What runs is what was started: attacks with another folder and with a forged export.
+
+use std::fs;
+
+use serde_json::Value as Json;
+
+use crate::support::processes::Site;
+
+const CHARTER: &str = "
+charter: 1
+id: pay
+roles: {boss: {}}
+events: {OK: {by: boss}}
+context: {error: null}
+actors:
+  pay: {kind: exec, command: [sh, pay.sh]}
+initial: waiting
+states:
+  waiting: {on: {OK: paying}}
+  paying:
+    invoke:
+      src: pay
+      timeout: 60s
+      onDone: done
+      onError: {target: failed, actions: {assign: {error: '= event.error'}}}
+  done: {type: final}
+  failed: {type: final}
+";
+
+/// A folder with the charter, and a script that leaves a file `ran`.
+fn folder(name: &str) -> Site {
+    let script = format!("echo {name} > ran; echo 1");
+    Site::new(name, &[("charter.yaml", CHARTER.to_owned()), ("pay.sh", script)])
+}
+
+#[test]
+fn the_script_of_another_folder_does_not_run() {
+    let (ours, theirs) = (folder("ours"), folder("theirs"));
+    let db = ours.path("charter.db").display().to_string();
+    ours.run("run charter.yaml --run r");
+    // The same relative names lead to other files here.
+    let out = theirs.run(&format!("send r OK --role boss --db {db}"));
+    assert!(out.contains("r: done"), "{out}");
+    assert_eq!((ours.path("ran").exists(), theirs.path("ran").exists()), (true, false));
+    ours.run("verify");
+}
+
+#[test]
+fn a_script_that_was_changed_after_the_start_does_not_run() {
+    let site = folder("original");
+    site.run("run charter.yaml --run r");
+    fs::write(site.path("pay.sh"), "echo changed > ran; echo 1").unwrap();
+    let (_, out, _) = site.any("send r OK --role boss");
+    assert!(out.contains("r: done in failed") && !site.path("ran").exists(), "{out}");
+    let error = site.records("r")[2]["event"]["data"]["error"].clone();
+    assert_eq!((&error["code"], &error["file"]), (&"actor-changed".into(), &"pay.sh".into()));
+}
+
+#[test]
+fn the_name_and_the_source_of_an_export_lead_nowhere() {
+    let (ours, theirs) = (folder("from"), folder("to"));
+    ours.run("run charter.yaml --run r");
+    let exported = ours.run("export r");
+    let (first, rest) = exported.split_once('\n').unwrap();
+    let mut header: Json = serde_json::from_str(first).unwrap();
+    assert_eq!(header["charter"]["name"], "charter.yaml");
+    let place = theirs.path("charter.yaml").display().to_string();
+    header["charter"]["name"] = place.into();
+    header["charter"]["source"] = "another source".into();
+    let importer = Site::new("importer", &[("forged.jsonl", format!("{header}\n{rest}"))]);
+    importer.run("import forged.jsonl");
+    importer.run("verify");
+    let (_, out, err) = importer.any("send r OK --role boss");
+    assert!(!theirs.path("ran").exists() && !ours.path("ran").exists(), "{out}{err}");
+}
