@@ -145,7 +145,7 @@ impl Chain {
         Append { record, snapshot }
     }
 
-    /// Returns what only record 0 contains: the origin of a fork and the manifest; `None` for others.
+    /// Returns what only record 0 contains: the origin of a fork and the manifest.
     pub(crate) fn only_first(&self) -> (Option<Origin<'static>>, Option<Box<Manifest>>) {
         match self.next {
             0 => (self.forked_from.clone(), self.manifest.clone()),

@@ -131,8 +131,8 @@ impl Inner {
         Charter::of(Arc::new(machine), stored, folder)
     }
 
-    /// Returns the charter of a run, with the files of its manifest. Must be called on a thread that
-    /// may block on the store.
+    /// Returns the charter of a run, with the files of its manifest. Must be called on a thread
+    /// that may block on the store.
     pub(crate) fn charter_of_run(&self, digest: Digest, manifest: Manifest) -> Result<Arc<Charter>, RuntimeError> {
         let key = (digest, manifest.digest(digest));
         if let Some(charter) = lock(&self.of_runs).get(&key).and_then(Weak::upgrade) {

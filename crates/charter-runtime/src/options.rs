@@ -26,9 +26,9 @@ pub struct Options {
     pub new_id: NewId,
     /// Executors of actors, by `kind`. Default: [`charter_actors::standard`].
     pub executors: Executors,
-    /// Finds the folder of a charter from the journal, for commands and other data that runs use in
-    /// place. Default: the folder of the charter's source file, if it is an absolute path and the file
-    /// exists. Runs read all other files from the journal.
+    /// Finds the folder of a charter from the journal, for commands and other data that runs use
+    /// in place. Default: the folder of the charter's source file, if its path is absolute and the
+    /// file exists. Runs read all other files from the journal.
     pub find_folder: FindFolder,
     /// Limits of the host.
     pub limits: Limits,
