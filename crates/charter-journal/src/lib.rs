@@ -12,6 +12,7 @@ mod replay;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
+mod stored_charter;
 mod transfer;
 mod verify;
 
