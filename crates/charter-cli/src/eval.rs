@@ -3,7 +3,7 @@
 use charter_expr::{
     Env, ErrorKind, EvalError, Fuel, FunctionId, Numbers, Program, RootId, Scope, Span, Type, Value, typed,
 };
-use charter_format::{Diagnostic, Diagnostics, Severity};
+use charter_format::{Diagnostic, Diagnostics};
 use charter_kernel::Digest;
 use serde_json::{Value as Json, json};
 
@@ -89,18 +89,11 @@ fn one(source: &str, with: &Json, machine_output: bool, io: &mut Io<'_>) -> Resu
 
 /// The failure of an expression, with the place in it.
 fn failure(source: &str, code: &'static str, span: Span, message: &str, help: Option<&str>) -> Failure {
-    let before = source.get(..span.start).unwrap_or(source);
+    let span = charter_format::Span { start: span.start, end: span.end };
     let diagnostic = Diagnostic {
-        severity: Severity::Error,
-        code,
         message: message.to_owned(),
-        path: String::new(),
-        span: charter_format::Span { start: span.start, end: span.end },
-        line: before.matches('\n').count().saturating_add(1),
-        column: before.chars().rev().take_while(|c| *c != '\n').count().saturating_add(1),
         help: help.map(str::to_owned),
-        notes: Vec::new(),
-        file: None,
+        ..Diagnostic::error(code, span, "").located(source)
     };
     Failure::Source(Box::new(Diagnostics {
         name: "expression".into(),

@@ -100,7 +100,8 @@ fn from_path(path: &Path) -> Result<Source, Failure> {
     Ok(Source { name: path.display().to_string(), path: Some(path.to_owned()), text: text_of(path)? })
 }
 
-/// Reads the text of a file of at most [`MAX_BYTES`].
+/// Reads the text of a file of at most [`MAX_BYTES`], without the mark at its beginning (BOM) that
+/// some editors write.
 ///
 /// # Errors
 /// The file cannot be read, is too large or is not UTF-8.
@@ -118,10 +119,14 @@ pub fn text_of(path: &Path) -> Result<String, Failure> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(Failure::new(format!("`{name}` is larger than the limit of 16 MiB")));
     }
-    String::from_utf8(bytes).map_err(|e| {
+    let mut text = String::from_utf8(bytes).map_err(|e| {
         let at = e.utf8_error().valid_up_to();
         Failure::new(format!("`{name}` is not text: byte {at} is not valid UTF-8"))
-    })
+    })?;
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
 }
 
 /// Returns the message of the operating system, without the error number.

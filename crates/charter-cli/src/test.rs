@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use charter_format::Diagnostic;
 use charter_format::scenario::{ScenarioFile, is_scenario_file, read_scenarios};
+use charter_format::{Diagnostic, Severity, Span};
 use serde_json::{Value as Json, json};
 
 use crate::bundled;
@@ -272,8 +272,9 @@ impl Report {
                 machine => format!(" of `{machine}`"),
             };
             let place = place(loaded, &gap.at);
+            let file = place.file.as_ref().map_or(&loaded.name, |file| &file.name);
             let name = self.paint.warning(&gap.transition);
-            writeln!(io.out, "\n  never taken: {name}{of} ({}:{})", loaded.name, place.line)?;
+            writeln!(io.out, "\n  never taken: {name}{of} ({file}:{})", place.line)?;
             for line in gap.proposal.lines() {
                 writeln!(io.out, "    {line}")?;
             }
@@ -317,6 +318,6 @@ impl Report {
 
 /// Finds where the value at JSON pointer `at` of the core form is written in the charter's source.
 fn place(loaded: &Loaded, at: &str) -> Diagnostic {
-    let span = loaded.document.span(at);
-    loaded.document.diagnostic(charter_format::Severity::Warning, "uncovered", span, String::new(), None)
+    let found = Diagnostic::new(Severity::Warning, "uncovered", Span::default(), String::new());
+    loaded.document.placed(at, None, found)
 }

@@ -178,6 +178,13 @@ impl Diagnostic {
         self
     }
 
+    /// Fills in line and column from the span in a text.
+    #[must_use]
+    pub fn located(mut self, source: &str) -> Diagnostic {
+        self.locate(source, None);
+        self
+    }
+
     /// Fills in line, column and path from the span.
     pub(crate) fn locate(&mut self, source: &str, root: Option<&Node>) {
         let before = source.get(..self.span.start).unwrap_or(source);

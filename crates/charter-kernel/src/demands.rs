@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use crate::budget::Budget;
 use crate::digest::Digest;
 use crate::envelope::Envelope;
-use crate::event::{Data, Ev, Name, Origin};
+use crate::event::Ev;
 use crate::legal::WithoutData;
 use crate::machine::{Guard, Machine, Transition, TransitionId};
 use crate::principal::Principal;
@@ -80,25 +80,9 @@ impl Machine {
         let actor = snapshot.actor(to)?;
         let data = json!({});
         let envelope = Envelope::event(snapshot.seq.saturating_add(1), kind, Json::Null, by.clone(), at);
-        let ev = Ev {
-            id: self.events.id(kind),
-            name: Name::Borrowed(kind),
-            data: Data::Borrowed(&data),
-            origin: Origin::External,
-            numbers: None,
-            meta: None,
-        };
-        let ctx = EvalContext {
-            machine: self,
-            snapshot: &snapshot,
-            actor,
-            event: Some(&ev),
-            by,
-            now: at,
-            locals: &[],
-            entry: None,
-            budget: &Budget::new(&self.definition.limits),
-        };
+        let ev = Ev::external(&self.events, self.events.id(kind), kind, &data);
+        let budget = Budget::new(&self.definition.limits);
+        let ctx = self.context_of(&snapshot, actor, &ev, &envelope, &budget);
         let held = self.held(&envelope);
         let mut found: Option<Demands> = None;
         let mut conditions = Vec::new();

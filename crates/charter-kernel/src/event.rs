@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use charter_expr::{Numbers, Object, Str, Value};
 use serde_json::Value as Json;
 
-use crate::machine::{EventId, NONE};
+use crate::machine::{EventId, Events, NONE};
 
 /// The origin of an event (SCXML `_event.type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,14 @@ pub(crate) struct Meta {
     pub(crate) send_id: Option<Arc<str>>,
     pub(crate) origin: Option<Arc<str>>,
     pub(crate) invoke_id: Option<Arc<str>>,
+}
+
+impl<'e> Ev<'e> {
+    /// An event from a principal; its numbers have the types of their places.
+    pub(crate) fn external(events: &'e Events, id: EventId, name: &'e str, data: &'e Json) -> Self {
+        let (name, data) = (Name::Borrowed(name), Data::Borrowed(data));
+        Ev { id, name, data, origin: Origin::External, numbers: events.numbers(id).map(Cow::Borrowed), meta: None }
+    }
 }
 
 impl Ev<'_> {

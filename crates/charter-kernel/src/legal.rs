@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
-use crate::event::{Data, Ev, Name, Origin};
+use crate::event::Ev;
 use crate::machine::{Machine, RoleSet, Transition};
 use crate::observer::{Observer, Unmet};
 use crate::principal::Principal;
@@ -91,12 +91,17 @@ impl Machine {
                 let Some(depends) = self.possible(&expired, actor, id, &envelope, held, budget) else {
                     continue;
                 };
+                let to = actor.identity().id.to_string();
+                // A principal who has voted already cannot send the event again with any data.
+                if depends && self.demands(&expired, &to, &info.name, &envelope.by, at).is_none() {
+                    continue;
+                }
                 let empty = Json::Object(serde_json::Map::new());
                 let fits_empty = info.schema.as_ref().is_none_or(|s| s.fits(&empty));
                 if !depends {
                     // No check reads the data, so a trial step with minimal data also finds
                     // interlocks and errors of actions.
-                    envelope.to = Some(actor.identity().id.to_string());
+                    envelope.to = Some(to.clone());
                     let data = if fits_empty { empty } else { sample(schema, 0) };
                     envelope.event = Event::External { r#type: info.name.to_string(), data };
                     let trial = self.step_within(snapshot, &envelope, budget).map_err(|r| r.code);
@@ -111,7 +116,7 @@ impl Machine {
                     }
                 }
                 out.push(Legal {
-                    to: actor.identity().id.to_string(),
+                    to,
                     r#type: info.name.to_string(),
                     data: schema.cloned(),
                     description: decl.and_then(|d| d.description.clone()),
@@ -136,8 +141,7 @@ impl Machine {
         let (by, now) = (&envelope.by, envelope.at);
         let name = self.events.info(id).map_or("", |i| i.name.as_ref());
         let nothing = Json::Object(serde_json::Map::new());
-        let (name, data) = (Name::Borrowed(name), Data::Borrowed(&nothing));
-        let ev = Ev { id, name, data, origin: Origin::External, numbers: None, meta: None };
+        let ev = Ev::external(&self.events, id, name, &nothing);
         let ctx =
             EvalContext { machine: self, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None, budget };
         let chart = self.chart(actor.chart());

@@ -33,8 +33,12 @@ fn of_schema(schema: &Json) -> Json {
         return nothing;
     }
     let node = SchemaNode::within(schema, schema);
-    let found = examples(node).find(|data| fits(data)).cloned();
-    found.unwrap_or_else(|| value(node, MAX_DEPTH))
+    if let Some(found) = examples(node).find(|data| fits(data)) {
+        return found.clone();
+    }
+    let [known, made] = [true, false].map(|known| value(node, MAX_DEPTH, known));
+    // An example or a default may break its own schema.
+    if !fits(&known) && fits(&made) { made } else { known }
 }
 
 fn examples(node: SchemaNode<'_>) -> impl Iterator<Item = &Json> {
@@ -43,10 +47,14 @@ fn examples(node: SchemaNode<'_>) -> impl Iterator<Item = &Json> {
     list.into_iter().flatten().chain(node.get("default")).chain(node.get("const"))
 }
 
-fn value(node: SchemaNode<'_>, depth: u8) -> Json {
+/// Builds a value; `known` takes the first example or default of each part.
+fn value(node: SchemaNode<'_>, depth: u8, known: bool) -> Json {
     let node = node.resolved();
-    if let Some(known) = examples(node).next() {
-        return known.clone();
+    if let Some(constant) = node.get("const") {
+        return constant.clone();
+    }
+    if let Some(example) = examples(node).next().filter(|_| known) {
+        return example.clone();
     }
     if let Some(first) = node.get("enum").and_then(|e| e.get(0)) {
         return first.clone();
@@ -63,8 +71,9 @@ fn value(node: SchemaNode<'_>, depth: u8) -> Json {
         Some("integer" | "number") => least(node),
         Some("array") => {
             let length = number("minItems").unwrap_or(0).min(MAX_LENGTH);
-            let item = node.part("items").map_or(Json::Null, |items| value(items, depth));
-            vec![item; length].into()
+            let item = node.part("items").map_or(Json::Null, |items| value(items, depth, known));
+            let is_set = node.get("uniqueItems") == Some(&Json::Bool(true));
+            (0..length).map(|n| if is_set { another(&item, n) } else { item.clone() }).collect()
         }
         Some("string") => {
             let (shortest, longest) = (number("minLength").unwrap_or(0), number("maxLength").unwrap_or(MAX_LENGTH));
@@ -72,8 +81,8 @@ fn value(node: SchemaNode<'_>, depth: u8) -> Json {
         }
         _ => {
             let choice = parts("anyOf").chain(parts("oneOf")).next();
-            let other = choice.and_then(|choice| node.below(choice)).map(|choice| value(choice, depth));
-            let whole = parts("allOf").filter_map(|part| node.below(part)).map(|part| value(part, depth));
+            let other = choice.and_then(|choice| node.below(choice)).map(|choice| value(choice, depth, known));
+            let whole = parts("allOf").filter_map(|part| node.below(part)).map(|part| value(part, depth, known));
             let mut data = Map::new();
             for part in whole.chain(other) {
                 match part {
@@ -87,11 +96,56 @@ fn value(node: SchemaNode<'_>, depth: u8) -> Json {
                 return "...".into();
             }
             for name in node.required() {
-                let inner = node.property(name).map(|property| value(property, depth));
-                data.entry(name).or_insert_with(|| inner.unwrap_or_else(|| "...".into()));
+                data.entry(name).or_insert_with(|| field(node, name, depth, known));
             }
+            require_more(node, &mut data, depth, known);
             data.into()
         }
+    }
+}
+
+fn field(node: SchemaNode<'_>, name: &str, depth: u8, known: bool) -> Json {
+    node.property(name).map_or_else(|| "...".into(), |property| value(property, depth, known))
+}
+
+/// Adds what the fields that are there require, what a condition requires, and as many fields as
+/// the schema wants at least.
+fn require_more(node: SchemaNode<'_>, data: &mut Map<String, Json>, depth: u8, known: bool) {
+    let needed = |name: &String| node.get("dependentRequired").and_then(|all| all.get(name)).and_then(Json::as_array);
+    let names: Vec<String> =
+        data.keys().filter_map(needed).flatten().filter_map(Json::as_str).map(Into::into).collect();
+    for name in names {
+        data.entry(name.as_str()).or_insert_with(|| field(node, &name, depth, known));
+    }
+    if let Some(condition) = node.get("if") {
+        let holds = Schema::compile(condition).is_ok_and(|condition| condition.fits(&Json::Object(data.clone())));
+        if let Some(Json::Object(more)) = node.part(if holds { "then" } else { "else" }).map(|n| value(n, depth, known))
+        {
+            for (name, value) in more {
+                data.entry(name).or_insert(value);
+            }
+        }
+    }
+    let least = node.get("minProperties").and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let declared = node.get("properties").and_then(Json::as_object).into_iter().flatten().map(|(name, _)| name.clone());
+    for name in declared.chain((1..=MAX_LENGTH).map(|n| format!("field{n}"))) {
+        if data.len() >= least.min(MAX_LENGTH) {
+            break;
+        }
+        data.entry(name.as_str()).or_insert_with(|| field(node, &name, depth, known));
+    }
+}
+
+/// Makes the items of a list without equal items.
+fn another(item: &Json, number: usize) -> Json {
+    match item {
+        _ if number == 0 => item.clone(),
+        Json::Number(n) => {
+            n.as_i64().map_or_else(|| item.clone(), |n| (n.saturating_add_unsigned(number as u64)).into())
+        }
+        Json::String(text) => format!("{text}{number}").into(),
+        Json::Null => number.into(),
+        _ => item.clone(),
     }
 }
 
@@ -105,6 +159,11 @@ fn least(node: SchemaNode<'_>) -> Json {
     let from = from.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
     let to = to.into_iter().flatten().fold(f64::INFINITY, f64::min);
     let nearest = 0.0_f64.max(from).min(to);
+    let nearest = match limit("multipleOf").filter(|step| *step > 0.0) {
+        Some(step) if nearest > 0.0 => (nearest / step).ceil() * step,
+        Some(step) => (nearest / step).floor() * step,
+        None => nearest,
+    };
     match format!("{nearest:.0}").parse::<i64>() {
         Ok(whole) => whole.into(),
         Err(_) => 0.into(),
@@ -137,6 +196,15 @@ mod tests {
             json!({"allOf": [object(json!({"a": {"type": "boolean"}})), object(json!({"b": {"type": ["string", "null"]}}))]}),
             json!({"type": "string", "minLength": 2}),
             json!({"required": ["x"]}),
+            object(json!({"text": {"type": "string", "default": "", "minLength": 3}, "n": {"const": 2, "default": 1}})),
+            json!({"type": "object", "minProperties": 2, "properties": {"a": {"type": "integer"}}}),
+            object(json!({"n": {"type": "integer", "minimum": 7, "multipleOf": 5}})),
+            object(json!({"n": {"type": "integer", "maximum": -7, "multipleOf": 5}})),
+            object(json!({"list": {"type": "array", "minItems": 3, "uniqueItems": true, "items": {"type": "string"}}})),
+            json!({"type": "object", "required": ["a"], "dependentRequired": {"a": ["b"]},
+                "properties": {"b": {"type": "integer"}}}),
+            json!({"type": "object", "required": ["kind"], "properties": {"kind": {"enum": ["x", "y"]}},
+                "if": {"properties": {"kind": {"const": "x"}}}, "then": {"required": ["why"]}}),
         ] {
             let data = data(Some(&schema), None);
             assert!(Schema::compile(&schema).unwrap().fits(&data), "{schema}: {data}");

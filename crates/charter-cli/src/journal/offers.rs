@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use charter_kernel::{Demands, Legal, Machine, Principal, QuorumState, Snapshot, Timestamp};
+use charter_kernel::{Demands, Legal, Machine, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp};
 use serde_json::{Map, Value as Json};
 
 use super::text::{clean, count};
@@ -24,25 +24,21 @@ pub(crate) struct Offer {
 /// Returns the events that somebody may send now, in the order of their names.
 pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec<Offer> {
     let mut found: BTreeMap<(String, String), Offer> = BTreeMap::new();
-    let sent_by = |roles: &[&str]| from(machine, snapshot, &Principal::new("", roles), now);
-    for (event, demands) in sent_by(&[]) {
-        let key = (event.r#type.clone(), event.to.clone());
-        found.entry(key).or_insert(Offer { event, roles: Vec::new(), needs_all: false, only: None, demands });
-    }
+    let sent_by = |roles: &[&str]| {
+        let events = from(machine, snapshot, &Principal::new("", roles), now).into_iter();
+        events.map(|(event, demands)| Offer { event, roles: Vec::new(), needs_all: false, only: None, demands })
+    };
+    found.extend(sent_by(&[]).map(|offer| (offer.key(), offer)));
     let unrestricted: BTreeSet<(String, String)> = found.keys().cloned().collect();
     let roles: Vec<&str> = machine.definition().roles.keys().map(String::as_str).collect();
     for role in &roles {
-        for (event, demands) in sent_by(&[*role]) {
-            let key = (event.r#type.clone(), event.to.clone());
-            if !unrestricted.contains(&key) {
-                let new = Offer { event, roles: Vec::new(), needs_all: false, only: None, demands };
-                found.entry(key).or_insert(new).roles.push((*role).to_owned());
-            }
+        for offer in sent_by(&[*role]).filter(|offer| !unrestricted.contains(&offer.key())) {
+            found.entry(offer.key()).or_insert(offer).roles.push((*role).to_owned());
         }
     }
     // The event and its transition may need different roles.
-    for (event, demands) in sent_by(&roles) {
-        let key = (event.r#type.clone(), event.to.clone());
+    for mut offer in sent_by(&roles) {
+        let key = offer.key();
         if found.contains_key(&key) {
             continue;
         }
@@ -53,29 +49,45 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
                 needed = fewer;
             }
         }
-        let roles = needed.into_iter().map(str::to_owned).collect();
-        found.insert(key, Offer { event, roles, needs_all: true, only: None, demands });
+        offer.roles = needed.into_iter().map(str::to_owned).collect();
+        offer.needs_all = true;
+        found.insert(key, offer);
     }
     found.retain(|(kind, _), _| !kind.starts_with("charter."));
     found.into_values().collect()
 }
 
 /// Like [`all`], with the events that only this principal may send, because a condition reads who
-/// sends them. Without roles, the principal has each.
+/// sends them.
 pub(crate) fn all_with(machine: &Machine, snapshot: &Snapshot, by: &Principal, now: Timestamp) -> Vec<Offer> {
+    with_own(machine, snapshot, by, now).0
+}
+
+/// Returns the events that this principal may send, and those that only others may.
+pub(crate) fn to(machine: &Machine, snapshot: &Snapshot, by: &Principal, now: Timestamp) -> (Vec<Offer>, Vec<Offer>) {
+    let (all, own) = with_own(machine, snapshot, by, now);
+    all.into_iter().partition(|offer| own.contains(&offer.key()))
+}
+
+/// Returns [`all_with`], and which of the events the principal may send.
+fn with_own(
+    machine: &Machine,
+    snapshot: &Snapshot,
+    by: &Principal,
+    now: Timestamp,
+) -> (Vec<Offer>, BTreeSet<(String, String)>) {
     let mut all = self::all(machine, snapshot, now);
-    let every_role = || machine.definition().roles.keys().cloned().collect();
-    let by = match by.roles.is_empty() {
-        true => Principal { roles: every_role(), ..by.clone() },
-        false => by.clone(),
-    };
-    for (event, demands) in from(machine, snapshot, &by, now) {
-        let is_listed = all.iter().any(|o| o.event.r#type == event.r#type && o.event.to == event.to);
-        if !is_listed && !event.r#type.starts_with("charter.") {
-            all.push(Offer { event, roles: Vec::new(), needs_all: false, only: Some(by.id.to_string()), demands });
+    let listed: BTreeSet<(String, String)> = all.iter().map(Offer::key).collect();
+    let mut own = BTreeSet::new();
+    for (event, demands) in from(machine, snapshot, by, now) {
+        let offer = Offer { event, roles: Vec::new(), needs_all: false, only: Some(by.id.clone()), demands };
+        let key = offer.key();
+        if !listed.contains(&key) && !key.0.starts_with("charter.") {
+            all.push(offer);
         }
+        own.insert(key);
     }
-    all
+    (all, own)
 }
 
 /// Returns the events that a principal may send now, with what they need.
@@ -95,8 +107,7 @@ pub(crate) fn may_send(
     (kind, to): &(String, String),
     now: Timestamp,
 ) -> bool {
-    machine.demands(snapshot, to, kind, by, now).is_some()
-        && machine.legal(snapshot, by, now).iter().any(|e| e.r#type == *kind && e.to == *to)
+    machine.legal(snapshot, by, now).iter().any(|e| e.r#type == *kind && e.to == *to)
 }
 
 impl Offer {
@@ -110,7 +121,42 @@ impl Offer {
         match (&self.only, self.roles.is_empty()) {
             (Some(id), _) => format!(" by {}", clean(id)),
             (None, true) => String::new(),
-            (None, false) => format!(" by {}", self.roles.join(if self.needs_all { " and " } else { " or " })),
+            (None, false) => {
+                let roles: Vec<String> = self.roles.iter().map(|role| clean(role)).collect();
+                format!(" by {}", roles.join(if self.needs_all { " and " } else { " or " }))
+            }
+        }
+    }
+
+    /// Like [`Offer::by`], but says ` by anyone` if anyone may send the event.
+    pub(crate) fn by_anyone(&self) -> String {
+        Some(self.by()).filter(|by| !by.is_empty()).unwrap_or_else(|| " by anyone".to_owned())
+    }
+
+    /// Says why this principal may not send the event, which others may.
+    pub(crate) fn why_not(&self, by: &Principal) -> String {
+        let holds = |role: &String| by.roles.contains(role);
+        let has_roles = match self.needs_all {
+            true => self.roles.iter().all(holds),
+            false => self.roles.is_empty() || self.roles.iter().any(holds),
+        };
+        let votes = self.demands.quorum.iter().flat_map(|quorum| &quorum.votes).flatten();
+        if !has_roles {
+            let roles: Vec<String> = self.roles.iter().map(|role| clean(role)).collect();
+            return match self.needs_all {
+                true => format!("needs the roles {}", roles.join(" and ")),
+                false => format!("needs the role {}", roles.join(" or ")),
+            };
+        }
+        if self.demands.not_by.contains(&by.id) {
+            return format!("not by {}", clean(&by.id));
+        }
+        if votes.into_iter().any(|id| *id == by.id) {
+            return format!("{} has voted", clean(&by.id));
+        }
+        match self.demands.persons_only && by.kind() != PrincipalKind::Person {
+            true => "persons only".to_owned(),
+            false => "a condition on the sender does not hold".to_owned(),
         }
     }
 
@@ -169,7 +215,7 @@ pub(crate) fn votes(quorum: &QuorumState) -> String {
     };
     let missing = u64::from(quorum.count).saturating_sub(most.len() as u64);
     let role = match quorum.of.as_slice() {
-        [role] => role.clone(),
+        [role] => clean(role),
         _ => "principal".to_owned(),
     };
     let needs = match missing {

@@ -260,10 +260,7 @@ fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
         heading = "         ";
     }
     for offer in &offers {
-        let by = match offer.roles.is_empty() {
-            true => " by anyone".to_owned(),
-            false => offer.by(),
-        };
+        let by = offer.by_anyone();
         let digest = offer.demands.approves.as_ref().map(|a| format!(", digest {}", short_digest(a.digest)));
         let more = paint.faint(&format!("{by}{}{}", digest.unwrap_or_default(), offer.aside()));
         writeln!(io.out, "{heading}{}{}{more}", clean(&offer.event.r#type), to(&offer.event.to))?;

@@ -52,14 +52,10 @@ pub(crate) struct TaskChoice {
     pub(super) schema: Option<Json>,
 }
 
-/// Returns all choices. A user who names no roles has all roles of the charter, because the run is
-/// on their own machine.
+/// Returns all choices.
 pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
     let machine = view.charter.machine();
-    let mut by = who.principal();
-    if !who.has_roles() {
-        by.roles = machine.definition().roles.keys().cloned().collect();
-    }
+    let by = who.principal_in(machine);
     let mut choices = Vec::new();
     for Task { effect, title, src, input, output, .. } in view.tasks.iter().filter(|t| t.is_for(&by)).cloned() {
         choices.push(Choice::Task(TaskChoice {

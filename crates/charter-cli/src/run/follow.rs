@@ -193,7 +193,7 @@ impl Follow {
     /// Renders the events that others may send, with their commands.
     fn others(&self, view: &View, choices: &[Choice]) -> Vec<String> {
         let (machine, snapshot, now) = (view.charter.machine(), &view.snapshot, now());
-        let offers = offers::all_with(machine, snapshot, &self.who.principal(), now);
+        let offers = offers::all_with(machine, snapshot, &self.who.principal_in(machine), now);
         let suggest = Suggest::new((machine, snapshot), &self.who, &self.db, &offers, now);
         let is_own = |offer: &Offer| {
             let own = choices.iter().filter_map(Choice::event);

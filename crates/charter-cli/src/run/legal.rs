@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{Machine, Principal, Snapshot, Status, Timestamp};
+use charter_kernel::{Machine, Snapshot, Status, Timestamp};
 use charter_runtime::View;
 use charter_scenario::timestamp;
 use serde_json::Value as Json;
@@ -38,19 +38,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let State { machine, snapshot, overdue } = state(args)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
-    let mut all = match args.who.is_unnamed() {
-        true => offers::all(&machine, &snapshot, now),
-        false => offers::all_with(&machine, &snapshot, &args.who.principal(), now),
+    let by = args.who.principal_in(&machine);
+    let (all, others) = match args.who.is_unnamed() {
+        true => (offers::all(&machine, &snapshot, now), Vec::new()),
+        false => offers::to(&machine, &snapshot, &by, now),
     };
-    let may_be_sent = |offer: &Offer| match (args.who.is_unnamed(), args.who.has_roles()) {
-        (true, _) => true,
-        (false, true) => offers::may_send(&machine, &snapshot, &args.who.principal(), &offer.key(), now),
-        (false, false) => {
-            let by = Principal { roles: machine.definition().roles.keys().cloned().collect(), ..args.who.principal() };
-            offers::may_send(&machine, &snapshot, &by, &offer.key(), now)
-        }
-    };
-    all.retain(may_be_sent);
     if let Some(due) = overdue.filter(|_| !machine_output) {
         writeln!(io.out, "{}", paint.warning(&overdue::warning(due)))?;
     }
@@ -66,11 +58,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "{line}")?;
             continue;
         }
-        let by = match (offer.by().is_empty(), args.who.has_roles()) {
-            (_, true) => String::new(),
-            (true, _) => " by anyone".to_owned(),
-            (false, _) => offer.by(),
-        };
+        let by = if args.who.has_roles() { String::new() } else { offer.by_anyone() };
         let what = event.description.as_deref().map(|d| format!("  {}", clean(d)));
         let (kind, to) = (paint.strong(&clean(&event.r#type)), show::to(&event.to));
         writeln!(io.out, "{kind}{to}{by}{}{}", offer.aside(), paint.faint(&what.unwrap_or_default()))?;
@@ -99,6 +87,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             }
         };
         writeln!(io.out, "{why}")?;
+    }
+    for offer in others.iter().filter(|_| !machine_output) {
+        let (kind, to) = (clean(&offer.event.r#type), show::to(&offer.event.to));
+        writeln!(io.out, "{}", paint.faint(&format!("not {kind}{to}: {}", offer.why_not(&by))))?;
     }
     match all.is_empty() {
         true => Ok(Exit::No),

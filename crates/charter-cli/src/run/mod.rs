@@ -81,11 +81,11 @@ pub struct Args {
 #[derive(Debug, Clone, clap::Args)]
 pub struct Who {
     /// Your id [default: me]
-    #[arg(long = "as", value_name = "ID", value_parser = not_the_host)]
+    #[arg(long = "as", value_name = "ID", value_parser = not_the_host, allow_hyphen_values = true)]
     sender: Option<String>,
     /// One of your roles (repeatable) [default: with `run`, all roles of the charter; with `send`,
     /// none; `legal` then lists the events of every role]
-    #[arg(long, value_name = "ROLE", value_parser = not_the_host)]
+    #[arg(long, value_name = "ROLE", value_parser = not_the_host, allow_hyphen_values = true)]
     role: Vec<String>,
     /// What you are: person, agent or service
     #[arg(long, value_name = "KIND", default_value_t = PrincipalKind::Person, value_parser = clap::value_parser!(PrincipalKind))]
@@ -121,6 +121,15 @@ impl Who {
     pub(crate) fn principal(&self) -> Principal {
         let by = Principal { roles: self.role.clone(), ..Principal::new(self.id(), &[]) };
         by.of_kind(self.kind).authenticated(Auth::Local)
+    }
+    /// The principal in runs of a charter. A user who names no roles has all of its roles, because
+    /// the run is on their own machine.
+    pub(crate) fn principal_in(&self, machine: &Machine) -> Principal {
+        let mut by = self.principal();
+        if !self.has_roles() {
+            by.roles = machine.definition().roles.keys().cloned().collect();
+        }
+        by
     }
     /// Whether the user named no sender and no role.
     pub(crate) fn is_unnamed(&self) -> bool {

@@ -129,7 +129,7 @@ pub(crate) fn waits(
     io: &mut Io<'_>,
 ) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
-    let offers = offers::all_with(machine, snapshot, &who.principal(), now);
+    let offers = offers::all_with(machine, snapshot, &who.principal_in(machine), now);
     let suggest = Suggest::new((machine, snapshot), who, db, &offers, now);
     if view.is_stuck() {
         let stuck = "no timer, no running actor, and no legal event";

@@ -20,8 +20,10 @@ pub struct Args {
     /// The run, or the beginning of its id
     run: String,
     /// Event type; also `charter.pause`, `charter.resume`, `charter.cancel`
+    #[arg(allow_hyphen_values = true)]
     r#type: String,
     /// Event data: JSON, or `@file`
+    #[arg(allow_negative_numbers = true)]
     data: Option<String>,
     /// The actor to send to [default: the root actor of the run]
     #[arg(long, value_name = "ACTOR")]

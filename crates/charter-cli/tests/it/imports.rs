@@ -45,6 +45,14 @@ fn fred_as_an_xstate_config_shows_what_xstate_shows() {
 }
 
 #[test]
+fn a_byte_order_mark_is_not_part_of_a_file() {
+    let scratch = Scratch::new("imports-bom");
+    let file = scratch.file("m.json", "\u{feff}{\"initial\": \"a\", \"states\": {\"a\": {}}}");
+    let ran = charter(&["step", &file, "--events", &scratch.file("none.jsonl", "")]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+}
+
+#[test]
 fn missing_implementations_are_listed_with_their_paths() {
     let ran = charter(&["--json", "check", &fred("fred.json")]);
     assert_eq!(ran.code, 1);

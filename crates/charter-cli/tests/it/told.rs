@@ -186,7 +186,7 @@ states:
     let ran = charter(&["run", &file, "--run", "r", "--as", "ana", "--db", &db]);
     assert!(ran.out.contains("charter send r A ") && ran.out.contains("charter send r B "), "{}", ran.out);
     let legal = |who: &str| charter(&["legal", "r", "--as", who, "--db", &db]).out;
-    assert_eq!(legal("ana"), "A by ana\nB by ana\n");
+    assert_eq!(legal("ana"), "A by ana\nB by ana\nnot C: a condition on the sender does not hold\n");
     assert_eq!(legal("bo"), "C by anyone\n");
     // Nobody in particular.
     assert_eq!(charter(&["legal", "r", "--db", &db]).out, "C by anyone\n");

@@ -83,6 +83,14 @@ impl<'d> Compiler<'d> {
         }
         self.roles = vec!["system".into(), "operator".into()];
         for name in def.roles.keys().filter(|n| !matches!(n.as_str(), "system" | "operator")) {
+            if name.is_empty() || name.chars().any(char::is_control) {
+                self.problem(
+                    "bad-role-name",
+                    &format!("/roles/{}", escape(name)),
+                    format!("`{}` is not the name of a role", name.escape_debug()),
+                    Some("use a name of printable characters, e.g. `reviewer`".into()),
+                );
+            }
             self.roles.push(name.clone().into_boxed_str());
         }
         if self.roles.len() > MAX_ROLES {
@@ -100,11 +108,11 @@ impl<'d> Compiler<'d> {
                 let help = Some("types that begin with `done.`, `error.`, `after.` or `charter.` are reserved for the platform; choose another name".into());
                 self.problem("reserved-event", &at, format!("`{name}` cannot be declared"), help);
             }
-            if name.is_empty() || name.contains('*') || name.chars().any(char::is_whitespace) {
+            if name.is_empty() || name.contains('*') || name.chars().any(|c| c.is_whitespace() || c.is_control()) {
                 self.problem(
                     "bad-event-name",
                     &at,
-                    format!("`{name}` is not an event type"),
+                    format!("`{}` is not an event type", name.escape_debug()),
                     Some("use a word that contains neither spaces nor `*`".into()),
                 );
             }

@@ -233,7 +233,12 @@ impl<'d> Compiler<'d> {
             return Some(Listen::Pattern(Pattern::Any));
         }
         let bad = |c: &mut Self, help: &str| {
-            c.problem("bad-event-name", at, format!("`{text}` is not an event descriptor"), Some(help.into()))
+            c.problem(
+                "bad-event-name",
+                at,
+                format!("`{}` is not an event descriptor", text.escape_debug()),
+                Some(help.into()),
+            )
         };
         if let Some(prefix) = text.strip_suffix(".*") {
             if prefix.is_empty() || (prefix.contains('*') && !is_platform(prefix)) {
@@ -246,7 +251,7 @@ impl<'d> Compiler<'d> {
         // any event.
         let platform = is_platform(text);
         let blank = self.def.strict && text.contains(char::is_whitespace);
-        if text.is_empty() || (!platform && (blank || text.contains('*'))) {
+        if text.is_empty() || (!platform && (blank || text.contains(|c: char| c == '*' || c.is_control()))) {
             bad(self, "a descriptor is a type without spaces, `prefix.*`, or `*`");
             return None;
         }

@@ -1,15 +1,13 @@
 //! The condition of a transition that refuses an event. Records do not contain it: it is computed
 //! from the state before the event.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::candidates::reads;
 use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
-use crate::event::{Data, Ev, Name, Origin};
+use crate::event::Ev;
 use crate::machine::Machine;
 use crate::selection::{Evaluation, active_candidates, evaluate};
 use crate::snapshot::Snapshot;
@@ -41,14 +39,7 @@ impl Machine {
         let budget = Budget::new(&self.definition.limits);
         let data = validate::validate_event(data, &self.definition.limits, &budget).ok()?;
         let id = self.events.id(r#type);
-        let ev = Ev {
-            id,
-            name: Name::Borrowed(r#type),
-            data: Data::Borrowed(&data),
-            origin: Origin::External,
-            numbers: self.events.numbers(id).map(Cow::Borrowed),
-            meta: None,
-        };
+        let ev = Ev::external(&self.events, id, r#type, &data);
         let snapshot = snapshot.with_expired_permits(envelope.at);
         let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
         let ctx = self.context_of(&snapshot, actor, &ev, envelope, &budget);

@@ -17,7 +17,7 @@ pub use condition::Condition;
 
 use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
-use crate::event::{Data, Ev, Name, Origin};
+use crate::event::Ev;
 use crate::machine::{Machine, RoleSet};
 use crate::principal::Principal;
 use crate::refusal::{Cause, Code, Explanation, Refusal, RefusalDetails};
@@ -157,14 +157,7 @@ impl Machine {
         budget: &Budget,
     ) {
         let data = validate::validate_event(data, &self.definition.limits, budget).unwrap_or(Cow::Borrowed(data));
-        let ev = Ev {
-            id: self.events.id(name),
-            name: Name::Borrowed(name),
-            data: Data::Borrowed(&data),
-            origin: Origin::External,
-            numbers: self.events.numbers(self.events.id(name)).map(Cow::Borrowed),
-            meta: None,
-        };
+        let ev = Ev::external(&self.events, self.events.id(name), name, &data);
         let to = envelope.to.as_deref().unwrap_or("root");
         let actor = snapshot.actors.find(to);
         let required = self.roles_to_send(name, ev.id);
@@ -208,7 +201,7 @@ impl Machine {
     }
 
     /// Returns the context for evaluating expressions for an event from outside.
-    fn context_of<'a>(
+    pub(crate) fn context_of<'a>(
         &'a self,
         snapshot: &'a Snapshot,
         actor: &'a Actor,

@@ -8,7 +8,7 @@ use super::RefusalContext;
 use super::candidates::reads;
 use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
-use crate::event::{Data, Ev, Name, Origin};
+use crate::event::Ev;
 use crate::machine::{Machine, Template};
 use crate::scope::{EvalContext, ROOTS};
 use crate::snapshot::Snapshot;
@@ -42,14 +42,7 @@ impl Machine {
             Event::External { r#type, data } => (r#type.as_str(), data),
             _ => ("", &nothing),
         };
-        let ev = Ev {
-            id: self.events.id(name),
-            name: Name::Borrowed(name),
-            data: Data::Borrowed(data),
-            origin: Origin::External,
-            numbers: self.events.numbers(self.events.id(name)).map(std::borrow::Cow::Borrowed),
-            meta: None,
-        };
+        let ev = Ev::external(&self.events, self.events.id(name), name, data);
         let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
         let budget = Budget::new(&self.definition.limits);
         let read = self.rule_reads(number, &self.context_of(snapshot, actor, &ev, envelope, &budget));

@@ -22,12 +22,9 @@ pub(crate) enum Guard {
 impl Guard {
     /// Whether an expression of the guard reads the event.
     pub(crate) fn reads_event(&self) -> bool {
-        match self {
-            Guard::Cel(program) => program.reads().iter().any(|path| path.root() == "event"),
-            Guard::Named(named) => named.1.reads_event(),
-            Guard::And(list) | Guard::Or(list) => list.iter().any(Guard::reads_event),
-            Guard::Not(guard) => guard.reads_event(),
-        }
+        let mut reads = false;
+        self.programs(&mut |program| reads |= program.reads().iter().any(|path| path.root() == "event"));
+        reads
     }
 
     /// Renders the guard as one expression; a named guard by the expression that it stands for.

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::control::CONTROL;
 use crate::budget::Budget;
 use crate::envelope::Envelope;
-use crate::event::{Data, Ev, Name, Origin};
+use crate::event::Ev;
 use crate::machine::{Machine, RoleSet, TransitionId};
 use crate::refusal::{Code, Refusal};
 use crate::scope::EvalContext;
@@ -71,12 +71,7 @@ impl Machine {
         {
             return Err(Code::Schema.into());
         }
-        let data = match &data {
-            std::borrow::Cow::Borrowed(data) => Data::Borrowed(data),
-            std::borrow::Cow::Owned(data) => Data::Borrowed(data),
-        };
-        let numbers = self.events.numbers(id).map(std::borrow::Cow::Borrowed);
-        let ev = Ev { id, name: Name::Borrowed(name), data, origin: Origin::External, numbers, meta: None };
+        let ev = Ev::external(&self.events, id, name, &data);
         if let Some(actor) = actor {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
             let event = Some(&ev);

@@ -36,6 +36,11 @@ fn demands(run: &Run, kind: &str, id: &str) -> Option<Demands> {
     run.machine.demands(snapshot, "root", kind, &Principal::new(id, &["director"]), 0)
 }
 
+fn legal(run: &Run, id: &str) -> Vec<String> {
+    let all = run.machine.legal(&run.snapshot, &Principal::new(id, &["director"]), 0);
+    all.into_iter().map(|event| event.r#type).collect()
+}
+
 #[test]
 fn an_approval_demands_a_digest_votes_and_somebody_else() {
     let mut run = board();
@@ -55,6 +60,8 @@ fn an_approval_demands_a_digest_votes_and_somebody_else() {
     let data = json!({"digest": digest.to_string()});
     run.by("bea", &["director"]).send_data("PLAN", data.clone());
     assert_eq!(demands(&run, "PLAN", "bea"), None, "has voted");
+    assert!(!legal(&run, "bea").contains(&"PLAN".to_owned()), "has voted");
+    assert!(legal(&run, "rob").contains(&"PLAN".to_owned()));
     let needed = demands(&run, "PLAN", "rob").unwrap();
     assert_eq!(needed.quorum.unwrap().votes, [["bea"]]);
     run.by("rob", &["director"]).send_data("PLAN", data);
