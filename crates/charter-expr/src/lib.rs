@@ -38,6 +38,7 @@ pub use detail::{EvalDetail, Expected};
 pub use env::{Env, FunctionId, RootId};
 pub use error::{CompileError, ErrorKind, EvalError, ParseError};
 pub use fuel::Fuel;
+pub use functions::{Pattern, PatternError};
 pub use parse::parse;
 pub use path::{Path, Segment};
 pub use program::{Program, Source};

@@ -141,10 +141,8 @@ impl StepTransaction<'_> {
             up = self.s.actors.find(&parent).and_then(|a| a.identity().parent.clone());
         }
         let target = self.m.chart(chart);
-        if let Some(schema) = &target.input
-            && !schema.fits(&input)
-        {
-            return Err(Fault::input(&target.shape.machine, &schema.misfit_details(&input)));
+        if let Some(schema) = &target.input {
+            Fault::unless_fits(&target.shape.machine, schema, &input, self.budget)?;
         }
         let parent = self.actor(actor_ix).identity().id.clone();
         let mut actor = new_actor(Identity {

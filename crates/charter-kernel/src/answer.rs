@@ -1,15 +1,16 @@
 //! Checks of an actor's answer, which every host performs before it sends the answer to a run.
 
+use charter_expr::Fuel;
 use serde_json::Value as Json;
 
 use crate::machine::Machine;
-use crate::schema::{Misfit, Schema};
+use crate::schema::{Misfit, Schema, TooCostly};
 
 /// Why an answer cannot be sent to a run. Calling the actor again may help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadAnswer {
-    /// The error code that conditions in charters can test: `too-large` or `schema`.
+    /// The error code that conditions in charters can test: `too-large`, `too-costly` or `schema`.
     pub code: &'static str,
     /// The message, in one sentence.
     pub message: String,
@@ -45,9 +46,20 @@ pub fn check_answer(name: &str, output: &Json, max: u64, schema: Option<&Schema>
             misfits: Vec::new(),
         });
     }
-    let Some(schema) = schema.filter(|s| !s.fits(output)) else {
+    let Some(schema) = schema else {
         return Ok(());
     };
+    match schema.fits(output, &mut Fuel::new(Schema::FUEL)) {
+        Ok(true) => return Ok(()),
+        Ok(false) => {}
+        Err(TooCostly) => {
+            return Err(BadAnswer {
+                code: "too-costly",
+                message: format!("the answer of `{name}` takes too long to check with its schema"),
+                misfits: Vec::new(),
+            });
+        }
+    }
     let misfits = schema.misfits(output);
     let first = misfits.first().map(|m| match m.at.as_str() {
         "" => format!(": {}", m.message),

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use crate::definition::{Limits, MAX_LIMIT_BYTES};
 use crate::refusal::{Cause, Code, Refusal};
+use crate::schema::{MisfitDetails, Schema, TooCostly};
 
 /// The bytes that cost one unit of fuel when they are built, copied or hashed.
 const BYTES_PER_UNIT: u64 = 64;
@@ -209,6 +210,25 @@ impl Budget {
             return;
         }
         self.fuel.set(fuel.saturating_sub(lent.saturating_sub(left.left())));
+    }
+
+    /// Whether data matches its schema.
+    pub(crate) fn fits(&self, schema: &Schema, data: &Json) -> Result<bool, TooCostly> {
+        let mut fuel = Fuel::new(self.fuel.get());
+        let fits = schema.fits(data, &mut fuel);
+        match fits {
+            Ok(_) => self.fuel.set(fuel.left()),
+            Err(TooCostly) => self.exceed(Resource::Fuel, Work::Schema),
+        }
+        fits
+    }
+
+    /// Where data does not match its schema, as far as the fuel suffices.
+    pub(crate) fn misfits(&self, schema: &Schema, data: &Json) -> Vec<MisfitDetails> {
+        let mut fuel = Fuel::new(self.fuel.get());
+        let misfits = schema.misfit_details(data, &mut fuel);
+        self.fuel.set(fuel.left());
+        misfits
     }
 
     /// Spends the fuel for writing a value as canonical JSON and hashing it, and the bytes for the

@@ -154,7 +154,7 @@ impl Machine {
             None => json!({}),
         };
         let schema = self.events.info(self.events.id(kind)).and_then(|i| i.schema.as_ref());
-        let is_enough = schema.is_none_or(|s| s.fits(&least));
+        let is_enough = schema.is_none_or(|s| s.accepts(&least));
         let digest = Digest::of_json(&least);
         let same = ctx.actor.votes.iter().filter(|v| v.transition == id && (!is_enough || v.digest == digest));
         same.into_iter().any(|v| v.by.iter().any(|by| by.as_ref() == ctx.by.id))

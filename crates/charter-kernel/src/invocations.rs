@@ -135,10 +135,8 @@ impl StepTransaction<'_> {
             return Err(Fault::execution("invocation-exists").with("name", &*id));
         }
         let decl = self.m.service(service);
-        if let Some(schema) = &decl.input
-            && !schema.fits(&input)
-        {
-            return Err(Fault::input(&decl.name, &schema.misfit_details(&input)));
+        if let Some(schema) = &decl.input {
+            Fault::unless_fits(&decl.name, schema, &input, self.budget)?;
         }
         let actor = self.actor(actor_ix).identity().id.clone();
         let kind = EffectKind::Invoke {

@@ -97,7 +97,7 @@ impl Machine {
                     continue;
                 }
                 let empty = Json::Object(serde_json::Map::new());
-                let fits_empty = info.schema.as_ref().is_none_or(|s| s.fits(&empty));
+                let fits_empty = info.schema.as_ref().is_none_or(|s| s.accepts(&empty));
                 if !depends {
                     // No check reads the data, so a trial step with minimal data also finds
                     // interlocks and errors of actions.

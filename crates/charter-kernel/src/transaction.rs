@@ -15,6 +15,7 @@ use crate::ledger::Ledger;
 use crate::machine::{Chart, EventId, Machine, RoleSet, StateId, TransitionId};
 use crate::principal::Principal;
 use crate::refusal::{Cause, Code, ExpressionError, Refusal};
+use crate::schema::Schema;
 use crate::scope::{EvalContext, Local};
 use crate::snapshot::{Actor, Snapshot, Timer, TimerKind};
 use crate::step::{Effect, EffectKind, Note, NoteKind, Step, Taken, TimerChange, Verdict};
@@ -145,10 +146,11 @@ impl Fault {
         self
     }
 
-    /// Creates the fault for an input that does not match the schema of the actor.
-    pub(crate) fn input(name: &str, misfits: &[crate::schema::MisfitDetails]) -> Fault {
-        let misfits = serde_json::to_value(misfits).unwrap_or_default();
-        Fault::new(FaultCode::Schema, "input").with("name", name).with("misfits", misfits)
+    /// The fault of an input that does not match the schema of the actor `name`.
+    pub(crate) fn unless_fits(name: &str, schema: &Schema, input: &Json, budget: &Budget) -> Result<(), Fault> {
+        let fault = || Fault::new(FaultCode::Schema, "input").with("name", name);
+        let misfits = || json!(budget.misfits(schema, input));
+        if budget.fits(schema, input).unwrap_or(false) { Ok(()) } else { Err(fault().with("misfits", misfits())) }
     }
 
     /// Returns the `error` of the event that reports the fault.

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use crate::budget::{Budget, Work};
 use crate::definition::Limits;
 use crate::refusal::{Cause, Code, Refusal};
+use crate::schema::Schema;
 
 /// Upper limit of the nesting of data; `serde_json` has the same limit.
 pub(crate) const MAX_DEPTH: usize = 128;
@@ -60,6 +61,13 @@ fn validate(data: &Json, limit: u64) -> Result<(Cow<'_, Json>, u64), Refusal> {
         Ok(()) => Ok((Cow::Owned(data), size)),
         Err(e) => Err(Refusal::because(Code::Schema, Cause::Number { at: e.pointer })),
     }
+}
+
+/// Refuses data that does not match its schema.
+pub(crate) fn matches(schema: &Schema, data: &Json, budget: &Budget) -> Result<(), Refusal> {
+    let fits = budget.fits(schema, data).unwrap_or(false);
+    budget.check()?;
+    if fits { Ok(()) } else { Err(Code::Schema.into()) }
 }
 
 fn too_large(limit: u64) -> Refusal {

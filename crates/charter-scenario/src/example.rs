@@ -26,7 +26,7 @@ pub fn data(schema: Option<&Json>, approves: Option<&Approval>) -> Json {
 
 fn of_schema(schema: &Json) -> Json {
     let compiled = Schema::compile(schema).ok();
-    let fits = |data: &Json| compiled.as_ref().is_none_or(|schema| schema.fits(data));
+    let fits = |data: &Json| compiled.as_ref().is_none_or(|schema| schema.accepts(data));
     // The least data is easier to read than an example, if nothing has to be filled in.
     let nothing = json!({});
     if compiled.is_some() && fits(&nothing) {
@@ -118,7 +118,7 @@ fn require_more(node: SchemaNode<'_>, data: &mut Map<String, Json>, depth: u8, k
         data.entry(name.as_str()).or_insert_with(|| field(node, &name, depth, known));
     }
     if let Some(condition) = node.get("if") {
-        let holds = Schema::compile(condition).is_ok_and(|condition| condition.fits(&Json::Object(data.clone())));
+        let holds = Schema::compile(condition).is_ok_and(|condition| condition.accepts(&Json::Object(data.clone())));
         if let Some(Json::Object(more)) = node.part(if holds { "then" } else { "else" }).map(|n| value(n, depth, known))
         {
             for (name, value) in more {
@@ -207,7 +207,7 @@ mod tests {
                 "if": {"properties": {"kind": {"const": "x"}}}, "then": {"required": ["why"]}}),
         ] {
             let data = data(Some(&schema), None);
-            assert!(Schema::compile(&schema).unwrap().fits(&data), "{schema}: {data}");
+            assert!(Schema::compile(&schema).unwrap().accepts(&data), "{schema}: {data}");
         }
     }
 

@@ -172,7 +172,7 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool) -> Option<(Choice, Json)> 
 /// Whether a task is answered by `{}`.
 pub(super) fn needs_no_data(schema: Option<&Json>) -> bool {
     let schema = schema.map(Schema::compile);
-    schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.fits(&json!({}))))
+    schema.is_none_or(|schema| schema.is_ok_and(|schema| schema.accepts(&json!({}))))
 }
 
 fn plain_event(event: &EventChoice, yes: bool) -> Option<Json> {

@@ -9,7 +9,7 @@ mod regexp;
 mod strings;
 mod times;
 
-pub(crate) use regexp::Pattern;
+pub use regexp::{Pattern, PatternError};
 pub(crate) use strings::quote;
 
 use crate::detail::EvalDetail;

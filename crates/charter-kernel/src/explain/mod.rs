@@ -120,7 +120,8 @@ impl Machine {
         let budget = Budget::new(&self.definition.limits);
         let Some(snapshot) = snapshot.filter(|s| s.charter() == self.digest) else {
             if let (Event::Start { input }, Code::Schema, None) = (&envelope.event, refusal.code, &details.cause) {
-                details.misfits = self.chart(0).input.as_ref().map(|s| s.misfit_details(input)).unwrap_or_default();
+                let schema = self.chart(0).input.as_ref();
+                details.misfits = schema.map(|s| budget.misfits(s, input)).unwrap_or_default();
             }
             return details;
         };
@@ -140,7 +141,9 @@ impl Machine {
                 };
                 let service = snapshot.invocations().find(|(_, i)| answered(i)).map(|(_, i)| i.service);
                 let schema = service.and_then(|n| self.services.get(n as usize)).and_then(|s| s.output.as_ref());
-                details.misfits = schema.map(|s| s.misfit_details(output)).unwrap_or_default();
+                // The events listed above may have used up the other one.
+                let budget = Budget::new(&self.definition.limits);
+                details.misfits = schema.map(|s| budget.misfits(s, output)).unwrap_or_default();
             }
             _ => {}
         }
@@ -169,7 +172,7 @@ impl Machine {
             Code::Authority if !may_send => details.roles = self.role_names(required),
             Code::Schema if details.cause.is_none() => {
                 let schema = self.events.info(ev.id).and_then(|i| i.schema.as_ref());
-                details.misfits = schema.map(|s| s.misfit_details(&data)).unwrap_or_default();
+                details.misfits = schema.map(|s| budget.misfits(s, &data)).unwrap_or_default();
                 details.rule = self.rule_of_schema(name, &mut details.misfits);
                 if let (Some(rule), Some(actor)) = (details.rule.as_deref().and_then(|r| self.rule(r)), actor) {
                     details.read = self.rule_reads(rule, &self.context_of(snapshot, actor, &ev, envelope, budget));

@@ -9,7 +9,7 @@ mod content;
 
 use std::sync::Arc;
 
-use charter_expr::{FunctionId, Numbers, Program};
+use charter_expr::{Fuel, FunctionId, Numbers, Program};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
@@ -84,12 +84,14 @@ impl Machine {
         self.event_reads.as_deref()
     }
 
-    /// Whether this event is declared and its data certainly matches its schema. False means
-    /// unknown: [`Machine::step`] decides.
+    /// Whether this event is declared and its data matches its schema. If not, [`Machine::step`]
+    /// says why.
     #[must_use]
     pub fn surely_fits(&self, event: &str, data: impl crate::schema::View) -> bool {
         let info = self.events.info(self.events.id(event));
-        info.filter(|i| i.declared).is_some_and(|i| i.schema.as_ref().is_none_or(|s| s.surely_fits(data)))
+        info.filter(|i| i.declared).is_some_and(|i| {
+            i.schema.as_ref().is_none_or(|s| s.fits(data, &mut Fuel::new(self.definition.limits.fuel)).unwrap_or(false))
+        })
     }
 
     /// The data of an event that is sent without data: `{}` if the event's schema accepts `{}` and
@@ -99,7 +101,7 @@ impl Machine {
         let schema = self.events.info(self.events.id(event)).and_then(|i| i.schema.as_ref());
         let empty = Json::Object(serde_json::Map::new());
         match schema {
-            Some(schema) if !schema.fits(&Json::Null) && schema.fits(&empty) => empty,
+            Some(schema) if !schema.accepts(&Json::Null) && schema.accepts(&empty) => empty,
             _ => Json::Null,
         }
     }

@@ -65,11 +65,8 @@ impl Machine {
         if control {
             return self.control(snapshot, envelope, name, held, budget);
         }
-        if let Some(schema) = info.and_then(|i| i.schema.as_ref())
-            && !checked
-            && !schema.fits(&data)
-        {
-            return Err(Code::Schema.into());
+        if let Some(schema) = info.and_then(|i| i.schema.as_ref()).filter(|_| !checked) {
+            validate::matches(schema, &data, budget)?;
         }
         let ev = Ev::external(&self.events, id, name, &data);
         if let Some(actor) = actor {

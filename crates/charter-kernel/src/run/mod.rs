@@ -44,8 +44,8 @@ impl Machine {
         let input = validate::validate_event(input, &self.definition.limits, budget)?;
         check_time(envelope.at)?;
         let chart = self.chart(0);
-        if chart.input.as_ref().is_some_and(|s| !s.fits(&input)) {
-            return Err(Code::Schema.into());
+        if let Some(schema) = &chart.input {
+            validate::matches(schema, &input, budget)?;
         }
         let root = new_actor(Identity {
             id: "root".into(),

@@ -9,10 +9,11 @@ use crate::budget::Budget;
 use crate::envelope::{EffectId, Envelope};
 use crate::event::{Ev, Origin};
 use crate::machine::{Machine, NO_SERVICE, RoleSet};
-use crate::refusal::{Code, Refusal};
+use crate::refusal::Refusal;
 use crate::snapshot::{Held, Invocation, Snapshot, Status, TimerKind};
 use crate::step::{EffectKind, Step, Verdict};
 use crate::transaction::{Fault, FaultCode, Session, StepTransaction};
+use crate::validate;
 
 impl Machine {
     /// Finds the invocation that an answer belongs to, and its owner.
@@ -54,9 +55,8 @@ impl Machine {
         };
         if let Ok(output) = &outcome
             && let Some(schema) = &self.service(invocation.service).output
-            && !schema.fits(output)
         {
-            return Err(Code::Schema.into());
+            validate::matches(schema, output, budget)?;
         }
         let mut tx = self.begin(snapshot, envelope, RoleSet::SYSTEM, budget);
         let owner = tx.actor(actor_ix).identity().id.clone();

@@ -1,13 +1,13 @@
-//! Why a value is not a JSON Schema.
+//! Why a value is not a JSON Schema, or why data cannot be checked with one.
 
-use jsonschema::error::ValidationErrorKind;
+use charter_expr::EvalError;
 
 /// Why a schema does not compile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// A keyword does not have the form that JSON Schema gives it.
-    #[error("{message}")]
+    /// A keyword does not have the form that JSON Schema gives it, or is not supported.
+    #[error("{}{message}", place(.at))]
     Invalid {
         /// JSON pointer into the schema.
         at: String,
@@ -15,20 +15,34 @@ pub enum SchemaError {
         message: String,
     },
     /// A `$ref` has no target inside the schema.
-    #[error("{message}")]
+    #[error("{}{message}", place(.at))]
     Reference {
+        /// JSON pointer into the schema, to the keyword.
+        at: String,
         /// What is wrong.
         message: String,
     },
 }
 
+fn place(at: &str) -> String {
+    if at.is_empty() { String::new() } else { format!("at `{at}`: ") }
+}
+
 impl SchemaError {
-    pub(super) fn of(error: &jsonschema::ValidationError<'_>) -> SchemaError {
-        let message = error.to_string();
-        match error.kind() {
-            ValidationErrorKind::Referencing(_) => SchemaError::Reference { message },
-            _ => SchemaError::Invalid { at: error.instance_path().to_string(), message },
-        }
+    pub(super) fn invalid(at: &str, message: String) -> SchemaError {
+        SchemaError::Invalid { at: at.to_owned(), message }
+    }
+}
+
+/// Checking data with a schema takes more than the fuel for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("checking the data with its schema takes too long")]
+pub struct TooCostly;
+
+impl From<EvalError> for TooCostly {
+    /// Spending fuel fails for one reason only.
+    fn from(_: EvalError) -> TooCostly {
+        TooCostly
     }
 }
 

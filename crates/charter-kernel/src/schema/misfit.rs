@@ -1,8 +1,7 @@
 //! Where a value does not match its schema: as a record stores it, and as a message.
 
-use jsonschema::error::ValidationErrorKind as Error;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 /// Where a value does not match its schema, without a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,35 +50,10 @@ impl From<&MisfitDetails> for Misfit {
 }
 
 impl MisfitDetails {
-    /// Converts a validation error; `schema` is the schema that was validated against.
-    pub(super) fn of(e: &jsonschema::ValidationError<'_>, schema: &Json) -> MisfitDetails {
-        let (at, rule) = (e.instance_path().to_string(), e.schema_path().to_string());
-        let (kind, name) = match e.kind() {
-            Error::PropertyNames { error } => (error.kind(), error.instance().as_str().map(short_text)),
-            // `propertyNames: false` is reported as the schema `false` for the whole object.
-            Error::FalseSchema if rule.ends_with("/propertyNames") && !at.ends_with("/propertyNames") => (
-                e.kind(),
-                e.instance().as_object().and_then(|object| object.keys().next()).map(|name| short_text(name)),
-            ),
-            kind => (kind, None),
-        };
-        let dependent =
-            rule.split('/').rev().take(2).find(|part| matches!(*part, "dependentRequired" | "dependencies"));
-        let (keyword, given) = match kind {
-            Error::FalseSchema => (Some("false".to_string()), None),
-            Error::Required { property } if dependent.is_some() => {
-                (Some("dependentRequired".to_string()), trigger(schema, &rule, property, e.instance()))
-            }
-            _ => (None, None),
-        };
-        let limit = match kind {
-            Error::Contains => super::lookup(schema, &rule).filter(|limit| limit.is_number()).cloned(),
-            _ => None,
-        };
-        let limit = limit.unwrap_or_else(|| self::limit(kind));
-        let names_value = name.is_none() && names_value(kind);
-        let value = if names_value { short(e.instance().as_ref().clone()) } else { Json::Null };
-        MisfitDetails { at, rule, limit: short(limit), value, keyword, name, given }
+    /// A violation of the keyword at the end of `rule`.
+    pub(super) fn new(at: &str, rule: String, limit: Json, value: Json) -> MisfitDetails {
+        let (limit, value) = (short(limit), short(value));
+        MisfitDetails { at: at.to_owned(), rule, limit, value, keyword: None, name: None, given: None }
     }
 
     /// The keyword that failed; `false` for the schema `false`.
@@ -162,63 +136,6 @@ fn plural(noun: &str, count: &Json) -> String {
     if *count == 1 { noun.to_string() } else { format!("{noun}s") }
 }
 
-/// Finds the property of the object that requires `required`, by `dependentRequired` at `rule`.
-fn trigger(schema: &Json, rule: &str, required: &Json, object: &Json) -> Option<String> {
-    let keyword = if rule.contains("/dependentRequired") { "/dependentRequired" } else { "/dependencies" };
-    let end = rule.rfind(keyword)?.saturating_add(keyword.len());
-    let table = super::lookup(schema, rule.get(..end)?)?.as_object()?;
-    let demands = |list: &Json| list.as_array().is_some_and(|list| list.contains(required));
-    let given = table.iter().find(|(name, list)| object.get(name.as_str()).is_some() && demands(list));
-    given.map(|(name, _)| short_text(name))
-}
-
-/// Whether the message contains the value. For a missing property, it does not contain the object.
-fn names_value(kind: &Error) -> bool {
-    !matches!(
-        kind,
-        Error::Required { .. }
-            | Error::AdditionalProperties { .. }
-            | Error::UnevaluatedProperties { .. }
-            | Error::AdditionalItems { .. }
-            | Error::UnevaluatedItems { .. }
-            | Error::MinItems { .. }
-            | Error::MaxItems { .. }
-            | Error::MinProperties { .. }
-            | Error::MaxProperties { .. }
-            | Error::UniqueItems
-            | Error::Contains
-            | Error::FalseSchema
-    )
-}
-
-fn limit(kind: &Error) -> Json {
-    match kind {
-        Error::AdditionalProperties { unexpected } | Error::UnevaluatedProperties { unexpected } => json!(unexpected),
-        Error::Constant { expected_value } => Json::clone(expected_value),
-        Error::Enum { options } => Json::clone(options),
-        Error::ExclusiveMaximum { limit }
-        | Error::ExclusiveMinimum { limit }
-        | Error::Maximum { limit }
-        | Error::Minimum { limit } => limit.clone(),
-        Error::MaxItems { limit }
-        | Error::MaxLength { limit }
-        | Error::MaxProperties { limit }
-        | Error::MinItems { limit }
-        | Error::MinLength { limit }
-        | Error::MinProperties { limit } => json!(limit),
-        Error::MultipleOf { multiple_of } => json!(multiple_of),
-        Error::Format { format } => json!(format),
-        Error::Pattern { pattern } => json!(pattern),
-        Error::Required { property } => property.clone(),
-        Error::OneOfMultipleValid { .. } => json!("several"),
-        Error::Type { kind } => match kind {
-            jsonschema::error::TypeKind::Single(ty) => json!(ty.to_string()),
-            jsonschema::error::TypeKind::Multiple(types) => types.iter().map(|ty| json!(ty.to_string())).collect(),
-        },
-        _ => Json::Null,
-    }
-}
-
 /// Upper limit of the part of a value that a schema violation keeps: a hostile value must not cause
 /// a large refusal.
 const MAX_SHOWN: usize = 100;
@@ -234,7 +151,7 @@ fn short(value: Json) -> Json {
     }
 }
 
-fn short_text(text: &str) -> String {
+pub(super) fn short_text(text: &str) -> String {
     if text.chars().count() > MAX_SHOWN { cut(text) } else { text.to_string() }
 }
 

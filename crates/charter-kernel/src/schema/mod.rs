@@ -1,31 +1,40 @@
-//! JSON Schema (2020-12), compiled once. The `jsonschema` crate validates; this module sets its
-//! options and error messages, and tries the fast validator in `plain` first.
+//! JSON Schema (2020-12), compiled once to a list of nodes and decided by a walk over the data that
+//! fuel limits. The crate `jsonschema` is the oracle of the tests.
 
+mod compile;
 mod error;
+mod evaluated;
+mod explain;
+mod format;
 mod misfit;
-mod plain;
+mod node;
+mod number;
+mod object;
+mod pattern;
+mod same;
 mod view;
+mod walk;
 
-pub use error::SchemaError;
+pub use error::{SchemaError, TooCostly};
 pub use misfit::{Misfit, MisfitDetails};
+pub use number::ExactNumber;
 pub use view::{Kind, View};
 
 use std::sync::Arc;
 
-use charter_expr::Numbers;
 use charter_expr::schema::SchemaNode;
+use charter_expr::{Fuel, Numbers};
 use serde_json::Value as Json;
 
-use plain::Plain;
+use node::Node;
+use walk::Walk;
 
 /// A compiled JSON Schema.
 pub struct Schema {
-    validator: jsonschema::Validator,
-    /// The fast validator, if the schema is plain enough for it.
-    plain: Option<Plain>,
+    nodes: Vec<Node>,
     /// The types of the numbers in data that matches.
     numbers: Option<Arc<Numbers>>,
-    /// The source of the schema, in which the locations of errors are looked up.
+    /// The source of the schema, in which the limits of violated keywords are looked up.
     source: Json,
 }
 
@@ -39,22 +48,17 @@ impl std::fmt::Debug for Schema {
 pub(crate) const MAX_MISFITS: usize = 10;
 
 impl Schema {
+    /// The fuel for checking a value for which nothing else limits it.
+    pub const FUEL: u64 = 1_000_000;
+
     /// Compiles a schema. References must stay inside it; nothing is fetched.
     ///
     /// # Errors
-    /// The schema is invalid, or refers to something outside itself.
+    /// The schema is invalid, refers to something outside itself, or needs what is not supported:
+    /// the error says where, and what to write instead.
     pub fn compile(schema: &Json) -> Result<Schema, SchemaError> {
-        jsonschema::options()
-            .with_draft(jsonschema::Draft::Draft202012)
-            .should_validate_formats(true)
-            .build(schema)
-            .map(|validator| Schema {
-                validator,
-                plain: Plain::compile(schema),
-                numbers: Numbers::from_schema(schema).map(Arc::new),
-                source: schema.clone(),
-            })
-            .map_err(|e| SchemaError::of(&e))
+        let nodes = compile::compile(schema)?;
+        Ok(Schema { nodes, numbers: Numbers::from_schema(schema).map(Arc::new), source: schema.clone() })
     }
 
     /// The types of the numbers in data that matches, if the schema declares any.
@@ -62,30 +66,32 @@ impl Schema {
         self.numbers.as_ref()
     }
 
-    /// Whether the value matches.
-    #[must_use]
-    pub fn fits(&self, value: &Json) -> bool {
-        self.surely_fits(value) || self.validator.is_valid(value)
+    /// Whether data in any representation matches. Each subschema that is checked against a value
+    /// costs a unit of fuel, and so do 64 bytes that are compared.
+    ///
+    /// # Errors
+    /// The fuel does not suffice.
+    pub fn fits(&self, data: impl View, fuel: &mut Fuel) -> Result<bool, TooCostly> {
+        Walk::new(&self.nodes, fuel).visit(0, data)
     }
 
-    /// Whether the data certainly matches, determined in one pass over data in any representation.
-    /// If false, [`Schema::fits`] decides.
+    /// Whether the value matches and can be checked with [`Schema::FUEL`].
     #[must_use]
-    pub fn surely_fits(&self, data: impl View) -> bool {
-        self.plain.as_ref().is_some_and(|plain| plain.fits(data))
+    pub fn accepts(&self, value: &Json) -> bool {
+        self.fits(value, &mut Fuel::new(Schema::FUEL)).unwrap_or(false)
     }
 
-    /// Returns why a value does not match: at most ten violations, ordered by position.
+    /// Returns why a value does not match: at most ten violations, ordered by position. There are
+    /// fewer, possibly none, if finding them takes more than [`Schema::FUEL`].
     #[must_use]
     pub fn misfits(&self, value: &Json) -> Vec<Misfit> {
-        self.misfit_details(value).iter().map(Misfit::from).collect()
+        self.misfit_details(value, &mut Fuel::new(Schema::FUEL)).iter().map(Misfit::from).collect()
     }
 
     /// Like [`Schema::misfits`], but without messages, as records store it.
     #[must_use]
-    pub fn misfit_details(&self, value: &Json) -> Vec<MisfitDetails> {
-        let mut all: Vec<MisfitDetails> =
-            self.validator.iter_errors(value).take(MAX_MISFITS).map(|e| MisfitDetails::of(&e, &self.source)).collect();
+    pub fn misfit_details(&self, value: &Json, fuel: &mut Fuel) -> Vec<MisfitDetails> {
+        let mut all = explain::explain(&self.nodes, &self.source, value, MAX_MISFITS, fuel);
         all.sort_by(|a, b| (&a.at, &a.rule).cmp(&(&b.at, &b.rule)));
         all
     }

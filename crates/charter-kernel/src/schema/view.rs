@@ -1,6 +1,8 @@
-//! Data in any representation, as the fast validator reads it.
+//! Data in any representation, as the validator reads it.
 
 use serde_json::Value as Json;
+
+use super::number::ExactNumber;
 
 /// The kinds of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,24 +37,31 @@ impl Kind {
     }
 }
 
-/// Data for the validator: `serde_json`'s, or a host's own representation.
+/// Data for the validator: `serde_json`'s, or a host's own representation. The result and its cost
+/// are the same in all of them, also if they have the fields of objects in different orders.
 pub trait View: Copy {
     /// The kind of the data.
     fn kind(self) -> Kind;
-    /// Calls `with` with the text if it is available as a `str`; returns false otherwise.
-    fn text(self, with: impl FnOnce(&str) -> bool) -> bool;
-    /// The number as a double, if the conversion is exact.
-    fn number(self) -> Option<f64>;
+    /// Whether the data is `true`.
+    fn is_true(self) -> bool;
+    /// Calls `with` with the text; `None` if the data is not text.
+    fn text<R>(self, with: impl FnOnce(&str) -> R) -> Option<R>;
+    /// The number.
+    fn number(self) -> Option<ExactNumber>;
     /// Number of items or fields.
     fn len(self) -> usize;
     /// Whether it is empty.
     fn is_empty(self) -> bool {
         self.len() == 0
     }
-    /// Whether all items satisfy a condition.
+    /// Calls `each` with the items in their order, until it returns false. Returns whether it never
+    /// did.
     fn items(self, each: impl FnMut(Self) -> bool) -> bool;
-    /// Whether all fields satisfy a condition.
+    /// Calls `each` with the fields, in any order, until it returns false. Returns whether it never
+    /// did.
     fn fields(self, each: impl FnMut(&str, Self) -> bool) -> bool;
+    /// A number that only this value within the data has.
+    fn place(self) -> usize;
 }
 
 impl View for &Json {
@@ -67,14 +76,15 @@ impl View for &Json {
             Json::Object(_) => Kind::Object,
         }
     }
-    fn text(self, with: impl FnOnce(&str) -> bool) -> bool {
-        self.as_str().is_some_and(with)
+    fn is_true(self) -> bool {
+        *self == Json::Bool(true)
     }
-    fn number(self) -> Option<f64> {
+    fn text<R>(self, with: impl FnOnce(&str) -> R) -> Option<R> {
+        self.as_str().map(with)
+    }
+    fn number(self) -> Option<ExactNumber> {
         match self {
-            Json::Number(n) if n.is_f64() => n.as_f64(),
-            // A double cannot represent every integer beyond 2^53.
-            Json::Number(n) => n.as_i64().filter(|i| i.unsigned_abs() <= 1 << 53).and(n.as_f64()),
+            Json::Number(n) => Some(n.into()),
             _ => None,
         }
     }
@@ -90,5 +100,39 @@ impl View for &Json {
     }
     fn fields(self, mut each: impl FnMut(&str, Self) -> bool) -> bool {
         self.as_object().is_none_or(|map| map.iter().all(|(key, value)| each(key, value)))
+    }
+    fn place(self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+}
+
+/// The name of a property as data, for `propertyNames`.
+#[derive(Clone, Copy)]
+pub(super) struct Name<'n>(pub(super) &'n str);
+
+impl View for Name<'_> {
+    fn kind(self) -> Kind {
+        Kind::Text
+    }
+    fn is_true(self) -> bool {
+        false
+    }
+    fn text<R>(self, with: impl FnOnce(&str) -> R) -> Option<R> {
+        Some(with(self.0))
+    }
+    fn number(self) -> Option<ExactNumber> {
+        None
+    }
+    fn len(self) -> usize {
+        0
+    }
+    fn items(self, _: impl FnMut(Self) -> bool) -> bool {
+        true
+    }
+    fn fields(self, _: impl FnMut(&str, Self) -> bool) -> bool {
+        true
+    }
+    fn place(self) -> usize {
+        0
     }
 }

@@ -17,4 +17,5 @@ mod ledger;
 mod misfits;
 mod numbers;
 mod principals;
+mod schema;
 mod sentinel;

@@ -21,7 +21,7 @@ pub(crate) struct Samples {
 pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> Samples {
     let sampler = Sampler { root: schema, probes };
     let compiled = schema.and_then(|s| Schema::compile(s).ok());
-    let fits = |v: &Json| compiled.as_ref().is_none_or(|s| s.fits(v));
+    let fits = |v: &Json| compiled.as_ref().is_none_or(|s| s.accepts(v));
     let mut out = Samples::default();
     for base in sampler.bases() {
         let mut choices: Vec<(&Vec<String>, Vec<Option<Json>>)> = Vec::new();

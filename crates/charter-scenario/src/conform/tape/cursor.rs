@@ -1,6 +1,6 @@
 //! Reads the values on a tape.
 
-use charter_kernel::{Kind, View};
+use charter_kernel::{ExactNumber, Kind, View};
 use serde_json::{Map, Number, Value as Json};
 
 use super::Node;
@@ -38,6 +38,11 @@ impl<'t> Cursor<'t> {
         self.text.get(node.start as usize..node.end as usize).unwrap_or_default()
     }
 
+    /// The text of a string with escapes.
+    fn unescaped(self, node: Node) -> Option<String> {
+        serde_json::from_str(self.text.get(node.start as usize - 1..node.end as usize + 1)?).ok()
+    }
+
     #[inline]
     fn to(self, at: u32) -> Cursor<'t> {
         Cursor { at, ..self }
@@ -63,9 +68,7 @@ impl<'t> Cursor<'t> {
             Kind::Bool => Json::Bool(node.flag),
             Kind::Int => Json::Number(self.bytes(node).parse::<i64>().ok()?.into()),
             Kind::Float => Json::Number(Number::from_f64(self.bytes(node).parse().ok()?)?),
-            Kind::Text if node.flag => {
-                serde_json::from_str(self.text.get(node.start as usize - 1..node.end as usize + 1)?).ok()?
-            }
+            Kind::Text if node.flag => Json::String(self.unescaped(node)?),
             Kind::Text => Json::String(self.bytes(node).to_owned()),
             Kind::List => {
                 let mut list = Vec::new();
@@ -100,15 +103,24 @@ impl View for Cursor<'_> {
     fn kind(self) -> Kind {
         self.node().kind
     }
-    fn text(self, with: impl FnOnce(&str) -> bool) -> bool {
+    fn is_true(self) -> bool {
         let node = self.node();
-        // A string with escapes differs from its bytes in the text.
-        node.kind == Kind::Text && !node.flag && with(self.bytes(node))
+        node.kind == Kind::Bool && node.flag
     }
-    fn number(self) -> Option<f64> {
+    fn text<R>(self, with: impl FnOnce(&str) -> R) -> Option<R> {
         let node = self.node();
         match node.kind {
-            Kind::Int | Kind::Float => self.bytes(node).parse().ok(),
+            // A string with escapes differs from its bytes in the text.
+            Kind::Text if node.flag => Some(with(&self.unescaped(node)?)),
+            Kind::Text => Some(with(self.bytes(node))),
+            _ => None,
+        }
+    }
+    fn number(self) -> Option<ExactNumber> {
+        let node = self.node();
+        match node.kind {
+            Kind::Int => self.bytes(node).parse().ok().map(ExactNumber::Int),
+            Kind::Float => self.bytes(node).parse().ok().map(ExactNumber::Double),
             _ => None,
         }
     }
@@ -126,6 +138,9 @@ impl View for Cursor<'_> {
             at = item.node().next;
         }
         true
+    }
+    fn place(self) -> usize {
+        self.at as usize
     }
     fn fields(self, mut each: impl FnMut(&str, Self) -> bool) -> bool {
         let node = self.node();

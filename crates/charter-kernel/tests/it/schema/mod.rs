@@ -1,0 +1,6 @@
+//! JSON Schema: compared with the crate `jsonschema`, and with hostile schemas and data.
+
+mod attacks;
+mod compared;
+mod oracle;
+mod refused;
