@@ -1,9 +1,7 @@
 //! The ids of a run's recent events, so that a host does not look up most of them in its store.
 
-use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
-
-use charter_kernel::Digest;
 
 /// How many ids are kept.
 const RECENT_IDS: usize = 256;
@@ -20,43 +18,67 @@ pub enum IdState {
 }
 
 /// The ids of a run's recent events, as hashes with the numbers of their records.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentIds {
-    ids: Arc<VecDeque<(u64, u64)>>,
-    /// Whether the run has had ids that are not in `ids`.
+    ring: Arc<Ring>,
+    /// Whether the run has had ids that are not in `ring`.
     incomplete: bool,
+}
+
+/// The ids, oldest first from `next` on. It is one small block of memory, because the run keeps the
+/// state before an event until the event is committed: each new id makes a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Ring {
+    hashes: [u32; RECENT_IDS],
+    /// The numbers of the records; 0 for an unused entry, since record 0 is a start.
+    seqs: [u64; RECENT_IDS],
+    next: usize,
+}
+
+impl Default for RecentIds {
+    fn default() -> RecentIds {
+        let ring = Ring { hashes: [0; RECENT_IDS], seqs: [0; RECENT_IDS], next: 0 };
+        RecentIds { ring: Arc::new(ring), incomplete: false }
+    }
 }
 
 impl RecentIds {
     /// Creates the ids of a run whose earlier ids are not known.
     #[must_use]
     pub fn unknown() -> RecentIds {
-        RecentIds { ids: Arc::default(), incomplete: true }
+        RecentIds { incomplete: true, ..RecentIds::default() }
     }
 
     /// Returns what is known about an id.
     #[must_use]
     pub fn state(&self, id: &str) -> IdState {
         let hash = hash(id);
-        match self.ids.iter().rev().find(|(h, _)| *h == hash) {
-            Some((_, seq)) => IdState::Recent(*seq),
-            None if self.incomplete => IdState::Unknown,
-            None => IdState::New,
+        // Without an early exit, the compiler compares several hashes at a time.
+        if self.ring.hashes.iter().fold(false, |found, h| found | (*h == hash)) {
+            let entries = self.ring.hashes.iter().zip(&self.ring.seqs);
+            if let Some(seq) = entries.filter(|(h, seq)| **h == hash && **seq > 0).map(|(_, seq)| *seq).max() {
+                return IdState::Recent(seq);
+            }
         }
+        if self.incomplete { IdState::Unknown } else { IdState::New }
     }
 
     /// Notes the id of a record.
     pub(crate) fn insert(&mut self, id: &str, seq: u64) {
-        let ids = Arc::make_mut(&mut self.ids);
-        if ids.len() >= RECENT_IDS {
-            ids.pop_front();
-            self.incomplete = true;
+        let ring = Arc::make_mut(&mut self.ring);
+        let at = ring.next % RECENT_IDS;
+        if let (Some(h), Some(s)) = (ring.hashes.get_mut(at), ring.seqs.get_mut(at)) {
+            self.incomplete |= *s > 0;
+            (*h, *s) = (hash(id), seq);
         }
-        ids.push_back((hash(id), seq));
+        ring.next = (at + 1) % RECENT_IDS;
     }
 }
 
-fn hash(id: &str) -> u64 {
-    let Digest(bytes) = Digest::of_bytes(id.as_bytes());
-    bytes.iter().take(8).fold(0, |n, b| n << 8 | u64::from(*b))
+/// Hashes an id; the same on every host. Ids with the same hash are told apart by their records.
+fn hash(id: &str) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(id.as_bytes());
+    let hash = hasher.finish();
+    u32::try_from(hash >> 32).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Measures durable events per second through the embedded host with journals in files. Each round
-//! measures events with sender-supplied ids and events without them.
+//! measures events with sender-supplied ids and events without them: their rate, and the CPU time
+//! of the process per event, which depends less on the disk.
 //!
 //! `cargo bench -p charter-runtime` takes about a minute; `-- quick` measures less. The files are
 //! in the system's temporary folder; set `TMPDIR` to measure another disk.
@@ -12,6 +13,7 @@ use charter_actors::Folder;
 use charter_journal::SqliteStore;
 use charter_kernel::Principal;
 use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
+use cpu_time::ProcessTime;
 use serde_json::json;
 
 const CHARTER: &str = "
@@ -48,22 +50,32 @@ fn main() {
         let events = if quick { 2_000 } else { 10_000 } / clients;
         let rounds = if quick { 3 } else { 7 };
         let mut rates = [const { Vec::new() }; CASES.len()];
+        let mut times = [const { Vec::new() }; CASES.len()];
         for _ in 0..rounds {
-            for (case, rates) in CASES.iter().zip(&mut rates) {
-                rates.push(tokio.block_on(measure(*case, clients, events)));
+            for (i, case) in CASES.iter().enumerate() {
+                let (rate, cpu_us) = tokio.block_on(measure(*case, clients, events));
+                rates[i].push(rate);
+                times[i].push(cpu_us);
             }
         }
-        let medians = rates.map(|mut rates| {
-            rates.sort_by(f64::total_cmp);
-            rates[rates.len() / 2]
-        });
+        let (rates, times) = (rates.map(median), times.map(median));
         println!("\n{clients} clients, each with a run of its own (median of {rounds} rounds)");
-        for (case, rate) in CASES.iter().zip(medians) {
-            let same = |other: &Case| other.old == case.old && !other.ids;
-            let without = medians[CASES.iter().position(same).unwrap()];
-            println!("  {:<36} {rate:>9.0}/s  {:>5.2} of those without ids", case.name, rate / without);
+        for (i, case) in CASES.iter().enumerate() {
+            let without = CASES.iter().position(|other| other.old == case.old && !other.ids).unwrap();
+            let (rate, cpu_us) = (rates[i], times[i]);
+            println!(
+                "  {:<36} {rate:>9.0}/s ({:>4.2} of those without ids), {cpu_us:>6.1} us of CPU ({:>4.2})",
+                case.name,
+                rate / rates[without],
+                cpu_us / times[without]
+            );
         }
     }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 async fn open(file: &std::path::Path) -> (Runtime, charter_kernel::Digest) {
@@ -75,8 +87,8 @@ async fn open(file: &std::path::Path) -> (Runtime, charter_kernel::Digest) {
     (runtime, charter)
 }
 
-/// Events per second.
-async fn measure(case: Case, clients: usize, events: usize) -> f64 {
+/// Events per second, and microseconds of CPU time per event.
+async fn measure(case: Case, clients: usize, events: usize) -> (f64, f64) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("journal.db");
     let (mut runtime, charter) = open(&file).await;
@@ -91,9 +103,10 @@ async fn measure(case: Case, clients: usize, events: usize) -> f64 {
         drop(runtime);
         runtime = open(&file).await.0;
     }
-    let begin = Instant::now();
+    let (begin, cpu) = (Instant::now(), ProcessTime::now());
     send(&runtime, clients, events, "new", case.ids).await;
-    (clients * events) as f64 / begin.elapsed().as_secs_f64()
+    let count = (clients * events) as f64;
+    (count / begin.elapsed().as_secs_f64(), cpu.elapsed().as_secs_f64() * 1e6 / count)
 }
 
 /// Sends the events of each client, one after the other.

@@ -4,6 +4,7 @@
 mod changes;
 mod checkpoint;
 mod head;
+mod ids;
 mod jobs;
 mod lock;
 mod open_files;
@@ -27,6 +28,7 @@ use crate::store::Reply;
 use checkpoint::Checkpoints;
 pub use head::AcceptHead;
 use head::Heads;
+use ids::Ids;
 use jobs::{Job, Request};
 use lock::Lock;
 pub use lock::holder;
@@ -86,6 +88,9 @@ pub struct SqliteOptions {
     /// Opens the file even if records are missing that were acknowledged, and notes that. Without
     /// it, such a file is not opened for writing ([`StoreError::Head`]).
     pub accept_head: Option<AcceptHead>,
+    /// Number of event ids that are added to the table `event_ids` together; 0 means the default,
+    /// which is good for many and for few runs.
+    pub ids_at_once: u64,
 }
 
 impl SqliteStore {
@@ -151,6 +156,7 @@ impl SqliteStore {
         }
         let heads = Heads::open(&connection, lock.place().path(), options.accept_head.as_ref())?;
         keep_log(&connection, false).map_err(|e| failed("opening the journal", &e))?;
+        let ids = Ids::open(&connection, options.ids_at_once).map_err(|e| failed("opening the journal", &e))?;
         let (sender, requests) = channel();
         let stopped = Arc::new(OnceLock::new());
         let seen = stopped.clone();
@@ -160,7 +166,7 @@ impl SqliteStore {
         let thread = std::thread::Builder::new()
             .name("journal".into())
             .spawn(move || {
-                let writing = Writing::new(&connection, heads);
+                let writing = Writing::new(&connection, heads, ids);
                 writer::run(writing, &requests, &place, &seen, commit, checkpoints);
             })
             .map_err(|e| StoreError::Failed { doing: "starting the writer", reason: e.to_string() })?;

@@ -30,7 +30,7 @@ impl<'c> Prepared<'c> {
     }
 }
 
-/// A number as a SQLite integer. Sequence numbers are dense, so none is out of range.
+/// Converts a number to a SQLite integer. One out of range is clamped: no record has it.
 pub(super) fn integer(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }

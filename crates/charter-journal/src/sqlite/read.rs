@@ -7,7 +7,9 @@ use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 use super::SqliteStore;
 use super::changes::project_all;
 use super::head;
+use super::ids;
 use super::jobs::Job;
+use super::prepared::integer;
 use super::schema::{self, TABLES};
 use super::views;
 use super::write::charter_check;
@@ -80,12 +82,6 @@ fn stored_charter(row: &SqlRow<'_>) -> rusqlite::Result<StoredCharter> {
 /// A limit as a SQLite integer.
 fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
-}
-
-/// Converts a sequence number to a SQLite integer. A number out of range is clamped, because no
-/// record has it.
-fn seq(n: u64) -> i64 {
-    i64::try_from(n).unwrap_or(i64::MAX)
 }
 
 impl Store for SqliteStore {
@@ -162,19 +158,23 @@ impl Store for SqliteStore {
             let mut select =
                 c.prepare_cached("SELECT json FROM records WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3")?;
             select
-                .query_map(params![run, seq(from), sql_limit(limit)], |row| row.get(0).map(|Text(record)| record))?
+                .query_map(params![run, integer(from), sql_limit(limit)], |row| row.get(0).map(|Text(record)| record))?
                 .collect()
         })
     }
 
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
         self.reading(|c| {
-            // Without `INDEXED BY`, SQLite reads all records of the run.
-            let mut select = c.prepare_cached(
-                "SELECT json FROM records INDEXED BY records_id WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1",
-            )?;
-            select.query_row([run, id], |row| row.get(0).map(|Text(record)| record)).optional()
-        })
+            let c = &*c.unchecked_transaction()?;
+            let seq = match ids::find(c, run, id)? {
+                Ok(Some(seq)) => seq,
+                Ok(None) => return Ok(Ok(None)),
+                Err(e) => return Ok(Err(e)),
+            };
+            let mut select = c.prepare_cached("SELECT json FROM records WHERE run = ?1 AND seq = ?2")?;
+            let record = select.query_row(params![run, integer(seq)], |row| row.get(0).map(|Text(record)| record));
+            record.map(|record| Ok(Some(record)))
+        })?
     }
 
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
@@ -183,7 +183,7 @@ impl Store for SqliteStore {
                 "SELECT seq, json FROM snapshots WHERE run = ?1 AND seq <= ?2 ORDER BY seq DESC LIMIT 1",
             )?;
             select
-                .query_row(params![run, seq(at_most)], |row| {
+                .query_row(params![run, integer(at_most)], |row| {
                     Ok(StoredSnapshot { seq: unsigned(row, 0)?, text: row.get(1)? })
                 })
                 .optional()
@@ -210,7 +210,8 @@ impl Store for SqliteStore {
     }
 
     fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
-        let (run, after_seq, index) = after.map_or(("", -1, -1), |e| (e.run.as_str(), seq(e.seq), i64::from(e.index)));
+        let (run, after_seq, index) =
+            after.map_or(("", -1, -1), |e| (e.run.as_str(), integer(e.seq), i64::from(e.index)));
         self.reading(|c| {
             let mut select = c.prepare_cached(
                 "SELECT e.run, e.seq, e.idx FROM effects e CROSS JOIN runs r ON r.run = e.run AND r.status IN ('active', 'paused')
@@ -248,7 +249,7 @@ impl Store for SqliteStore {
         };
         self.reading(|c| {
             let mut select = c.prepare_cached(&sql)?;
-            let mut rows = select.query(params![run, seq(from)])?;
+            let mut rows = select.query(params![run, integer(from)])?;
             while let Some(row) = rows.next()? {
                 // A value that is not TEXT is replaced by a character that no valid column
                 // contains.
@@ -339,6 +340,9 @@ impl Store for SqliteStore {
         if problems.is_empty() {
             self.reading(|c| charter_problems(c, &mut problems))?;
             self.reading(|c| projection_problems(c, &mut problems))?;
+            if !self.reading(|c| ids::matches(&*c.unchecked_transaction()?))? {
+                problems.push("table `event_ids` does not match the records; run `charter rebuild`".into());
+            }
         }
         Ok(problems)
     }

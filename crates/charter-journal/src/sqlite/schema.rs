@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::ids;
 use crate::error::StoreError;
 
 /// Schema version, in `PRAGMA user_version`.
@@ -48,7 +49,6 @@ CREATE TABLE records(
   json TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX records_run ON records(run, seq);
-CREATE INDEX records_id ON records(run, id) WHERE id <> run || '/' || seq;
 CREATE TABLE snapshots(
   run TEXT NOT NULL,
   seq INTEGER NOT NULL,
@@ -205,9 +205,12 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
 
 /// Creates the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(&format!(
-        "BEGIN IMMEDIATE;\n{CANONICAL}\n{HEAD}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};\nCOMMIT;"
-    ))
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute_batch(&format!(
+        "{CANONICAL}\n{HEAD}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
+    ))?;
+    ids::create(&transaction)?;
+    transaction.commit()
 }
 
 /// The kind and definition of tables, indexes and views, by name.
@@ -283,7 +286,8 @@ pub(crate) fn repair(connection: &Connection) -> rusqlite::Result<Result<(), Sto
 
 /// Whether an object is a table of the primary data.
 fn is_primary(name: &str, kind: &str) -> bool {
-    kind == "table" && !TABLES.iter().any(|(table, _)| *table == name)
+    let rebuilt = TABLES.iter().chain(&ids::TABLES);
+    kind == "table" && !rebuilt.into_iter().any(|(table, _)| *table == name)
 }
 
 /// Returns messages for tables, indexes and views that are missing or have a different definition.
@@ -295,6 +299,10 @@ pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, Strin
         for table in ["journal", "heads", "interventions", "deleted"] {
             expected.remove(table);
         }
+    }
+    // Added when the file is opened for writing.
+    if ids::are_former(connection)? {
+        expected.retain(|name, _| !ids::TABLES.iter().any(|(table, _)| table == name));
     }
     for (name, sql) in declared {
         expected.insert(name, ("view".into(), Some(sql)));

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{project_all, put_changes};
 use super::head::Heads;
+use super::ids::{self, Ids};
 use super::prepared::{Prepared, integer};
 use super::schema::{self, TABLES};
 use super::views;
@@ -40,6 +41,7 @@ pub(crate) struct Writing<'c> {
     runs: FxHashMap<String, Known>,
     charters: FxHashSet<Digest>,
     heads: Heads,
+    ids: Ids,
 }
 
 /// The state of a run in the file.
@@ -61,13 +63,14 @@ struct Touched<'b> {
 }
 
 impl<'c> Writing<'c> {
-    pub(crate) fn new(connection: &'c Connection, heads: Heads) -> Writing<'c> {
+    pub(crate) fn new(connection: &'c Connection, heads: Heads, ids: Ids) -> Writing<'c> {
         Writing {
             heads,
             connection,
             prepared: Prepared::new(connection),
             runs: FxHashMap::default(),
             charters: FxHashSet::default(),
+            ids,
         }
     }
 
@@ -114,6 +117,15 @@ impl<'c> Writing<'c> {
         self.heads.handle()
     }
 
+    /// Adds the ids of the latest records to their table if there are many; `closing`: if there are
+    /// some. Must be called between transactions.
+    pub(super) fn add_ids(&mut self, closing: bool) -> rusqlite::Result<()> {
+        match closing {
+            true => self.ids.close(self.connection),
+            false => self.ids.poll(self.connection),
+        }
+    }
+
     /// Number of pages in the write-ahead log.
     pub(super) fn log_pages(&mut self) -> rusqlite::Result<i64> {
         let pages = self.prepared.get("PRAGMA wal_checkpoint(NOOP)")?;
@@ -158,16 +170,6 @@ impl<'c> Writing<'c> {
         Ok(known)
     }
 
-    /// Finds the record of a run with this event id, ignoring ids that no sender chose (`RUN/SEQ`).
-    fn record_with(&mut self, run: &str, id: &str) -> Result<Option<u64>, Unwritten> {
-        // Without `INDEXED BY`, SQLite reads all records of the run.
-        let select = self.prepared.get(
-            "SELECT seq FROM records INDEXED BY records_id WHERE run = ?1 AND id = ?2 AND id <> run || '/' || seq ORDER BY seq LIMIT 1",
-        )?;
-        let seq: Option<i64> = select.query_row([run, id], |row| row.get(0)).optional()?;
-        Ok(seq.map(|seq| u64::try_from(seq).unwrap_or_default()))
-    }
-
     /// Writes a batch, or nothing if a record does not continue its run.
     pub(crate) fn append(&mut self, batch: &[Append]) -> Result<(), Unwritten> {
         // Check everything first, so that a refused batch leaves nothing behind in a transaction
@@ -186,7 +188,8 @@ impl<'c> Writing<'c> {
             }
             let head = follows(known.map(|k| k.head), record).map_err(Unwritten::Refused)?;
             if record.has_given_id() {
-                let stored = if known.is_some() { self.record_with(run, &record.id)? } else { None };
+                let is_new = known.is_none();
+                let stored = self.ids.note(self.connection, run, &record.id, is_new)?.map_err(Unwritten::Refused)?;
                 if let Some(seq) = stored.or_else(|| ids.insert((run, record.id.as_ref()), record.seq)) {
                     let (run, id) = (run.to_owned(), record.id.to_string());
                     return Err(Unwritten::Refused(StoreError::IdTaken { run, id, seq }));
@@ -229,6 +232,7 @@ impl<'c> Writing<'c> {
 
     fn record(&mut self, r: &Record, waiting: &mut bool) -> rusqlite::Result<()> {
         let n = self.heads.record(r.seq, r.hash);
+        self.ids.count();
         self.prepared.execute(
             "INSERT INTO records(n, run, seq, id, at, type, verdict, hash, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
@@ -322,7 +326,9 @@ impl<'c> Writing<'c> {
     /// of a new file.
     pub(crate) fn rebuild(&mut self) -> Result<(), Unwritten> {
         self.forget();
+        self.ids.forget();
         schema::repair(self.connection)?.map_err(Unwritten::Refused)?;
+        ids::rebuild(self.connection)?;
         for (table, _) in TABLES {
             self.connection.execute(&format!("DELETE FROM {table}"), [])?;
         }

@@ -4,6 +4,8 @@
 
 mod common;
 #[cfg(feature = "sqlite")]
+mod event_ids;
+#[cfg(feature = "sqlite")]
 mod failing;
 mod golden;
 #[cfg(feature = "sqlite")]

@@ -127,10 +127,10 @@ fn changes_to_the_tables_are_reported() {
     );
     first("UPDATE blobs SET data = x'00'", "has the digest");
     check(
-        "DROP INDEX records_id; DROP VIEW events; CREATE VIEW events AS SELECT 1; CREATE INDEX mine ON records(at)",
+        "DROP INDEX runs_status; DROP VIEW events; CREATE VIEW events AS SELECT 1; CREATE INDEX mine ON records(at)",
         &[
             "the view `events` has an unexpected definition; run `charter rebuild`",
-            "the index `records_id` is missing; run `charter rebuild`",
+            "the index `runs_status` is missing; run `charter rebuild`",
         ],
     );
     for table in ["transitions", "refusals", "effects", "timers", "ledger"] {
@@ -180,7 +180,7 @@ fn rebuilt(sql: &str) -> (Result<(), String>, Vec<String>, bool) {
 #[test]
 fn rebuild_restores_tables_indexes_and_views() {
     for sql in [
-        "DROP INDEX records_id",
+        "DROP INDEX blobs_digest",
         "DROP INDEX records_run; CREATE INDEX records_run ON records(run, seq)",
         "DROP INDEX runs_status; DROP INDEX effects_open; DROP INDEX snapshots_run; DROP INDEX blobs_digest",
         "DROP VIEW events",
@@ -199,7 +199,7 @@ fn rebuild_restores_tables_indexes_and_views() {
             "DROP VIEW events; DROP INDEX records_run; INSERT INTO records SELECT n + 10, run, seq, id, at, type, verdict, hash, json FROM records",
             "the index `records_run` cannot be recreated: existing rows violate it (UNIQUE constraint failed: records.run, records.seq)",
         ),
-        ("DROP INDEX records_id; DROP TABLE blobs", "the table `blobs` is missing, and its content cannot be rebuilt"),
+        ("DROP INDEX runs_status; DROP TABLE blobs", "the table `blobs` is missing, and its content cannot be rebuilt"),
         (
             "DROP INDEX effects_open; DROP VIEW events; CREATE TABLE events(mine)",
             "a table named `events` is in the place of the view `events`; rename it",

@@ -10,12 +10,14 @@ use crate::definition::{self, Projection};
 use crate::machine::Service;
 
 /// The journal's own tables and views. The views of a charter cannot have these names.
-const OWN_TABLES: [&str; 13] = [
+const OWN_TABLES: [&str; 15] = [
     "approvals",
     "blobs",
     "charters",
     "decisions",
     "effects",
+    "event_ids",
+    "event_ids_until",
     "events",
     "ledger",
     "records",

@@ -42,8 +42,14 @@ fn ids_beyond_the_window_are_unknown() {
     let machine = machine();
     let mut host = Host::started(&machine);
     for n in 0..300 {
-        host.send("NOTE", json!({"n": n}), Some(&format!("k{n}")));
+        let id = format!("k{n}");
+        let before = host.run.clone();
+        host.send("NOTE", json!({"n": n}), Some(&id));
+        // A copy of the run from before the event does not change.
+        let absent = if n <= 256 { IdState::New } else { IdState::Unknown };
+        assert_eq!((before.id_state(&id), host.run.id_state(&id)), (absent, IdState::Recent(n + 1)));
     }
+    assert_eq!((host.run.id_state("k43"), host.run.id_state("k44")), (IdState::Unknown, IdState::Recent(45)));
     assert_eq!(host.run.id_state("k0"), IdState::Unknown);
     assert_eq!(host.run.id_state("new"), IdState::Unknown);
     assert_eq!(host.run.id_state("k299"), IdState::Recent(300));

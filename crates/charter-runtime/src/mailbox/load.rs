@@ -65,15 +65,13 @@ impl Inner {
         let (mut ids, mut start, mut unsure) = (Vec::new(), false, false);
         for input in inputs {
             match &input.input {
-                charter_run::Input::Event(event) => {
-                    ids.extend(event.id.clone().filter(|id| match state.run.id_state(id) {
-                        IdState::New => false,
-                        IdState::Recent(_) => true,
-                        IdState::Unknown => {
-                            unsure |= !all_ids;
-                            all_ids
-                        }
-                    }));
+                charter_run::Input::Event(charter_run::EventInput { id: Some(id), .. }) => {
+                    match state.run.id_state(id) {
+                        IdState::New => {}
+                        IdState::Recent(seq) => ids.push((id.clone(), Some(seq))),
+                        IdState::Unknown if all_ids => ids.push((id.clone(), None)),
+                        IdState::Unknown => unsure = true,
+                    }
                 }
                 charter_run::Input::Start { .. } => start |= state.run.exists(),
                 _ => {}
@@ -88,8 +86,11 @@ impl Inner {
             if start {
                 lookups.first = inner.store.records(&run, 0, 1)?.into_iter().next();
             }
-            for id in ids {
-                if let Some(record) = inner.store.find(&run, &id)? {
+            for (id, seq) in ids {
+                // Another id may have the same hash.
+                let recent = seq.map(|seq| inner.store.records(&run, seq, 1)).transpose()?;
+                let recent = recent.and_then(|records| records.into_iter().find(|r| *r.id == *id));
+                if let Some(record) = recent.map_or_else(|| inner.store.find(&run, &id), |r| Ok(Some(r)))? {
                     lookups.by_id.insert(id, record);
                 }
             }

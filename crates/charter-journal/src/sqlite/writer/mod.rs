@@ -45,13 +45,27 @@ pub(crate) fn run(
         }
         stats.record(size, took);
         if stopped.get().is_none() {
+            add_ids(&mut writing, stopped, false);
             checkpoints.poll(&mut writing);
         }
     }
     // After an unnoticed move of the file, its content is none of this process's business.
     if stopped.get().is_none() && place.check().is_ok() {
+        add_ids(&mut writing, stopped, true);
+    }
+    if stopped.get().is_none() && place.check().is_ok() {
         // If this fails, the file says that it was not closed, which is true.
         let _ = writing.close();
+    }
+}
+
+/// Adds event ids to their table. A failure after which the file is certainly as before only delays
+/// that.
+fn add_ids(writing: &mut Writing<'_>, stopped: &OnceLock<String>, closing: bool) {
+    if let Err(e) = writing.add_ids(closing)
+        && harmless(&e).is_none()
+    {
+        let _ = stopped.set(said(&e));
     }
 }
 
@@ -138,7 +152,7 @@ fn write(
 
 /// Returns the error to report for a failure after which it is certain that nothing was written;
 /// `None` for other failures.
-fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
+pub(super) fn harmless(e: &rusqlite::Error) -> Option<fn(String) -> StoreError> {
     use rusqlite::ErrorCode::{ConstraintViolation, DatabaseBusy, DatabaseLocked, DiskFull, TooBig};
     match e.sqlite_error_code()? {
         DiskFull | DatabaseBusy | DatabaseLocked | TooBig => Some(|reason| StoreError::NotWritten { reason }),

@@ -11,6 +11,7 @@ use super::*;
 use crate::chain::Chain;
 use crate::replay::load;
 use crate::sqlite::head::Heads;
+use crate::sqlite::ids::Ids;
 use crate::sqlite::{SqliteOptions, SqliteStore};
 use crate::store::{Append, Store, StoredCharter};
 use crate::verify::verify;
@@ -144,7 +145,8 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
     // One file receives the whole workload; before every event, the faults are injected into copies
     // of it.
     let base = Folder::new();
-    let open = |folder: &Folder| SqliteStore::open(&folder.file("journal.db")).unwrap();
+    let options = SqliteOptions { ids_at_once: 3, ..SqliteOptions::default() };
+    let open = |folder: &Folder| SqliteStore::open_with(&folder.file("journal.db"), &options).unwrap();
     open(&base).put_charter(&stored).unwrap();
     for sent in 0..u64::from(cases(60, 200)) {
         let expected = {
@@ -174,7 +176,7 @@ fn a_commit_that_fails_loses_nothing_and_writes_nothing_twice() {
 
 /// Injects a fault into the next commit and checks what the sender receives.
 fn fails_once(folder: &Folder, machine: &Machine, sent: u64, fault: CommitFault) {
-    let options = SqliteOptions::default();
+    let options = SqliteOptions { ids_at_once: 3, ..SqliteOptions::default() };
     let store = SqliteStore::open_committing(&folder.file("journal.db"), &options, failing(fault, 0)).unwrap();
     let (acknowledged, failure) = send(&store, machine, sent + 3);
     assert_eq!(acknowledged, sent, "{fault:?}");
@@ -212,7 +214,7 @@ fn a_failing_job_does_not_affect_others_in_its_commit() {
         .unwrap();
     let connection = rusqlite::Connection::open(folder.file("journal.db")).unwrap();
     let heads = Heads::open(&connection, &folder.file("journal.db"), None).unwrap();
-    let mut writing = Writing::new(&connection, heads);
+    let mut writing = Writing::new(&connection, heads, Ids::open(&connection, 0).unwrap());
     let start = |run: &str| {
         let mut host = Host { machine: &machine, chain: Chain::new(run), snapshot: None };
         let (first, after) = host.next();
