@@ -71,7 +71,7 @@ impl RecentIds {
             self.incomplete |= *s > 0;
             (*h, *s) = (hash(id), seq);
         }
-        ring.next = (at + 1) % RECENT_IDS;
+        ring.next = at.saturating_add(1) % RECENT_IDS;
     }
 }
 
