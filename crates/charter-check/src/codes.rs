@@ -57,9 +57,9 @@ codes! {
     INTERLOCK_WITHOUT_ROW = "interlock-without-row": "The table of an interlock has no row for a state.";
     // Exploration.
     DEADLOCK = "deadlock": "A run can reach a state in which nothing more can happen.";
-    STUCK = "stuck": "A run can reach a state in which no event that was tried is accepted.";
-    STATE_NOT_REACHED = "state-not-reached": "The exploration never reached a state.";
-    TRANSITION_NOT_TAKEN = "transition-not-taken": "The exploration never took a transition.";
+    STUCK = "stuck": "A run can reach a state in which no event is accepted, of all or of those that were tried.";
+    STATE_NOT_REACHED = "state-not-reached": "A state is never reached, or was not reached with what was tried.";
+    TRANSITION_NOT_TAKEN = "transition-not-taken": "A transition is never taken, or was not taken with what was tried.";
     EXECUTION = "execution": "An action can fail without a handler for the error; the event is refused.";
     RUNAWAY = "runaway": "An event does not settle; it is refused.";
     TOO_COSTLY = "too-costly": "An event costs more than its budget; it is refused.";
@@ -69,6 +69,7 @@ codes! {
     NO_SAMPLE = "no-sample": "No data could be generated for a schema.";
     // Properties.
     PROPERTY_VIOLATED = "property-violated": "A property does not hold.";
-    PROPERTY_HOLDS = "property-holds": "A property holds in every state that was explored.";
+    PROPERTY_HOLDS = "property-holds": "A property is proved.";
+    PROPERTY_UNDECIDED = "property-undecided": "A property is neither proved nor violated.";
     PROPERTY_FAILS = "property-fails": "A property cannot be evaluated.";
 }

@@ -34,17 +34,32 @@ impl Severity {
     }
 }
 
+/// What is known about a property, or about something that the exploration did not find.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// True for all data, principals, orders, times and answers of actors.
+    Proved,
+    /// Not true: the finding has the events that show it, which the kernel has replayed.
+    Violated,
+    /// Neither.
+    Undecided,
+}
+
 /// A finding.
 ///
-/// As JSON: `{"severity","code","path","line","column","message","help","at","input","witness"}`;
-/// `help`, `input` and `witness` are omitted if they are empty; `file` says that the place is in
-/// another file than the document.
+/// As JSON:
+/// `{"severity","code","verdict","path","line","column","message","help","at","input","witness"}`;
+/// `verdict`, `help`, `input` and `witness` are omitted if they are empty; `file` says that the
+/// place is in another file than the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The severity.
     pub severity: Severity,
     /// Stable kebab-case code; [`crate::codes::ALL`] lists them.
     pub code: &'static str,
+    /// How certain it is, if the exploration has decided it or tried to.
+    pub verdict: Option<Verdict>,
     /// JSON pointer into the core form.
     pub at: String,
     /// Byte range inside the expression at `at`, if the finding is about a part of it.
@@ -80,6 +95,7 @@ impl Finding {
         Finding {
             severity,
             code,
+            verdict: None,
             at: at.into(),
             bytes: None,
             path: String::new(),
@@ -97,6 +113,12 @@ impl Finding {
     #[must_use]
     pub(crate) fn help(mut self, help: impl Into<String>) -> Finding {
         self.help = Some(help.into());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn verdict(mut self, verdict: Verdict) -> Finding {
+        self.verdict = Some(verdict);
         self
     }
 
@@ -119,6 +141,9 @@ impl Serialize for Finding {
         let mut out = serializer.serialize_map(None)?;
         out.serialize_entry("severity", &self.severity)?;
         out.serialize_entry("code", self.code)?;
+        if let Some(verdict) = &self.verdict {
+            out.serialize_entry("verdict", verdict)?;
+        }
         out.serialize_entry("path", &self.path)?;
         out.serialize_entry("line", &self.line)?;
         out.serialize_entry("column", &self.column)?;
@@ -147,9 +172,13 @@ pub struct Explored {
     pub states: usize,
     /// The accepted events that lead from one state to another.
     pub edges: usize,
-    /// Whether all states that the tried data can reach were explored.
+    /// The most principals that were tried for one event.
+    pub principals: usize,
+    /// The most different data that was tried for one event.
+    pub data: usize,
+    /// Whether the exploration covers all behavior: all data, principals, orders and times.
     pub complete: bool,
-    /// Why the exploration is not complete; empty if it is.
+    /// What keeps it from being complete, the first obstacle first; empty if it is.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cut: Vec<String>,
 }
@@ -168,6 +197,13 @@ impl Report {
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.findings.iter().all(|f| f.severity == Severity::Info)
+    }
+
+    /// Whether something could be neither proved nor refuted: a property, or that a state or a
+    /// transition cannot be reached.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        self.findings.iter().any(|f| f.verdict == Some(Verdict::Undecided))
     }
 
     /// Whether there is an error.

@@ -16,7 +16,7 @@ use charter_kernel::{Definition, Machine};
 use serde_json::Value as Json;
 
 pub use explore::{Exploration, explore};
-pub use finding::{Explored, Finding, Report, Severity};
+pub use finding::{Explored, Finding, Report, Severity, Verdict};
 
 /// Options of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,8 @@ fn report(definition: &Definition, machine: &Machine, document: Option<&Document
     lints::lint(&model, &mut findings);
     let mut explored = Explored::default();
     if options.explore {
-        let exploration = explore::run(&model, options);
+        let mut exploration = explore::run(&model, options);
+        exploration.name_obstacle(document);
         report::report(&model, &exploration, &mut findings);
         explored = exploration.explored().clone();
     }

@@ -1,13 +1,14 @@
 //! Turns an exploration into findings: deadlocks, refusals, coverage, and the results of
-//! properties.
+//! properties. Nothing is claimed that the exploration does not prove, and the kernel replays every
+//! counterexample before it is reported.
 
 use charter_kernel::Code;
 use charter_kernel::definition::PropertyRule;
 use rustc_hash::FxHashSet;
 
 use crate::codes;
-use crate::explore::{Exploration, trace_of};
-use crate::finding::{Finding, Severity};
+use crate::explore::{Exploration, condition_of, replay, trace_of};
+use crate::finding::{Explored, Finding, Severity, Verdict};
 use crate::model::Model;
 use crate::properties::PropertyOutcome;
 
@@ -39,20 +40,33 @@ fn samples(e: &Exploration, findings: &mut Vec<Finding>) {
 }
 
 fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
+    let complete = e.explored.complete;
     // Report only the first explored state for each place: it has a shortest trace.
     let mut seen: FxHashSet<String> = FxHashSet::default();
     for (node, stuck) in &e.ends {
+        // A trace that the kernel does not confirm is not reported.
+        let Some(snapshot) = e.snapshot(model.machine, *node) else {
+            continue;
+        };
         let (at, names) = e.where_is(model, *node);
         if !seen.insert(at.clone()) || seen.len() > 20 {
             continue;
         }
-        let finding = if *stuck {
+        let finding = if *stuck && model.machine.is_stuck(&snapshot) {
             let message = format!("deadlock: nothing more can happen in {names}, but the run has not ended");
             Finding::new(Severity::Error, codes::DEADLOCK, at, message)
+                .verdict(Verdict::Violated)
+                .help("add a transition out of it, or make it final")
+        } else if complete {
+            let message = format!("no event is ever accepted in {names}");
+            Finding::new(Severity::Warning, codes::STUCK, at, message)
+                .verdict(Verdict::Proved)
                 .help("add a transition out of it, or make it final")
         } else {
-            let message = format!("no event that was tried is accepted in {names}");
-            Finding::new(Severity::Warning, codes::STUCK, at, message)
+            let message =
+                format!("no event that was tried is accepted in {names}; others may be: {}", obstacle(&e.explored));
+            Finding::new(Severity::Info, codes::STUCK, at, message)
+                .verdict(Verdict::Undecided)
                 .help("if some data is accepted there, add it as `examples` to the event's schema; otherwise add a transition out of it")
         };
         findings.push(finding.witness(e.predecessors.trace(*node)));
@@ -60,7 +74,7 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
 }
 
 fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
-    for r in &e.refused {
+    for r in e.refused.iter().filter(|r| e.is_refused(model.machine, r)) {
         let (place, names) = e.where_is(model, r.node);
         let what = r.how.label();
         let finding = match r.code {
@@ -105,18 +119,20 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
 fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let known: FxHashSet<String> = findings.iter().map(|f| f.at.clone()).collect();
     let complete = e.explored.complete;
-    let severity = if complete { Severity::Warning } else { Severity::Info };
-    let states = e.explored.states;
-    let tail = if complete {
-        String::new()
-    } else {
-        format!(" (the exploration was cut short: {})", e.explored.cut.join("; "))
+    let (severity, verdict) =
+        if complete { (Severity::Warning, Verdict::Proved) } else { (Severity::Info, Verdict::Undecided) };
+    let finding = |code, at: &str, proved: String, missed: String, help: &'static str| {
+        let message = if complete { proved } else { format!("{missed}, {}", tried(&e.explored)) };
+        let finding = Finding::new(severity, code, at, message).verdict(verdict);
+        if complete { finding } else { finding.help(help) }
     };
     for (number, chart) in model.charts.iter().enumerate() {
         if !e.saw(number, 0) {
-            let message = format!("no actor of machine `{}` was started in {states} explored states{tail}", chart.name);
             if !known.contains(&chart.at) {
-                findings.push(Finding::new(severity, codes::STATE_NOT_REACHED, &chart.at, message));
+                let proved = format!("no actor of machine `{}` is ever started", chart.name);
+                let missed = format!("no start of an actor of machine `{}` was seen", chart.name);
+                let help = "if one can be started, add the data that leads there as `examples` to its schema";
+                findings.push(finding(codes::STATE_NOT_REACHED, &chart.at, proved, missed, help));
             }
             continue;
         }
@@ -132,9 +148,10 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             if outer || known.contains(&chart.state(state).at) {
                 continue;
             }
-            let message = format!("{} was not reached in {states} explored states{tail}", chart.label(state));
+            let label = chart.label(state);
+            let (proved, missed) = (format!("{label} is never reached"), format!("{label} was not reached"));
             let help = "if it can be reached, add the data that leads there as `examples` to its schema";
-            findings.push(Finding::new(severity, codes::STATE_NOT_REACHED, &chart.state(state).at, message).help(help));
+            findings.push(finding(codes::STATE_NOT_REACHED, &chart.state(state).at, proved, missed, help));
         }
     }
     for (number, (chart, taken)) in model.charts.iter().zip(&e.taken).enumerate() {
@@ -143,9 +160,9 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             if !e.saw(number, t.source) || known.contains(t.at) || t.def.refuse.is_some() {
                 continue;
             }
-            let message = format!("`{}` was never taken in {states} explored states{tail}", t.name);
+            let (proved, missed) = (format!("`{}` is never taken", t.name), format!("`{}` was not taken", t.name));
             let help = "if it can be taken, add data that satisfies its condition as `examples` to the schema";
-            findings.push(Finding::new(severity, codes::TRANSITION_NOT_TAKEN, t.at, message).help(help));
+            findings.push(finding(codes::TRANSITION_NOT_TAKEN, t.at, proved, missed, help));
         }
     }
 }
@@ -157,33 +174,38 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
         };
         let id = &property.id;
         let at = format!("/properties/{}", verdict.property);
-        let (word, cel) = match &property.rule {
-            PropertyRule::Never { when, .. } => ("never", when),
-            PropertyRule::Always(cel) => ("always", cel),
-            PropertyRule::Eventually(cel) => ("eventually", cel),
+        let cel = condition_of(property);
+        let word = match &property.rule {
+            PropertyRule::Never { .. } => "never",
+            PropertyRule::Always(_) => "always",
+            PropertyRule::Eventually(_) => "eventually",
         };
+        let undecided = |why: &str| {
+            let message = format!("property `{id}` ({word}) is not decided: {why}");
+            Finding::new(Severity::Info, codes::PROPERTY_UNDECIDED, &at, message).verdict(Verdict::Undecided)
+        };
+        let violated = |message: String| {
+            Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, &at, message).verdict(Verdict::Violated)
+        };
+        let unconfirmed = "the kernel does not confirm the counterexample that was found; please report this";
         findings.push(match &verdict.outcome {
-            PropertyOutcome::Holds { complete: true, states } => Finding::new(
-                Severity::Info,
-                codes::PROPERTY_HOLDS,
-                at,
-                format!("property `{id}` ({word}) holds in all {states} explored states"),
-            ),
-            PropertyOutcome::Holds { complete: false, states } => {
-                let message = format!(
-                    "property `{id}` ({word}) holds in the {states} states that were explored; the exploration was cut short: {}",
-                    e.explored.cut.join("; ")
-                );
-                Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message)
-                    .help("raise the limit of the exploration")
+            PropertyOutcome::Holds if e.explored.complete => {
+                let message = format!("property `{id}` ({word}) is proved");
+                Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message).verdict(Verdict::Proved)
+            }
+            PropertyOutcome::Holds => undecided(&format!("no violation was seen, {}", tried(&e.explored))),
+            PropertyOutcome::Violated { node, .. } if !confirms(model, e, *node, cel, word == "never") => {
+                undecided(unconfirmed)
+            }
+            PropertyOutcome::NeverReached { lasso } if replay(model.machine, &lasso.moves).is_none() => {
+                undecided(unconfirmed)
             }
             PropertyOutcome::Violated { node, event } => {
                 let (_, names) = e.where_is(model, *node);
                 let holds = if word == "never" { "holds" } else { "does not hold" };
                 let before = event.as_ref().map(|e| format!(", before `{e}` was accepted")).unwrap_or_default();
                 let message = format!("property `{id}` is violated: `{cel}` {holds} in {names}{before}");
-                Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message)
-                    .witness(e.predecessors.trace(*node))
+                violated(message).witness(e.predecessors.trace(*node))
             }
             PropertyOutcome::NeverReached { lasso } => {
                 let how = match lasso.repeats {
@@ -191,17 +213,49 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                     1 => "then the last event repeats forever".to_string(),
                     n => format!("then the last {n} events repeat forever"),
                 };
-                let message =
-                    format!("property `{id}` is violated: `{cel}` never holds on the path of the counterexample; {how}");
-                Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, at, message).witness(trace_of(&lasso.moves))
+                let message = format!(
+                    "property `{id}` is violated: `{cel}` never holds on the path of the counterexample; {how}"
+                );
+                violated(message).witness(trace_of(&lasso.moves))
             }
             PropertyOutcome::Error { node, message } => {
                 let (_, names) = e.where_is(model, *node);
                 let message = format!("property `{id}` cannot be evaluated in {names}: {message}");
-                Finding::new(Severity::Error, codes::PROPERTY_FAILS, at, message)
+                Finding::new(Severity::Error, codes::PROPERTY_FAILS, &at, message)
+                    .verdict(Verdict::Violated)
                     .help("test first whether the value exists, with `has(...)` or `in`")
                     .witness(e.predecessors.trace(*node))
             }
         });
     }
+}
+
+/// Whether a property has the bad value in an explored state, asked again of the kernel.
+fn confirms(model: &Model<'_>, e: &Exploration, node: u32, cel: &str, bad: bool) -> bool {
+    let machine = model.machine;
+    let now = e.predecessors.moves(node).last().map_or(0, |how| how.at);
+    let (Some(snapshot), Ok(query)) = (e.snapshot(machine, node), machine.query(cel)) else {
+        return false;
+    };
+    machine.ask(&snapshot, "root", &query, now).is_ok_and(|answer| answer == bad)
+}
+
+/// Says what an exploration that decides nothing has tried, and what it lacks.
+fn tried(explored: &Explored) -> String {
+    let count = |n: usize, one: &str, many: &str| match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {many}"),
+    };
+    format!(
+        "in {} with up to {} and {} per event; {}",
+        count(explored.states, "state", "states"),
+        count(explored.principals, "principal", "principals"),
+        count(explored.data, "value of the data", "values of the data"),
+        obstacle(explored)
+    )
+}
+
+/// The first thing that keeps the exploration from being complete.
+fn obstacle(explored: &Explored) -> &str {
+    explored.cut.first().map_or("the exploration is not complete", String::as_str)
 }

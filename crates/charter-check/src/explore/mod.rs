@@ -1,5 +1,6 @@
-//! Exhaustive exploration: covers all behavior of a run with the data that is tried. It is breadth
-//! first, so the first trace found to a state is a shortest one.
+//! Exploration: covers all behavior of a run with the data, principals and times that are tried.
+//! It is breadth first, so the first trace found to a state is a shortest one. It is complete, and
+//! what it did not find is proved not to happen, only if nothing else could be tried (`obstacle`).
 //!
 //! Two snapshots are the same explored state if they agree in everything that affects behavior:
 //! configurations, histories, pending invocations, the order (not the times) of timers, the ledger,
@@ -9,6 +10,7 @@
 mod cone;
 mod data;
 mod moves;
+mod obstacle;
 mod predecessors;
 mod search;
 mod set;
@@ -16,6 +18,7 @@ mod table;
 
 use std::sync::Arc;
 
+use charter_format::{Diagnostic, Document};
 use charter_kernel::definition::StateKind;
 use charter_kernel::{Machine, Snapshot, Status};
 
@@ -23,6 +26,7 @@ use crate::finding::Explored;
 use crate::model::Model;
 use crate::{Options, Trace};
 pub(crate) use moves::Move;
+pub(crate) use obstacle::{Obstacle, condition_of};
 use predecessors::PredecessorTree;
 pub(crate) use predecessors::trace_of;
 
@@ -50,6 +54,8 @@ pub struct Exploration {
     /// Schemas for which no data could be generated: pointer and name.
     pub(crate) missing: Vec<(String, String)>,
     pub(crate) verdicts: Vec<crate::properties::PropertyVerdict>,
+    /// What keeps the exploration from covering all behavior.
+    pub(crate) obstacle: Option<Obstacle>,
     names: Vec<ChartNames>,
 }
 
@@ -85,7 +91,9 @@ struct ChartNames {
 #[must_use]
 pub fn explore(machine: &Machine, options: &Options) -> Exploration {
     let model = Model::new(machine.definition(), machine);
-    run(&model, options)
+    let mut exploration = run(&model, options);
+    exploration.name_obstacle(None);
+    exploration
 }
 
 pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
@@ -93,6 +101,7 @@ pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
         Some(table) => table.explore(model, options),
         None => search::search(model, options),
     };
+    exploration.explored.complete &= exploration.obstacle.is_none();
     for ((chart, taken), passed) in model.charts.iter().zip(&exploration.taken).zip(&mut exploration.passed) {
         for (t, found) in chart.transitions.iter().zip(taken) {
             let Some(found) = found else { continue };
@@ -105,6 +114,19 @@ pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
         }
     }
     exploration
+}
+
+/// Applies moves, of which the first starts the run, in the kernel. `None` if it refuses one.
+pub(crate) fn replay(machine: &Machine, moves: &[Arc<Move>]) -> Option<Snapshot> {
+    let mut at: Option<Snapshot> = None;
+    for how in moves {
+        at = Some(match (&how.kind, at) {
+            (moves::MoveKind::Start { input }, None) => moves::start(machine, input, how.at).ok()?.snapshot,
+            (_, Some(snapshot)) => how.apply(machine, &snapshot).ok()?.snapshot,
+            (_, None) => return None,
+        });
+    }
+    at
 }
 
 impl Exploration {
@@ -125,6 +147,7 @@ impl Exploration {
             not_started: Vec::new(),
             missing: Vec::new(),
             verdicts: Vec::new(),
+            obstacle: None,
             names: names.collect(),
         }
     }
@@ -175,17 +198,18 @@ impl Exploration {
         })
     }
 
+    /// Whether the kernel refuses a move in an explored state with this code.
+    pub(crate) fn is_refused(&self, machine: &Machine, refused: &RefusedMove) -> bool {
+        if matches!(refused.how.kind, moves::MoveKind::Start { .. }) {
+            return false;
+        }
+        let before = self.snapshot(machine, refused.node);
+        before.is_some_and(|s| refused.how.apply(machine, &s).is_err_and(|e| e.refusal.code == refused.code))
+    }
+
     /// Computes the snapshot of an explored state by replaying its trace.
     pub(crate) fn snapshot(&self, machine: &Machine, node: u32) -> Option<Snapshot> {
-        let mut at: Option<Snapshot> = None;
-        for how in self.predecessors.moves(node) {
-            at = Some(match (&how.kind, at) {
-                (moves::MoveKind::Start { input }, None) => moves::start(machine, input, how.at).ok()?.snapshot,
-                (_, Some(snapshot)) => how.apply(machine, &snapshot).ok()?.snapshot,
-                (_, None) => return None,
-            });
-        }
-        at
+        replay(machine, &self.predecessors.moves(node))
     }
 
     /// The location of findings about an explored state: the pointer of an active state of the
@@ -213,6 +237,28 @@ impl Exploration {
     pub(crate) fn saw(&self, chart: usize, state: u32) -> bool {
         let reached = self.reached.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some);
         reached || self.passed.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some)
+    }
+
+    /// Records what keeps the exploration from covering all behavior; the first one is reported.
+    pub(crate) fn hinder(&mut self, obstacle: Option<Obstacle>) {
+        self.obstacle = self.obstacle.take().or(obstacle);
+    }
+
+    /// Adds the obstacle, with its place in the document, to what the exploration lacks.
+    pub(crate) fn name_obstacle(&mut self, document: Option<&Document>) {
+        let Some(obstacle) = self.obstacle.take() else { return };
+        let place = match document {
+            Some(document) => {
+                let place = document.placed(&obstacle.at, None, Diagnostic::warning("", Default::default(), ""));
+                format!("{}, line {}", place.path, place.line)
+            }
+            None => obstacle.at.clone(),
+        };
+        let named = match &obstacle.expression {
+            Some(cel) => format!("`{cel}` ({place})"),
+            None => place,
+        };
+        self.explored.cut.insert(0, format!("{named}: {}", obstacle.why));
     }
 
     pub(crate) fn cut(&mut self, why: String) {

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 
 use super::cone::{ConeOfInfluence, cone_of_influence};
 use super::moves::{Move, MoveKind, Moves, START, StepRefused, start};
+use super::obstacle::{Obstacle, obstacle};
 use super::predecessors::{NO_PARENT, PredecessorTree};
 use super::{Exploration, RefusedMove};
 use crate::Options;
@@ -86,6 +87,16 @@ struct FrontierState {
     depth: usize,
     /// The `unless-before` events that have happened, as bits.
     seen: u64,
+    /// The ids of the persons who have sent an event.
+    used: Arc<[String]>,
+}
+
+/// Adds the sender of a move to those before.
+fn used_after(used: &Arc<[String]>, how: &Move) -> Arc<[String]> {
+    match &how.kind {
+        MoveKind::Send { by, .. } if !used.contains(&by.id) => used.iter().cloned().chain([by.id.clone()]).collect(),
+        _ => used.clone(),
+    }
 }
 
 struct Search<'m> {
@@ -112,17 +123,19 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
         monitor: PropertyMonitor::new(model),
         buffer: Vec::new(),
     };
+    s.out.obstacle = obstacle(model, &cone);
     moves.cut.iter().for_each(|why| s.out.cut(why.clone()));
-    if cone.clock {
-        s.out.cut("conditions read `now`, but only the times at which timers are due were tried".into());
-    }
     s.out.missing.clone_from(&moves.missing);
+    if let Some((at, what)) = moves.missing.first() {
+        s.out.hinder(Some(Obstacle::new(at, format!("no data could be generated for {what}"))));
+    }
+    (s.out.explored.principals, s.out.explored.data) = moves.tried();
     for input in &moves.inputs {
         s.begin(input);
     }
     s.run(&moves, options);
     s.monitor.finish();
-    s.out.verdicts = s.monitor.verdicts(s.out.explored.complete, s.known.len());
+    s.out.verdicts = s.monitor.verdicts();
     s.out.explored.states = s.known.len();
     s.out.predecessors = PredecessorTree::Moves(s.steps);
     s.out
@@ -135,11 +148,13 @@ impl Search<'_> {
             Ok(outcome) => {
                 let seen = self.monitor.seen_after(0, None);
                 self.took(NO_PARENT, &how, &outcome.taken);
-                let node = self.arrive(NO_PARENT, &how, outcome.snapshot, 0, seen);
+                let node = self.arrive(None, &how, outcome.snapshot, seen);
                 self.monitor.start(node, &how);
             }
             Err(StepRefused { refusal, envelope }) => {
                 let explanation = self.machine.explain(None, &envelope, &refusal);
+                self.out
+                    .hinder(Some(Obstacle::new("/root", "a run could not be started with an input that was tried")));
                 if !self.out.not_started.contains(&explanation.message) {
                     self.out.not_started.push(explanation.message);
                 }
@@ -158,8 +173,12 @@ impl Search<'_> {
                 self.out.cut(format!("paths of more than {} events were not followed", options.max_depth));
                 continue;
             }
+            if w.snapshot.timers().len() > 1 {
+                let why = "two timers are pending at once, and not every order of them was tried";
+                self.out.hinder(Some(Obstacle::new("/root", why)));
+            }
             list.clear();
-            moves.of(&w.snapshot, w.now, &mut list);
+            moves.of(&w.snapshot, w.now, &w.used, &mut list);
             let mut accepted = false;
             for how in list.drain(..) {
                 let outcome = match how.apply(self.machine, &w.snapshot) {
@@ -198,11 +217,7 @@ impl Search<'_> {
     /// Adds an edge and, if it is new, the state that it leads to.
     fn step(&mut self, from: &FrontierState, how: &Arc<Move>, snapshot: Snapshot, seen: u64, full: bool) {
         let same = if self.monitor.wants_edges() { self.monitor.continuing(&from.snapshot, &snapshot) } else { 0 };
-        let to = if full {
-            self.find(&snapshot, seen)
-        } else {
-            Some(self.arrive(from.node, how, snapshot, from.depth.saturating_add(1), seen))
-        };
+        let to = if full { self.find(&snapshot, seen) } else { Some(self.arrive(Some(from), how, snapshot, seen)) };
         if let Some(to) = to {
             self.monitor.edge(from.node, to, how, same);
         }
@@ -221,14 +236,14 @@ impl Search<'_> {
     }
 
     /// Adds a state unless it is known; returns its index.
-    fn arrive(&mut self, parent: u32, how: &Arc<Move>, snapshot: Snapshot, depth: usize, seen: u64) -> u32 {
+    fn arrive(&mut self, from: Option<&FrontierState>, how: &Arc<Move>, snapshot: Snapshot, seen: u64) -> u32 {
         let key = self.key_of(&snapshot, seen);
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
         let node = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
         self.known.insert(key, node);
-        self.steps.push((parent, how.clone()));
+        self.steps.push((from.map_or(NO_PARENT, |f| f.node), how.clone()));
         for actor in snapshot.actors() {
             let (chart, configuration) = actor.configuration();
             let Some(reached) = self.out.reached.get_mut(chart) else {
@@ -241,7 +256,9 @@ impl Search<'_> {
             }
         }
         self.monitor.state(self.machine, node, &snapshot, how.at, seen);
-        self.frontier.push_back(FrontierState { node, snapshot, now: how.at, depth, seen });
+        let depth = from.map_or(0, |f| f.depth.saturating_add(1));
+        let used = from.map_or_else(|| Arc::from([]), |f| used_after(&f.used, how));
+        self.frontier.push_back(FrontierState { node, snapshot, now: how.at, depth, seen, used });
         node
     }
 
@@ -258,6 +275,10 @@ impl Search<'_> {
         let code = refused.refusal.code;
         let reported =
             matches!(code, Code::Execution | Code::Runaway | Code::Interlock | Code::TooCostly | Code::TooLarge);
+        if matches!(code, Code::Execution | Code::TooCostly | Code::TooLarge) {
+            let why = "an action failed with the data that was tried, and may not fail with other data";
+            self.out.hinder(Some(Obstacle::new("/root", why)));
+        }
         if !reported || self.out.refused.len() >= MAX_REFUSED {
             return;
         }

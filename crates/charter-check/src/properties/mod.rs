@@ -23,7 +23,7 @@ pub(crate) struct PropertyVerdict {
 
 pub(crate) enum PropertyOutcome {
     /// The property holds in all explored states.
-    Holds { complete: bool, states: usize },
+    Holds,
     /// A safety property does not hold in this state.
     Violated { node: u32, event: Option<String> },
     /// An `eventually` property never holds on this path.
@@ -189,7 +189,7 @@ impl PropertyMonitor {
         }
     }
 
-    pub(crate) fn verdicts(&self, complete: bool, states: usize) -> Vec<PropertyVerdict> {
+    pub(crate) fn verdicts(&self) -> Vec<PropertyVerdict> {
         let verdict = |(property, rule): &(usize, Rule)| {
             let event = match &rule.kind {
                 RuleKind::Never(Some((event, _))) => Some(event.clone()),
@@ -199,7 +199,7 @@ impl PropertyMonitor {
                 (Some(node), _, _) => PropertyOutcome::Violated { node, event },
                 (_, Some(lasso), _) => PropertyOutcome::NeverReached { lasso: lasso.clone() },
                 (_, _, Some((node, message))) => PropertyOutcome::Error { node: *node, message: message.clone() },
-                _ => PropertyOutcome::Holds { complete, states },
+                _ => PropertyOutcome::Holds,
             };
             PropertyVerdict { property: *property, outcome }
         };

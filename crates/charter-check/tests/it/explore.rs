@@ -85,7 +85,7 @@ states:
 #[test]
 fn dead_ends_have_a_shortest_witness() {
     let stuck = one(DOOR, "stuck");
-    assert_eq!(stuck.message, "no event that was tried is accepted in `c`");
+    assert!(stuck.message.starts_with("no event that was tried is accepted in `c`; "), "{}", stuck.message);
     assert_eq!(stuck.witness.len(), 2);
     assert_eq!(led_to(DOOR, &stuck), ["c"]);
     assert!(
@@ -134,7 +134,7 @@ states:
         })
         .collect();
     assert_eq!(open, Vec::<String>::new());
-    assert!(found.explored.complete, "{:?}", found.explored);
+    assert!(found.explored.cut[0].contains("were tried") || found.explored.cut[0].contains("was tried"));
 }
 
 #[test]
@@ -297,7 +297,8 @@ states:
     for who in ["['ana', 'ben', 'cleo', 'dan', 'eva', 'fay', 'zoe']", "'ana'", "null"] {
         none(&source(who), "transition-not-taken");
         let found = report_with(&source(who), &Options::default());
-        assert!(found.explored.complete, "{who}: {:?}", found.explored.cut);
+        assert_eq!(found.explored.cut.len(), 1, "{who}: {:?}", found.explored.cut);
+        assert!(found.explored.cut[0].contains("only some groups of principals were tried"), "{who}");
     }
     let large = source("null").replace("count: 3", "count: 40");
     let found = report_with(&large, &Options { max_states: 50, ..Options::default() });

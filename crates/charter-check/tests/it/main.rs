@@ -6,6 +6,8 @@ mod explore;
 mod lints;
 mod lints_authority;
 mod properties;
+mod second_opinion;
 mod support;
 mod table;
 mod types;
+mod verdicts;

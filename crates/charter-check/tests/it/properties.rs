@@ -15,6 +15,12 @@ fn holds(charter: &str, property: &str) {
 }
 
 #[track_caller]
+fn undecided(charter: &str, property: &str) {
+    let report = report(charter, property);
+    assert!(report.findings.iter().any(|f| f.code == "property-undecided"), "{property}: {:#?}", all(&report));
+}
+
+#[track_caller]
 fn violated(charter: &str, property: &str) -> Finding {
     let report = report(charter, property);
     let found: Vec<&Finding> = report.findings.iter().filter(|f| f.code == "property-violated").collect();
@@ -133,7 +139,8 @@ states:
     states: {a: {on: {FLIP: b}, after: {1m: b}}, b: {on: {FLIP: a}}}
   done: {type: final}
 ";
-    holds(outer, "eventually: \"in('done')\"");
+    // Two timers are pending at once, and only one order of them was tried.
+    undecided(outer, "eventually: \"in('done')\"");
     let flip = outer.replace("    after: {1h: done}\n", "");
     let found = violated(
         &flip.replace("b: {on: {FLIP: a}}", "b: {on: {FLIP: a}, after: {1m: a}}"),
@@ -146,9 +153,9 @@ states:
 fn a_cut_exploration_does_not_claim_more_than_it_explored() {
     let source = "events: {UP: {}}\ncontext: {n: 0}\nstates: {a: {on: {UP: {actions: {assign: {n: '= context.n + 1'}}}}}}\nproperties: [{id: p, never: context.n > 1000}]\n";
     let report = report_with(source, &Options { max_states: 50, ..Options::default() });
-    let held = report.findings.iter().find(|f| f.code == "property-holds").unwrap();
+    let held = report.findings.iter().find(|f| f.code == "property-undecided").unwrap();
     assert_eq!(
         held.message,
-        "property `p` (never) holds in the 50 states that were explored; the exploration was cut short: more than 50 states"
+        "property `p` (never) is not decided: no violation was seen, in 50 states with up to 1 principal and 1 value of the data per event; more than 50 states"
     );
 }

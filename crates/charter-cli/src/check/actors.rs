@@ -82,6 +82,7 @@ fn placed(
     Finding {
         severity,
         code,
+        verdict: None,
         bytes: None,
         path: place.path,
         span: (place.span.start, place.span.end),

@@ -5,7 +5,7 @@ pub mod actors;
 
 use std::collections::BTreeMap;
 
-use charter_check::{Finding, Options, Report, Severity};
+use charter_check::{Finding, Options, Report, Severity, Verdict};
 use charter_format::{Diagnostic, Diagnostics, Span};
 use serde_json::{Value as Json, json};
 
@@ -26,6 +26,9 @@ pub struct Args {
     /// Exit with 1 for warnings, too
     #[arg(long)]
     deny_warnings: bool,
+    /// Exit with 1 if a property, or whether a state or a transition can be reached, is not decided
+    #[arg(long, conflicts_with = "no_explore")]
+    require_proof: bool,
     /// Validate and lint only; do not explore
     #[arg(long)]
     no_explore: bool,
@@ -54,7 +57,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     let warned =
         report.findings.iter().any(|f| f.severity == Severity::Warning) || !loaded.document.warnings.is_empty();
-    match report.has_errors() || (args.deny_warnings && warned) {
+    let unproved = args.require_proof && report.is_undecided();
+    match report.has_errors() || (args.deny_warnings && warned) || unproved {
         true => Ok(Exit::No),
         false => Ok(Exit::Yes),
     }
@@ -63,7 +67,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 /// Reports a source text that is not a valid charter; its errors are the findings.
 fn invalid(errors: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     if machine_output {
-        let explored = json!({"states": 0, "edges": 0, "complete": false});
+        let explored = json!({"states": 0, "edges": 0, "principals": 0, "data": 0, "complete": false});
         let all = json!({"findings": errors, "explored": explored});
         writeln!(io.out, "{all}")?;
         return Ok(Exit::No);
@@ -120,14 +124,29 @@ fn print(loaded: &Loaded, report: &Report, no_explore: bool, io: &mut Io<'_>) ->
             "; explored {} and {}, {}",
             count(explored.states as u64, "state"),
             count(explored.edges as u64, "event"),
-            if explored.complete { "complete" } else { "incomplete" },
+            if explored.complete { "which is all behavior" } else { "which is not all behavior" },
         ));
         for why in &explored.cut {
-            line.push_str(&format!("\n  incomplete: {why}"));
+            line.push_str(&format!("\n  not covered: {why}"));
         }
+    }
+    if let Some(verdicts) = verdicts(report) {
+        line.push_str(&format!("\n  properties: {verdicts}"));
     }
     writeln!(io.out, "{}: {line}", paint.strong(&loaded.name))?;
     Ok(())
+}
+
+/// Renders `2 proved, 1 not decided`; `None` without properties.
+fn verdicts(report: &Report) -> Option<String> {
+    let of = |verdict| {
+        let about = |f: &&Finding| f.code.starts_with("property-") && f.verdict == Some(verdict);
+        report.findings.iter().filter(about).count()
+    };
+    let words = [(Verdict::Proved, "proved"), (Verdict::Violated, "violated"), (Verdict::Undecided, "not decided")];
+    let counts = words.iter().map(|(verdict, word)| (of(*verdict), word)).filter(|(n, _)| *n > 0);
+    let parts: Vec<String> = counts.map(|(n, word)| format!("{n} {word}")).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Prints a finding as rustc would, with the events that lead to it.

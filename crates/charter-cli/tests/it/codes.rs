@@ -16,6 +16,7 @@ const EXPLORED: &[&str] = &[
     "deadlock",
     "property-fails",
     "property-holds",
+    "property-undecided",
     "property-violated",
     "state-not-reached",
     "stuck",

@@ -2,12 +2,12 @@
 //! conditions read them, and the fields of events, answers and inputs that provide the compared
 //! values.
 
+mod compare;
 mod flow;
 mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use charter_expr::ast::{BinaryOp, Kind, LinkKind, Node};
 use charter_kernel::definition::{Action, Block, InterlockRule, PropertyRule, Require, Template};
 use rustc_hash::FxHashSet;
 use serde_json::Value as Json;
@@ -17,6 +17,7 @@ pub(crate) use sources::{Source, sources};
 use crate::model::Model;
 use crate::model::walk::{Item, indexes, variable_of};
 use crate::tree;
+use compare::{compared, sized, solution};
 use flow::Flow;
 use sources::strip;
 
@@ -254,6 +255,8 @@ impl<'d> ConeBuilder<'_, 'd> {
                     (sized(a).and_then(tree::path_of), tree::literal_of(b).and_then(|l| l.as_i64()))
                 {
                     probes.push((root, fields, Probe { decides: true, sizes: vec![n], ..Probe::default() }));
+                } else if let Some((root, fields, value)) = solution(a, b) {
+                    probes.push((root, fields, Probe { decides: true, constants: vec![value], ..Probe::default() }));
                 }
             }
         });
@@ -355,43 +358,5 @@ impl<'d> ConeBuilder<'_, 'd> {
             Some(name) => drop(set.insert(name.clone())),
             None => set.extend(all.into_iter().map(str::to_string)),
         }
-    }
-}
-
-/// Returns the probe for a path that is compared with `other`.
-fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Option<Probe> {
-    let mut probe = Probe { decides: true, ..Probe::default() };
-    if let Some(literal) = tree::literal_of(other) {
-        probe.constants.push(literal);
-        return Some(probe);
-    }
-    if let Kind::List(items) = &other.kind {
-        probe.constants.extend(items.iter().filter_map(tree::literal_of));
-        return Some(probe);
-    }
-    if !matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::In) {
-        return None;
-    }
-    // The path is compared with another part of the run: that part's current value is tried.
-    let mut of_event = false;
-    tree::visit(other, &mut |n| {
-        of_event |= matches!(&n.kind, Kind::Ident { name, .. } if matches!(name.as_ref(), "event" | "entry" | "by"))
-    });
-    if of_event || path.span == other.span {
-        return None;
-    }
-    probe.like.insert(cel.get(other.span.start..other.span.end)?.to_string());
-    Some(probe)
-}
-
-/// The operand of `size(x)` or `x.size()`.
-fn sized(node: &Node) -> Option<&Node> {
-    match &node.kind {
-        Kind::Call { function, args } if function.as_ref() == "size" => args.first(),
-        Kind::Postfix { base, links } => match links.as_slice() {
-            [link] if matches!(&link.kind, LinkKind::Method { name, .. } if name.as_ref() == "size") => Some(base),
-            _ => None,
-        },
-        _ => None,
     }
 }

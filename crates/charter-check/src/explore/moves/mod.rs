@@ -138,8 +138,14 @@ impl<'m, 'd> Moves<'m, 'd> {
         self.events.push(EventMoves { name: name.into(), data, senders, approves, like });
     }
 
-    /// Appends the moves that are possible for a snapshot.
-    pub(crate) fn of(&self, snapshot: &Snapshot, now: i64, out: &mut Vec<Move>) {
+    /// The most principals and the most data that are tried for one event.
+    pub(crate) fn tried(&self) -> (usize, usize) {
+        let most = |count: &dyn Fn(&EventMoves) -> usize| self.events.iter().map(count).max().unwrap_or(0);
+        (most(&|e| e.senders.count()), most(&|e| e.data.len()))
+    }
+
+    /// Appends the moves that are possible for a snapshot. `used`: who has sent an event before.
+    pub(crate) fn of(&self, snapshot: &Snapshot, now: i64, used: &[String], out: &mut Vec<Move>) {
         let model = self.model;
         for (actor, invocation) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
             let (to, id): (Arc<str>, Arc<str>) = (actor.id().into(), invocation.id.clone());
@@ -177,7 +183,7 @@ impl<'m, 'd> Moves<'m, 'd> {
                     continue;
                 }
                 let to: Arc<str> = actor.id().into();
-                let senders = event.senders.of(|query| model.machine.ask(snapshot, actor.id(), query, now).ok());
+                let senders = event.senders.of(used, |query| model.machine.ask(snapshot, actor.id(), query, now).ok());
                 for data in self.data_of(event, snapshot, actor.id(), now) {
                     for by in senders.iter() {
                         for at in std::iter::once(now).chain(expiry) {

@@ -2,15 +2,22 @@
 //! roles, id, kind and authentication.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use charter_kernel::{Auth, Principal, PrincipalKind, Query};
 use serde_json::Value as Json;
 
 use crate::explore::cone::ConeOfInfluence;
+use crate::model::walk::Item;
 use crate::model::{Model, Transition};
+use crate::tree;
 
 /// Upper limit of the persons that are tried for an event, without those that `not_by` names.
 const MAX_PERSONS: usize = 32;
+/// Upper limit of the persons that are tried because the run may remember others.
+const MAX_REMEMBERED: usize = 8;
+/// Upper limit of the persons without an event before that are tried in a state.
+const MAX_NEW: usize = 2;
 
 /// The senders of one event.
 pub(super) struct Senders {
@@ -42,7 +49,9 @@ impl Senders {
         let roles = role_sets(model, cone, name, takers);
         let quorum = takers.iter().filter_map(|t| t.def.quorum.as_ref()).map(|q| q.count).max().unwrap_or(1);
         let needed = usize::try_from(quorum).unwrap_or(usize::MAX).max(1);
-        let persons = needed.min(MAX_PERSONS);
+        // Beside the voters, everybody whom the run remembers, and somebody whom it does not.
+        let remembered = if cone.sender { remembered(model) } else { 0 };
+        let persons = needed.saturating_add(remembered).min(MAX_PERSONS.min(needed.max(MAX_REMEMBERED)));
         if needed > persons {
             cut.push(format!("`{name}`: a quorum of {needed} was tried with only {persons} persons"));
         }
@@ -68,9 +77,17 @@ impl Senders {
         Senders { fixed, roles, persons, not_by }
     }
 
+    /// The number of senders that are tried in every state.
+    pub(super) fn count(&self) -> usize {
+        self.fixed.len()
+    }
+
     /// Returns the senders to try in a state, given the values of `not_by` there: in addition to
     /// the usual ones, each person whom it names, and enough persons whom it does not.
-    pub(super) fn of(&self, value: impl Fn(&Query) -> Option<Json>) -> Cow<'_, [Principal]> {
+    ///
+    /// `used`: who has sent an event before. Of the persons who have not, all are alike, so that a
+    /// few are enough.
+    pub(super) fn of(&self, used: &[String], value: impl Fn(&Query) -> Option<Json>) -> Cow<'_, [Principal]> {
         let mut named: Vec<String> = Vec::new();
         for value in self.not_by.iter().filter_map(value) {
             let ids = match value {
@@ -81,7 +98,12 @@ impl Senders {
             named.extend(ids);
         }
         if named.is_empty() {
-            return Cow::Borrowed(&self.fixed);
+            if self.persons <= MAX_NEW {
+                return Cow::Borrowed(&self.fixed);
+            }
+            let ids = (0..self.persons).map(|number| id_of(PrincipalKind::Person, number));
+            let new: Vec<String> = ids.filter(|id| !used.contains(id)).skip(MAX_NEW).collect();
+            return Cow::Owned(self.fixed.iter().filter(|p| !new.contains(&p.id)).cloned().collect());
         }
         let mut all = self.fixed.clone();
         let mut add = |id: &str| {
@@ -95,6 +117,36 @@ impl Senders {
         free.take(self.persons).for_each(|id| add(&id));
         Cow::Owned(all)
     }
+}
+
+/// How many different ids of senders a run can remember, as far as the text of the charter shows:
+/// one for each variable, and for a list as many as a condition counts.
+fn remembered(model: &Model<'_>) -> usize {
+    let mut variables = BTreeSet::new();
+    let (mut in_lists, mut counted) = (false, 0);
+    model.visit_all(&mut |_, item| match item {
+        Item::Assign(path, value) => {
+            for cel in Model::cels(value) {
+                if !model.reads_root(cel, "by") {
+                    continue;
+                }
+                variables.insert(path.to_string());
+                in_lists |= model.ast(cel).is_some_and(|ast| tree::path_of(ast.root()).is_none());
+            }
+        }
+        Item::Cel(cel) => {
+            if let Some(ast) = model.ast(cel) {
+                tree::visit(ast.root(), &mut |node| {
+                    if let Some(n) = tree::literal_of(node).and_then(|n| n.as_u64()) {
+                        counted = counted.max(usize::try_from(n).unwrap_or(usize::MAX));
+                    }
+                });
+            }
+        }
+        _ => {}
+    });
+    let listed = if in_lists { counted.min(MAX_REMEMBERED) } else { 0 };
+    variables.len().saturating_add(listed)
 }
 
 fn sender(id: &str, roles: &[String], kind: PrincipalKind, auth: Auth) -> Principal {
@@ -168,7 +220,7 @@ fn role_sets(model: &Model<'_>, cone: &ConeOfInfluence, name: &str, takers: &[&T
         if cone.sender {
             model.def.roles.keys().for_each(|r| add(vec![r.clone()]));
         }
-        if takers.iter().any(|t| t.def.by.is_empty()) && sets.is_empty() {
+        if takers.iter().any(|t| t.def.by.is_empty()) && !sets.contains(&Vec::new()) {
             sets.push(Vec::new());
         }
     }

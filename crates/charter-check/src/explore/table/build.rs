@@ -40,7 +40,8 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
         return None; // the regions end the run only together
     }
     let input = samples(def.root.input.as_ref(), &Probes::new(), 1).values.pop()?;
-    let mut table = Table { start: 0, finals: 0, labels: Vec::new(), transitions: Vec::new(), input, leaves };
+    let mut table =
+        Table { start: 0, finals: 0, labels: Vec::new(), transitions: Vec::new(), input, leaves, principals: 0 };
     table.start = table.bits(&entered(chart, &[0], None));
     for leaf in table.leaves.iter().filter(|l| is_final(l) && chart.state(**l).parent == Some(0)) {
         table.finals |= table.bit(*leaf);
@@ -60,7 +61,9 @@ pub(crate) fn table(model: &Model<'_>) -> Option<Table> {
     }
     for (name, decl) in &def.events {
         let data = samples(decl.data.as_ref(), &Probes::new(), 1).values.pop()?;
-        for by in senders(model, chart, name) {
+        let senders = senders(model, chart, name);
+        table.principals = table.principals.max(senders.len());
+        for by in senders {
             table.label(chart, name, &data, by, &decl.by);
         }
     }

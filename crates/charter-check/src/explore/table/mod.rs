@@ -13,7 +13,9 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Exploration;
+use super::cone::ConeOfInfluence;
 use super::moves::{Move, MoveKind, START};
+use super::obstacle::obstacle;
 use super::predecessors::{NO_PARENT, PredecessorTree};
 use super::set::{Set, push};
 use crate::Options;
@@ -33,6 +35,8 @@ pub(crate) struct Table {
     labels: Vec<Label>,
     transitions: Vec<LeafTransition>,
     input: Json,
+    /// The most principals that are tried for one event.
+    principals: usize,
 }
 
 /// A label of the transition system: an event from a sender, and the transition that each leaf
@@ -112,6 +116,8 @@ impl Table {
     /// Explores all reachable configurations.
     pub(crate) fn explore(&self, model: &Model<'_>, options: &Options) -> Exploration {
         let mut out = Exploration::new(model);
+        out.obstacle = obstacle(model, &ConeOfInfluence::default());
+        (out.explored.principals, out.explored.data) = (self.principals, 1);
         let Some(chart) = model.charts.first() else {
             return out;
         };

@@ -1,0 +1,204 @@
+//! What `check` says is so: nothing is called proved that some data, principals or times refute.
+
+use crate::support::{all, report_with};
+use charter_check::{Finding, Options, Report, Severity, Verdict};
+
+fn report(source: &str) -> Report {
+    report_with(source, &Options::default())
+}
+
+/// The finding about the only property.
+#[track_caller]
+fn property(report: &Report) -> &Finding {
+    let found: Vec<&Finding> = report.findings.iter().filter(|f| f.code.starts_with("property-")).collect();
+    assert_eq!(found.len(), 1, "{:#?}", all(report));
+    found[0]
+}
+
+/// `sat`: its forbidden state `bad` can be reached; `unsat`: it cannot.
+#[track_caller]
+fn decided(sat: &str, unsat: &str) {
+    let found = report(sat);
+    assert_eq!(property(&found).verdict, Some(Verdict::Violated), "{:#?}", all(&found));
+    assert!(!property(&found).witness.is_empty());
+    assert!(!found.explored.complete, "data, principals or times have other values, too");
+    let found = report(unsat);
+    let held = property(&found);
+    assert_ne!(held.verdict, Some(Verdict::Violated), "{:#?}", all(&found));
+    // What was not decided says so, and nothing about reach is more than a remark.
+    if held.verdict != Some(Verdict::Proved) {
+        assert_eq!((held.code, held.severity), ("property-undecided", Severity::Info));
+        let reach = ["state-not-reached", "transition-not-taken", "stuck"];
+        for f in found.findings.iter().filter(|f| reach.contains(&f.code)) {
+            assert_eq!((f.severity, f.verdict), (Severity::Info, Some(Verdict::Undecided)), "{}", f.message);
+        }
+        assert!(!found.explored.complete && found.is_undecided());
+    }
+}
+
+const NEVER: &str = "properties: [{id: p, never: \"in('bad')\"}]\n";
+
+#[test]
+fn a_quorum_beside_the_remembered_proposer_is_found() {
+    let charter = |count: u32, not_by: &str| {
+        format!(
+            "
+roles: {{director: {{}}}}
+events: {{PROPOSE: {{by: director}}, YES: {{by: director}}}}
+context: {{proposer: null}}
+states:
+  idle: {{on: {{PROPOSE: {{target: asked, actions: {{assign: {{proposer: '= by.id'}}}}}}}}}}
+  asked: {{on: {{YES: {{target: bad, quorum: {{count: {count}, of: director}}, when: {not_by}}}}}, after: {{1h: idle}}}}
+  bad: {{type: final}}
+{NEVER}"
+        )
+    };
+    decided(&charter(2, "by.id != context.proposer"), &charter(2, "by.id != by.id"));
+    decided(&charter(3, "by.id != context.proposer"), &charter(3, "by.id == context.proposer"));
+}
+
+#[test]
+fn seven_votes_are_found() {
+    let charter = |votes: u32| {
+        format!(
+            "
+events: {{VOTE: {{}}, END: {{}}}}
+context: {{voters: []}}
+states:
+  open:
+    on:
+      VOTE: {{when: '!(by.id in context.voters) && size(context.voters) < 7', actions: {{assign: {{voters: '= context.voters + [by.id]'}}}}}}
+      END: {{target: bad, when: size(context.voters) == {votes}}}
+  bad: {{type: final}}
+{NEVER}"
+        )
+    };
+    decided(&charter(7), &charter(8));
+}
+
+#[test]
+fn three_different_people_in_a_row_are_found() {
+    let charter = |last: &str| {
+        format!(
+            "
+events: {{NEXT: {{}}}}
+context: {{a: null, b: null}}
+states:
+  one: {{on: {{NEXT: {{target: two, actions: {{assign: {{a: '= by.id'}}}}}}}}}}
+  two: {{on: {{NEXT: {{target: three, when: by.id != context.a, actions: {{assign: {{b: '= by.id'}}}}}}}}}}
+  three: {{on: {{NEXT: {{target: bad, when: {last}}}}}}}
+  bad: {{type: final}}
+{NEVER}"
+        )
+    };
+    decided(&charter("by.id != context.a && by.id != context.b"), &charter("by.id == context.a && by.id == context.b"));
+}
+
+#[test]
+fn data_is_found_by_solving_linear_conditions() {
+    let charter = |when: &str| {
+        format!(
+            "
+events: {{GO: {{data: {{type: object, required: [n], properties: {{n: {{type: integer}}}}}}}}}}
+states:
+  a: {{on: {{GO: {{target: bad, when: '{when}'}}}}}}
+  bad: {{type: final}}
+{NEVER}"
+        )
+    };
+    decided(&charter("event.n * 7 == 4921"), &charter("event.n * 7 == 4922"));
+    decided(&charter("3 - 2 * (event.n + event.n) == -397"), &charter("3 - 2 * (event.n + event.n) == -398"));
+    decided(&charter("event.n * 7 > 4921"), &charter("event.n * 0 == 1"));
+    // An overflow of the solver is no solution, and no panic.
+    decided(&charter("event.n == 9"), &charter("event.n * 9223372036854775807 * 2 == 4"));
+}
+
+#[test]
+fn a_property_of_states_that_were_not_reached_is_not_called_proved() {
+    // The condition has no solution that is tried, so `bad` is not seen, but a person can find one.
+    let source = format!(
+        "
+events: {{GO: {{data: {{type: object, required: [s], properties: {{s: {{type: string}}}}}}}}}}
+states:
+  a: {{on: {{GO: {{target: bad, when: \"event.s.size() == 3 && event.s.matches('^x[0-9]y$')\"}}}}}}
+  bad: {{type: final}}
+{NEVER}"
+    );
+    let found = report(&source);
+    let held = property(&found);
+    assert_eq!(held.verdict, Some(Verdict::Undecided), "{}", held.message);
+    assert!(held.message.contains("event.s.size() == 3") && held.message.contains("line "), "{}", held.message);
+    assert!(found.explored.cut[0].contains("only some data of the event was tried"), "{:?}", found.explored.cut);
+}
+
+/// Each makes a charter depend on something of which not every value is tried.
+#[test]
+fn every_obstacle_prevents_a_proof() {
+    let proved = "
+events: {GO: {}, BACK: {}}
+context: {n: 0}
+states:
+  a: {on: {GO: {target: b, actions: {assign: {n: '= context.n + 1'}}}}}
+  b: {on: {BACK: {target: a, when: context.n < 3}}}
+properties: [{id: p, never: context.n > 3}]
+";
+    let found = report(proved);
+    assert_eq!(property(&found).verdict, Some(Verdict::Proved), "{:#?}", all(&found));
+    assert_eq!(property(&found).message, "property `p` (never) is proved");
+    assert!(found.explored.complete && found.explored.cut.is_empty());
+    for (from, to, why) in [
+        ("when: context.n < 3", "when: context.n < 3 && event.x != 4", "only some data of the event was tried"),
+        ("when: context.n < 3", "when: context.n < 3 && by.id != 'zoe'", "only some principals were tried"),
+        ("when: context.n < 3", "when: \"now < timestamp('2031-01-01T00:00:00Z')\"", "only the times"),
+        ("when: context.n < 3", "when: context.n < 3 && run.id != 'x'", "only one run id was tried"),
+        ("when: context.n < 3", "when: context.n < 3, quorum: {count: 2}", "only some groups of principals were tried"),
+        ("when: context.n < 3", "when: \"actors.root.status == 'active'\"", "was not paused or cancelled"),
+        ("= context.n + 1", "= event.by", "only some data of the event was tried"),
+        ("= context.n + 1", "= size(by.id)", "only some principals were tried"),
+        ("  b: {on", "  b: {exit: [{assign: {n: 9}}], on", "was not cancelled"),
+        ("  b: {on", "  b: {entry: [{log: '= 1 / event.z'}], on", "only some data of the event was tried"),
+        ("b: {on", "b: {after: {1h: a, '= context.n * 1000': a}, on", "two timers are pending at once"),
+        ("b: {on", "b: {after: {'= event.ms': a}, on", "only some data of the event was tried"),
+        ("never: context.n > 3", "never: \"actors.root.status == 'paused'\"", "was not paused or cancelled"),
+    ] {
+        let source = proved.replace(from, to);
+        assert_ne!(source, proved, "{to}");
+        let found = report(&source);
+        assert!(!found.explored.complete, "{to}");
+        assert_ne!(property(&found).verdict, Some(Verdict::Proved), "{to}");
+        assert!(found.explored.cut.iter().any(|c| c.contains(why)), "{to}: {:?}", found.explored.cut);
+    }
+}
+
+#[test]
+fn a_principal_with_two_roles_can_move_two_regions_at_once() {
+    // Neither role alone leads to `b.y` while `a.x` is left in the same step.
+    let source = "
+roles: {r: {}, s: {}}
+events: {GO: {by: [r, s]}}
+states:
+  p:
+    type: parallel
+    states:
+      a: {states: {x: {on: {GO: {target: y, by: r}}}, y: {}}}
+      b: {states: {x: {on: {GO: {target: y, by: s}}}, y: {}}}
+";
+    let found = report(source);
+    assert!(!found.explored.complete, "{:?}", found.explored);
+    assert!(found.explored.cut[0].contains("principals with several roles"), "{:?}", found.explored.cut);
+}
+
+#[test]
+fn verdicts_are_in_the_json_form() {
+    let source = "events: {GO: {}}\nstates: {a: {on: {GO: b}}, b: {type: final}}\n";
+    let of = |property: &str| {
+        let found = report(&format!("{source}properties: [{{id: p, {property}}}]\n"));
+        let json = serde_json::to_value(&found).unwrap();
+        let findings = json["findings"].as_array().unwrap().clone();
+        let about = findings.into_iter().find(|f| f["code"].as_str().unwrap().starts_with("property-")).unwrap();
+        (about["verdict"].clone(), json["explored"]["complete"].clone())
+    };
+    assert_eq!(of("never: \"in('a') && in('b')\""), ("proved".into(), true.into()));
+    assert_eq!(of("never: \"in('b')\""), ("violated".into(), true.into()));
+    assert_eq!(of("never: \"in('b') && run.id == 'x'\""), ("undecided".into(), false.into()));
+}
