@@ -2,6 +2,7 @@
 //! stable memory before its effects are executed.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 use charter_journal::{Record, StoredCharter};
 use charter_kernel::{EffectId, Principal, Snapshot, Timestamp};
@@ -112,13 +113,13 @@ impl<M: Memory + Clone> Automaton<M> {
         let recent = RecentIds::unknown();
         let kept = Kept { last: Some(last), snapshot: Some(snapshot), recent, ..Kept::default() };
         let mut run = Run::restore(&charter.machine, &run, KEEP_EVERY, kept).map_err(damaged)?;
-        // The records after the snapshot show which of its timers have been refused, and those
-        // since the first open invocation which attempts have failed. Some may have been dropped.
+        // Records show which timers have been refused, and those since the first open invocation
+        // which attempts have failed. Some may have been dropped.
         let (first, end) = (stable.log.first(), run.chain().next_seq());
-        let changed = run.snapshot().map_or(u64::MAX, Snapshot::seq).saturating_add(1);
-        for record in (changed.max(first)..end).filter_map(|seq| stable.log.record(seq).ok()) {
-            run.note_refused(&record);
-        }
+        let records = |from: u64, limit: usize| -> Result<Vec<Record>, Infallible> {
+            Ok((from.max(first)..end).filter_map(|seq| stable.log.record(seq).ok()).take(limit).collect())
+        };
+        let Ok(()) = run.note_refused(records);
         let mut open = run.open();
         open.retain(|request| charter.actor(&request.src).is_some_and(|a| a.decl.config.contains_key("retry")));
         let requested = open.iter().map(|request| request.effect.seq).min().unwrap_or(u64::MAX);

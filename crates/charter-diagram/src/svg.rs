@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use charter_kernel::Definition;
 
 use super::Overlay;
-use super::drawing::{Drawing, drawings};
+use super::drawing::{Drawing, drawings, is_compound};
 use super::geometry::Layout;
 use super::layout::layout;
 use super::svg_parts::{STYLE, chart, escape};
@@ -16,8 +16,9 @@ const NAME_HEIGHT: f64 = 34.0;
 
 /// Draws a charter as SVG: the root statechart, and below it each machine.
 ///
-/// A statechart with more than [`MAX_STATES`] states or twice as many arrows would be unreadable
-/// and would take minutes to lay out; the drawing contains a message instead.
+/// A statechart with more than [`MAX_STATES`] states or twice as many arrows, or with states nested
+/// very deeply, would be unreadable and would take minutes to lay out; the drawing contains a
+/// message instead.
 #[must_use]
 pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
     let mut body = String::new();
@@ -48,19 +49,42 @@ pub fn svg(definition: &Definition, overlay: &Overlay) -> String {
 /// Upper limit of states in a statechart for [`svg`].
 pub const MAX_STATES: usize = 250;
 
+/// Upper limit of the effort of a layout, about a second. The layout gives each level of nesting
+/// ranks of its own, and each compound state a border in each of its ranks.
+const MAX_EFFORT: usize = 150_000;
+
 /// Why a statechart is not drawn.
 #[derive(Debug, thiserror::Error)]
 enum DrawError {
     #[error("{states} states and {arrows} arrows: too many to draw")]
     TooLarge { states: usize, arrows: usize },
+    #[error("{states} states nested {depth} deep: too deep to draw; `--format mermaid` and `dot` have no limit")]
+    TooDeep { states: usize, depth: usize },
     #[error("this statechart cannot be drawn")]
     Layout,
+}
+
+/// Returns how deep the states are nested.
+fn depth(drawing: &Drawing<'_>) -> usize {
+    // A parent comes before its children.
+    let mut depths: Vec<usize> = Vec::with_capacity(drawing.shapes.len());
+    for shape in &drawing.shapes {
+        let outer = shape.parent.and_then(|parent| depths.get(parent).copied());
+        depths.push(outer.map_or(0, |depth| depth.saturating_add(1)));
+    }
+    depths.into_iter().max().unwrap_or_default()
 }
 
 fn place(drawing: &Drawing<'_>) -> Result<Layout, DrawError> {
     let (states, arrows) = (drawing.shapes.len(), drawing.arrows.len());
     if states > MAX_STATES || arrows > MAX_STATES.saturating_mul(2) {
         return Err(DrawError::TooLarge { states, arrows });
+    }
+    let depth = depth(drawing);
+    let compound = drawing.shapes.iter().filter(|shape| is_compound(shape.kind)).count();
+    let effort = depth.saturating_mul(2).saturating_add(1).saturating_mul(states).saturating_mul(compound);
+    if effort > MAX_EFFORT {
+        return Err(DrawError::TooDeep { states, depth });
     }
     // The layout crate asserts its invariants. No failure is known, but a diagram must not crash
     // the program.

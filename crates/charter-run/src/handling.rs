@@ -221,8 +221,8 @@ impl Handling<'_> {
             run.recent.insert(id, append.record.seq);
         }
         let (after, actions) = match outcome {
-            Ok(step) => (Some(step.snapshot), step.effects.into_iter().map(action).collect()),
-            Err(_) => (None, Vec::new()),
+            Ok(step) => (Ok(step.snapshot), step.effects.into_iter().map(action).collect()),
+            Err(refusal) => (Err(refusal.code), Vec::new()),
         };
         run.position.advance(&envelope, after);
         run.forget_attempts();

@@ -33,11 +33,13 @@ pub(crate) fn has_record(outcome: &Result<Step, Refusal>) -> bool {
 }
 
 /// Timers whose event was refused by the snapshot with a certain sequence number. They stay pending
-/// and fire again when the snapshot has changed; before that, the result would be the same.
+/// and fire again when the snapshot has changed; before that, the result would be the same. A timer
+/// that was too costly or too large never fires again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefusedTimers {
     snapshot: u64,
     timers: Vec<(Arc<str>, u64)>,
+    for_good: Vec<(Arc<str>, u64)>,
 }
 
 impl RefusedTimers {
@@ -45,15 +47,28 @@ impl RefusedTimers {
     /// refused.
     fn insert(&mut self, snapshot: u64, timer: &str, generation: u64) {
         if self.snapshot != snapshot {
-            *self = RefusedTimers { snapshot, timers: Vec::new() };
+            self.snapshot = snapshot;
+            self.timers.clear();
         }
         if !self.contains(snapshot, timer, generation) {
             self.timers.push((timer.into(), generation));
         }
     }
 
+    /// Notes that a timer never fires again, and forgets those that are no longer pending.
+    fn insert_for_good(&mut self, pending: &[Arc<Timer>], timer: &str, generation: u64) {
+        let is_pending =
+            |(id, generation): &(Arc<str>, u64)| pending.iter().any(|t| t.generation == *generation && t.id == *id);
+        self.for_good.retain(is_pending);
+        let entry = (Arc::from(timer), generation);
+        if is_pending(&entry) && !self.for_good.contains(&entry) {
+            self.for_good.push(entry);
+        }
+    }
+
     fn contains(&self, snapshot: u64, timer: &str, generation: u64) -> bool {
-        self.snapshot == snapshot && self.timers.iter().any(|(t, g)| *g == generation && **t == *timer)
+        let is = |(t, g): &(Arc<str>, u64)| *g == generation && **t == *timer;
+        self.for_good.iter().any(is) || (self.snapshot == snapshot && self.timers.iter().any(is))
     }
 }
 
@@ -146,20 +161,20 @@ impl Position {
         let envelope = self.envelope(incoming, at);
         let outcome = self.step(machine, run, &envelope);
         if has_record(&outcome) {
-            self.advance(&envelope, outcome.as_ref().ok().map(|step| step.snapshot.clone()));
+            self.advance(&envelope, outcome.as_ref().map(|step| step.snapshot.clone()).map_err(|r| r.code));
         }
         (envelope, outcome)
     }
 
-    /// Advances past the event of an envelope; `after` is the snapshot of its step, or `None` if it
-    /// was refused.
-    pub fn advance(&mut self, envelope: &Envelope, after: Option<Snapshot>) {
+    /// Advances past the event of an envelope; `after` is the snapshot of its step, or the code of
+    /// its refusal.
+    pub fn advance(&mut self, envelope: &Envelope, after: Result<Snapshot, Code>) {
         self.next_seq = envelope.seq.saturating_add(1);
         self.last = envelope.at;
         match (after, &envelope.event) {
-            (Some(after), _) => self.snapshot = Some(after),
-            (None, Event::Timer { timer, generation }) => self.skip_timer(timer, *generation),
-            (None, _) => {}
+            (Ok(after), _) => self.snapshot = Some(after),
+            (Err(code), Event::Timer { timer, generation }) => self.refuse_timer(timer, *generation, true, code),
+            (Err(_), _) => {}
         }
     }
 
@@ -192,6 +207,17 @@ impl Position {
     #[must_use]
     pub fn refused(&self) -> &RefusedTimers {
         &self.refused
+    }
+
+    /// Notes that a timer was refused: by the current snapshot, or for good if it exceeds its
+    /// budget.
+    pub(crate) fn refuse_timer(&mut self, timer: &str, generation: u64, current: bool, code: Code) {
+        if current {
+            self.skip_timer(timer, generation);
+        }
+        if let Some(snapshot) = self.snapshot.as_ref().filter(|_| matches!(code, Code::TooCostly | Code::TooLarge)) {
+            self.refused.insert_for_good(snapshot.timers(), timer, generation);
+        }
     }
 
     /// Notes that a timer cannot fire at the current snapshot.

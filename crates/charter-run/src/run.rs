@@ -17,6 +17,9 @@ use crate::retry::next_attempt;
 /// Upper limit of the timers that fire before an input; the rest fires before the next one.
 pub(crate) const MAX_TIMERS: usize = 64;
 
+/// Maximum number of records that are read at a time.
+const PAGE: usize = 256;
+
 /// Limits of a host for one run; 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -89,8 +92,8 @@ impl Run {
         }
     }
 
-    /// Creates a run from what was loaded from a journal; `at` is the time of its last record. Pass
-    /// the records after the snapshot to [`Run::note_refused`].
+    /// Creates a run from what was loaded from a journal; `at` is the time of its last record. Call
+    /// [`Run::note_refused`] next.
     #[must_use]
     pub fn loaded(loaded: Loaded, at: Timestamp) -> Run {
         let Loaded { snapshot, chain } = loaded;
@@ -127,14 +130,47 @@ impl Run {
         }
     }
 
-    /// Reads a record that follows the snapshot ([`Snapshot::seq`]) of a restored run: it may be
-    /// the refusal of a timer, which is then noted.
-    pub fn note_refused(&mut self, record: &Record) {
+    /// Finds the timers of a restored run that were refused. `read` returns at most that many
+    /// records from a sequence number on; records that a host has dropped are left out.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn note_refused<E>(&mut self, mut read: impl FnMut(u64, usize) -> Result<Vec<Record>, E>) -> Result<(), E> {
+        // All records after the snapshot: they say which timers it has refused.
+        let mut from = self.snapshot().map_or(u64::MAX, |s| s.seq().saturating_add(1));
+        while from < self.chain.next_seq() {
+            let page = read(from, PAGE)?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            from = last.seq.saturating_add(1);
+            page.iter().for_each(|record| self.note_refusal(record, true));
+        }
+        // A timer that was refused for good may have been refused long before. It fires before any
+        // later input, so its refusal is among the first records after it was due.
+        let mut since = Timestamp::MIN;
+        while let Some(due) = self.position.timer().map(|t| t.due).filter(|due| *due <= self.last() && *due > since) {
+            since = due;
+            let (mut from, mut end) = (0, self.chain.next_seq());
+            while from < end {
+                let middle = from.midpoint(end);
+                match read(middle, 1)?.first() {
+                    Some(record) if record.at < due => from = middle.saturating_add(1),
+                    _ => end = middle,
+                }
+            }
+            read(from, PAGE)?.iter().for_each(|record| self.note_refusal(record, false));
+        }
+        Ok(())
+    }
+
+    fn note_refusal(&mut self, record: &Record, follows: bool) {
         if record.source.kind == SourceKind::Timer
             && record.verdict == Verdict::Refused
+            && let Some(code) = record.refusal.as_deref().map(|refusal| refusal.code)
             && let Ok(Event::Timer { timer, generation }) = record.envelope().map(|e| e.event)
         {
-            self.position.skip_timer(&timer, generation);
+            self.position.refuse_timer(&timer, generation, follows, code);
         }
     }
 

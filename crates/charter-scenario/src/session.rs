@@ -165,7 +165,7 @@ impl<'m> Session<'m> {
         let incoming = self.incoming(input);
         let to = self.addressee(&incoming);
         let envelope = self.position.envelope(incoming, self.at);
-        self.position.advance(&envelope, None);
+        self.position.advance(&envelope, Err(Code::Stale));
         let mut outcome = StepOutcome::new(envelope.seq, to);
         let legal = self.machine.legal(&self.snapshot, &envelope.by, envelope.at);
         let mut legal: Vec<String> = legal.into_iter().map(|l| l.r#type).collect();

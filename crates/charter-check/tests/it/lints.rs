@@ -75,6 +75,11 @@ fn shadowed_transition() {
         found("states: {a: {on: {'*': b, X: a}}, b: {on: {X: a}}}\nevents: {X: {}}", "shadowed-transition")[0]
             .contains("`a/on/*/0`")
     );
+    let prefix = "states: {a: {on: {'X.*': b, X.Y.Z: a}}, b: {on: {X: a}}}\nevents: {X: {}, X.Y.Z: {}}";
+    assert!(found(prefix, "shadowed-transition")[0].contains("`a/on/X.*/0`"));
+    // The condition of the earlier one is a part of that of the later one.
+    let part = "guards: {g: 'context.n > 1'}\ncontext: {n: 1}\nstates: {a: {on: {X: [{guard: g, target: b}, {guard: g, when: 'context.n > 2', target: a}]}}, b: {on: {X: a}}}";
+    assert_eq!(found(part, "shadowed-transition").len(), 1);
     // Different roles take different transitions.
     let roles =
         "roles: {p: {}, q: {}}\nstates: {a: {on: {X: [{by: p, target: b}, {by: q, target: a}]}}, b: {on: {X: a}}}";

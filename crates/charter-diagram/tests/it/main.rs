@@ -266,6 +266,21 @@ fn names_never_become_markup() {
 }
 
 #[test]
+fn a_deeply_nested_statechart_has_a_message_instead() {
+    let nested = |depth: usize| {
+        let state = |inner: String, _| format!("{{initial: s, states: {{s: {inner}}}}}");
+        let states = (0..depth).fold("{on: {E: {}}}".to_owned(), state);
+        svg(
+            &definition(&format!("charter: 1\nid: t\nevents: {{E: {{}}}}\nstates: {{a: {states}}}")),
+            &Overlay::default(),
+        )
+    };
+    let picture = nested(60);
+    assert!(picture.contains("62 states nested 61 deep: too deep to draw"), "{picture}");
+    assert!(!nested(10).contains("too deep"));
+}
+
+#[test]
 fn a_large_statechart_has_a_message_instead() {
     let states: String = (0..MAX_STATES).map(|n| format!("  s{n}: {{}}\n")).collect();
     let picture = svg(&definition(&format!("charter: 1\nid: t\nstates:\n{states}")), &Overlay::default());

@@ -196,6 +196,27 @@ states:
 }
 
 #[test]
+fn regions_that_share_an_event_take_linear_time() {
+    let chart = |regions: usize| {
+        let regions: String = (0..regions)
+            .map(|i| {
+                format!(
+                    "  r{i}: {{initial: a, states: {{a: {{on: {{E: b}}}}, b: {{on: {{E: c}}}}, c: {{type: final}}}}}}\n"
+                )
+            })
+            .collect();
+        Run::start(&format!("events: {{E: {{}}}}\ntype: parallel\nstates:\n{regions}"))
+    };
+    // 12 s a step before, in a release build.
+    let mut run = chart(2_000);
+    let started = std::time::Instant::now();
+    run.send_data("E", json!({}));
+    run.send_data("E", json!({}));
+    assert_eq!(run.snapshot.status(), charter_kernel::Status::Done);
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+}
+
+#[test]
 fn messages_name_the_limit_and_what_to_do() {
     let mut run = Run::start(
         "

@@ -2,6 +2,7 @@
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(unreachable_pub, missing_docs)]
 
+mod budget;
 mod host;
 mod inputs;
 mod kept;

@@ -11,9 +11,6 @@ use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::request::Input;
 
-/// Maximum number of records that are read at a time.
-const PAGE: usize = 256;
-
 /// Records that decide whether an input repeats an earlier one, read before a batch is evaluated.
 #[derive(Default)]
 pub(super) struct Lookups {
@@ -39,17 +36,8 @@ impl Inner {
         let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
         let charter = self.charter_of_run(info.charter, manifest)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
-        let mut from = loaded.snapshot.as_ref().map_or(u64::MAX, |s| s.seq().saturating_add(1));
         let mut current = charter_run::Run::loaded(loaded, info.updated);
-        // The records after the snapshot say which timers it has refused.
-        while from < current.chain().next_seq() {
-            let page = self.store.records(run, from, PAGE)?;
-            let Some(last) = page.last() else {
-                break;
-            };
-            from = last.seq.saturating_add(1);
-            page.iter().for_each(|record| current.note_refused(record));
-        }
+        current.note_refused(|from, limit| self.store.records(run, from, limit))?;
         Ok(Box::new(RunState { charter, run: current }))
     }
 

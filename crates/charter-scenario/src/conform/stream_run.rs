@@ -117,7 +117,7 @@ impl ItemContext<'_> {
         }
         log(&step.effects, &mut logs);
         let to = state(&step.snapshot);
-        position.advance(&envelope, Some(step.snapshot));
+        position.advance(&envelope, Ok(step.snapshot));
         run.position = position;
         if let Some((key, content)) = key {
             run.ids.insert(key, content);

@@ -1,0 +1,90 @@
+//! Timers and answers that exceed the budget of an event.
+
+use std::convert::Infallible;
+
+use charter_kernel::{Code, Timestamp};
+use charter_run::{Input, Kept, Reply, Run, Trouble};
+use serde_json::json;
+
+use crate::host::{Host, WORK};
+
+const CHARTER: &str = "
+charter: 1
+id: costly
+roles: {boss: {}}
+events: {NOTE: {}}
+limits: {fuel: 1000, bytes: 200000}
+context: {list: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], n: 0}
+actors:
+  worker: {kind: scripted}
+actions:
+  costly: {each: {in: '= context.list', as: i, do: {each: {in: '= context.list', as: j, do: {log: '= i + j'}}}}}
+states:
+  s:
+    invoke: {src: worker, id: work, onDone: {actions: costly}, onError: failed}
+    on: {NOTE: {actions: {assign: {n: '= context.n + 1'}}}}
+    after:
+      1h: {actions: costly}
+      3h: {actions: {assign: {n: 100}}}
+  failed: {type: final}
+";
+
+#[test]
+fn a_costly_timer_is_refused_once_and_never_fires_again() {
+    let machine = charter_test_support::machine(CHARTER);
+    let mut host = Host::started(&machine);
+    host.now = Timestamp(3_600_000);
+    let handled = host.give(Input::Due);
+    assert!(matches!(&handled.troubles[..], [Trouble::TimerRefused { code, .. }] if code == "too-costly"));
+    assert_eq!(host.run.next_due(), Some(Timestamp(3 * 3_600_000)));
+    // Nor after a change of the run, nor after a restart of the host.
+    host.send("NOTE", json!({}), None);
+    host.send("NOTE", json!({}), None);
+    assert_eq!(host.story(1), ["after.1h.s refused", "NOTE accepted", "NOTE accepted"]);
+    let kept = Kept { refused: Default::default(), ..host.run.kept(&machine, host.records.last().cloned()) };
+    let mut restarted = Run::restore(&machine, "r", 1, kept).unwrap();
+    assert_eq!(restarted.next_due(), Some(Timestamp(3_600_000)));
+    let read = |from: u64, limit: usize| -> Result<Vec<_>, Infallible> {
+        Ok(host.records.iter().skip(usize::try_from(from).unwrap()).take(limit).cloned().collect())
+    };
+    restarted.note_refused(read).unwrap();
+    assert_eq!(restarted.next_due(), Some(Timestamp(3 * 3_600_000)));
+    host.run = restarted;
+    host.give(Input::Due);
+    host.send("NOTE", json!({}), None);
+    host.now = Timestamp(3 * 3_600_000);
+    host.give(Input::Due);
+    assert_eq!(host.story(4), ["NOTE accepted", "after.3h.s accepted"]);
+    assert_eq!(host.run.next_due(), None);
+}
+
+#[test]
+fn an_answer_that_is_too_costly_or_too_large_becomes_its_failure() {
+    for (output, code, n) in [(json!(1), Code::TooCostly, 2), (json!("x".repeat(300_000)), Code::TooLarge, 2)] {
+        let machine = charter_test_support::machine(CHARTER);
+        let mut host = Host::started(&machine);
+        let handled = host.give(Input::Outcome { effect: WORK, attempt: 1, outcome: Ok(output), again_at: None });
+        assert_eq!(handled.reply, Reply::Made(n - 1));
+        assert_eq!(host.story(1), ["done.invoke.work refused", "error.invoke.work accepted"]);
+        assert_eq!(host.records[1].refusal.as_deref().unwrap().code, code);
+    }
+}
+
+#[test]
+fn an_event_that_builds_too_much_is_recorded_with_its_data() {
+    let text = "charter: 1
+id: big
+roles: {boss: {}}
+events: {NOTE: {}}
+limits: {bytes: 5000}
+states: {s: {on: {NOTE: {actions: {each: {in: '= event.list', as: i, do: {log: '= i'}}}}}}}
+";
+    let machine = charter_test_support::machine(text);
+    let mut host = Host::started(&machine);
+    let data = json!({"list": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]});
+    host.send("NOTE", data.clone(), None);
+    let record = host.records.last().unwrap();
+    assert_eq!(record.refusal.as_deref().unwrap().code, Code::TooLarge);
+    assert!(record.event.redacted.is_none());
+    assert_eq!(*record.event.data, data);
+}
