@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
-use crate::journal::{fork, is_journal, log, replay, runs, show, sql, transfer, verify};
+use crate::journal::{delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
 use crate::run::{self, answer, background, legal, send};
 use crate::{check, codes, conform, eval, graph, new, step, test};
 
@@ -70,6 +70,8 @@ enum Command {
     Export(transfer::ExportArgs),
     /// Verify a run in a file and import it into a journal file
     Import(transfer::ImportArgs),
+    /// Delete a run that has ended from a journal file
+    Delete(delete::Args),
     /// Print a shell completion script
     Completions {
         /// The shell
@@ -127,6 +129,7 @@ where
         Command::Rebuild(args) => sql::rebuild(args, cli.json, io),
         Command::Export(args) => transfer::export(args, io),
         Command::Import(args) => transfer::import(args, cli.json, io),
+        Command::Delete(args) => delete::run(args, cli.json, io),
         Command::Completions { shell } => completions(*shell, io),
     };
     let flushed = io.out.flush();

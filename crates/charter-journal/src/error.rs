@@ -109,6 +109,22 @@ pub enum StoreError {
         /// What is missing or does not match.
         why: String,
     },
+    /// The tables, views or triggers of the file are not those of a journal.
+    #[error("`{path}` is not opened for writing: {why}")]
+    Schema {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The run has not ended, so it cannot be deleted.
+    #[error("run `{run}` is {status}; only runs that have ended can be deleted")]
+    NotFinished {
+        /// The run.
+        run: String,
+        /// Its status.
+        status: String,
+    },
     /// The stored data is damaged.
     #[error("the journal is damaged: {0}; run `charter verify` for details")]
     Damaged(String),

@@ -27,7 +27,7 @@ pub use record::{
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{AcceptHead, SqliteOptions, SqliteStore, holder};
+pub use sqlite::{AcceptHead, Deletion, SelectError, SelectLimits, SqliteOptions, SqliteStore, Visit, holder};
 pub use store::{
     Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
     StoredSnapshot,

@@ -99,10 +99,11 @@ fn in_use_or_opened(path: &Path, store: Result<SqliteStore, StoreError>) -> Resu
     }
 }
 
-/// Opens a journal file for writing even if its entries do not match its head.
-pub(crate) fn open_accepting(path: &Path, reason: &str) -> Result<SqliteStore, Failure> {
-    let accept = AcceptHead { reason: reason.to_owned(), by: Who::unnamed().id().to_owned(), at: now() };
-    let options = SqliteOptions { accept_head: Some(accept), ..SqliteOptions::default() };
+/// Opens a journal file to rebuild it. With a reason, even if its entries do not match its head.
+pub(crate) fn open_to_repair(path: &Path, reason: Option<&str>) -> Result<SqliteStore, Failure> {
+    let by = Who::unnamed().id().to_owned();
+    let accept_head = reason.map(|reason| AcceptHead { reason: reason.to_owned(), by, at: now() });
+    let options = SqliteOptions { accept_head, repair: true, ..SqliteOptions::default() };
     in_use_or_opened(path, SqliteStore::open_with(path, &options))
 }
 
@@ -153,10 +154,19 @@ pub(crate) trait Operation {
 
 /// Carries out an operation wherever the journal file is open.
 pub(crate) fn perform<O: Operation>(path: &Path, operation: &mut O) -> Result<O::Output, Failure> {
+    perform_with(path, operation, || open(path))
+}
+
+/// Like [`perform`]; `open` opens the file if no process has it open.
+pub(crate) fn perform_with<O: Operation>(
+    path: &Path,
+    operation: &mut O,
+    open: impl Fn() -> Result<SqliteStore, Failure>,
+) -> Result<O::Output, Failure> {
     let threads = threads(1)?;
     let mut lost = 0;
     loop {
-        match access(path, &threads, || open(path).map(Some))? {
+        match access(path, &threads, || open().map(Some))? {
             Access::Own(store) => {
                 // It ends soon, so others wait.
                 store.announce(None, true)?;

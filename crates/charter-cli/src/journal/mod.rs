@@ -1,6 +1,7 @@
 //! The commands on a journal file, and their shared functions: opening the file and finding runs.
 
 pub(crate) mod access;
+pub mod delete;
 pub mod explain;
 pub mod fork;
 pub mod log;

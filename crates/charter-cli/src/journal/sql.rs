@@ -2,15 +2,15 @@
 //! DB` rebuilds its projections.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use charter_actors::BoxFuture;
-use charter_journal::{SqliteStore, StoreError};
+use charter_journal::{SelectError, SelectLimits, SqliteStore};
 use charter_local::Client;
-use rusqlite::ErrorCode;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value as Json, json};
 
-use super::access::{self, Operation, perform};
+use super::access::{self, Operation, perform_with};
 use super::table::Table;
 use super::{exists, head_of, open, usual};
 use crate::io::{Exit, Failure, Io, Paint};
@@ -21,10 +21,19 @@ pub struct Args {
     /// Journal file
     #[arg(value_name = "DB")]
     db: PathBuf,
-    /// One SQL statement; the connection is read-only
+    /// One SQL statement that only reads
     #[arg(allow_hyphen_values = true)]
     query: String,
+    /// Maximum time of the query, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: u64,
 }
+
+/// Maximum memory of a query in bytes.
+const MAX_MEMORY_BYTES: u64 = 256 << 20;
+
+/// Maximum size of the text in a table, in bytes. With `--json`, rows are printed one by one.
+const MAX_TABLE_BYTES: usize = 64 << 20;
 
 /// Rebuilds the projections.
 #[derive(Debug, clap::Args)]
@@ -44,69 +53,66 @@ pub struct RebuildArgs {
 /// The statement is not valid.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = open(&args.db, "pass the file first: `charter sql DB \"SELECT ...\"`")?;
-    let (names, rows) = query(&store, &args.query)?.ok_or_else(|| {
-        Failure::with_help("empty SQL statement", "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`")
-    })?;
+    let limits = SelectLimits { timeout: Duration::from_secs(args.timeout), memory_bytes: MAX_MEMORY_BYTES };
     if machine_output {
-        for row in rows {
-            let object: Map<String, Json> = names.iter().cloned().zip(row).collect();
-            writeln!(io.out, "{}", Json::Object(object))?;
-        }
-        return Ok(Exit::Yes);
+        let selected = store.select(&args.query, &limits, &mut |names, row| match row {
+            None => Ok(()),
+            Some(row) => {
+                let object: Map<String, Json> = names.iter().cloned().zip(row.iter().map(|cell| json(*cell))).collect();
+                writeln!(io.out, "{}", Json::Object(object))
+            }
+        });
+        return selected.map(|()| Exit::Yes).map_err(|e| failure(e, args));
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut table = Table::new(&names);
-    for row in rows {
-        let cell = |value: Json| match value {
-            Json::String(text) => text,
-            Json::Null => String::new(),
-            other => other.to_string(),
+    let mut table = Table::new(&[]);
+    let mut bytes = 0usize;
+    let selected = store.select(&args.query, &limits, &mut |names, row| {
+        let Some(row) = row else {
+            table = Table::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+            return Ok(());
         };
-        table.row(row.into_iter().map(cell).collect());
-    }
+        bytes = bytes.saturating_add(table.row(row.iter().map(|cell| text(*cell)).collect()));
+        match bytes > MAX_TABLE_BYTES {
+            true => Err(std::io::ErrorKind::FileTooLarge.into()),
+            false => Ok(()),
+        }
+    });
+    selected.map_err(|e| failure(e, args))?;
     table.write(io.out, Paint(io.color_out))?;
     Ok(Exit::Yes)
 }
 
-type Rows = (Vec<String>, Vec<Vec<Json>>);
-
-/// Returns the rows; `None` if the statement is empty or only a comment.
-fn query(store: &SqliteStore, query: &str) -> Result<Option<Rows>, Failure> {
-    let mut refused = None;
-    let rows = store.query(|connection| {
-        let mut statement = connection.prepare(query).inspect_err(|e| {
-            if matches!(e, rusqlite::Error::MultipleStatement) {
-                refused = Some(Failure::new("only one statement at a time is allowed"));
-            }
-        })?;
-        if !statement.readonly() {
-            refused = Some(Failure::new("`charter sql` is read-only: only queries (`SELECT`) are allowed"));
-            return Ok(None);
+/// Says what to do about a query that was not answered.
+fn failure(error: SelectError, args: &Args) -> Failure {
+    let message = error.to_string();
+    match error {
+        SelectError::Visitor(e) if e.kind() == std::io::ErrorKind::FileTooLarge => Failure::with_help(
+            format!("the result has more than {} MiB as a table", MAX_TABLE_BYTES >> 20),
+            "add `LIMIT`, or print the rows one by one with `--json`",
+        ),
+        SelectError::Visitor(e) => Failure::Io(e),
+        SelectError::Empty => {
+            Failure::with_help(message, "e.g. `charter sql charter.db \"SELECT run, status FROM runs\"`")
         }
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
-        let mut all = Vec::new();
-        let mut rows = statement.query([])?;
-        loop {
-            let row = match rows.next() {
-                Ok(Some(row)) => row,
-                Ok(None) => break,
-                Err(e) if e.sqlite_error_code() == Some(ErrorCode::ApiMisuse) => return Ok(None),
-                Err(e) => return Err(e),
-            };
-            let cells = (0..names.len()).map(|i| Ok(json(row.get_ref(i)?)));
-            all.push(cells.collect::<rusqlite::Result<Vec<Json>>>()?);
+        SelectError::TimeOut(_) => {
+            let longer = args.timeout.saturating_mul(6);
+            Failure::with_help(message, format!("`--timeout {longer}` lets it take {longer} s"))
         }
-        Ok(Some((names, all)))
-    });
-    if let Some(refused) = refused {
-        return Err(refused);
+        SelectError::Memory(_) => Failure::with_help(message, "sort or group fewer rows, or add `LIMIT`"),
+        SelectError::NotReading => Failure::new("`charter sql` is read-only: only queries (`SELECT`) are allowed"),
+        SelectError::Several => Failure::new(message),
+        _ => {
+            Failure::with_help(message, "docs/sql.md describes the tables; `SELECT name FROM sqlite_schema` lists them")
+        }
     }
-    rows.map_err(|e| match e {
-        StoreError::Failed { reason, .. } => {
-            Failure::with_help(reason, "docs/sql.md describes the tables; `SELECT name FROM sqlite_schema` lists them")
-        }
-        other => other.into(),
-    })
+}
+
+fn text(value: ValueRef<'_>) -> String {
+    match json(value) {
+        Json::String(text) => text,
+        Json::Null => String::new(),
+        other => other.to_string(),
+    }
 }
 
 fn json(value: ValueRef<'_>) -> Json {
@@ -127,10 +133,8 @@ pub fn rebuild(args: &RebuildArgs, machine_output: bool, io: &mut Io<'_>) -> Res
     if args.accept_head.is_none() || args.db.metadata().is_ok_and(|found| found.len() > 0) {
         exists(&args.db, "pass another file as an argument: `charter rebuild DB`")?;
     }
-    match &args.accept_head {
-        Some(reason) => access::open_accepting(&args.db, reason)?.rebuild()?,
-        None => perform(&args.db, &mut Rebuild)?,
-    }
+    let open = || access::open_to_repair(&args.db, args.accept_head.as_deref());
+    perform_with(&args.db, &mut Rebuild, open)?;
     if machine_output {
         writeln!(io.out, "{}", json!({"journal": head_of(&args.db)}))?;
     }

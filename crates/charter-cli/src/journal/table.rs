@@ -18,7 +18,8 @@ impl Table {
         Table { heading: heading.iter().map(|h| (*h).to_owned()).collect(), rows: Vec::new() }
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
+    /// Adds a row; returns its size in bytes.
+    pub(crate) fn row(&mut self, cells: Vec<String>) -> usize {
         let cut = |cell: String| {
             // Line breaks would break the layout.
             let cell: String = cell.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -27,7 +28,10 @@ impl Table {
                 None => cell,
             }
         };
-        self.rows.push(cells.into_iter().map(cut).collect());
+        let row: Vec<String> = cells.into_iter().map(cut).collect();
+        let size = row.iter().map(|cell| cell.len().saturating_add(size_of::<String>())).sum();
+        self.rows.push(row);
+        size
     }
 
     pub(crate) fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {

@@ -159,6 +159,7 @@ impl Host {
         let store = Arc::new(store);
         let (runtime, _) = self.threads.block_on(Runtime::open(store.clone(), options))?;
         self.end_on_signal(runtime.clone());
+        self.end_on_failure(runtime.clone(), store.clone());
         let service = Arc::new(Service::new(runtime.clone(), store.clone()));
         let about = json!({"models": chosen.title, "offline": chosen.offline});
         let mut own = Own { runtime, store, service, server: None, about };

@@ -1,19 +1,25 @@
 //! The end of a host in this process: not before the actors that it has started.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use charter_journal::SqliteStore;
 use charter_local::Server;
 use charter_runtime::Runtime;
 
 use super::follow::now;
 use super::host::{Host, Own, Place};
-use crate::io::{Io, Paint};
+use crate::io::{Exit, Io, Paint};
 use crate::journal::text::count;
 
 /// How long running actors may continue after the program was told to end.
 const GRACE: Duration = Duration::from_millis(200);
 /// How long requests may take that arrived before the end.
 const REQUEST_GRACE: Duration = Duration::from_secs(2);
+/// How long the disk may be full before the program ends.
+const FULL: Duration = Duration::from_secs(2);
+/// How long a command may take to report that the journal cannot be written.
+const REPORT: Duration = Duration::from_millis(500);
 /// How often a process that stays looks for reasons to stay.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a process may stay before it says why.
@@ -99,6 +105,34 @@ impl Host {
             let _ = rustix::io::write(rustix::stdio::stderr(), b"interrupted: stopping running actors\n");
             runtime.shutdown(GRACE).await;
             std::process::exit(128_i32.saturating_add(number));
+        });
+    }
+
+    /// From now on, the program ends if the journal cannot be written: after a failed write or
+    /// sync, or when the disk stays full. Nothing that happens then would be recorded.
+    pub(super) fn end_on_failure(&self, runtime: Runtime, store: Arc<SqliteStore>) {
+        self.threads.spawn(async move {
+            let why = loop {
+                tokio::time::sleep(LOOK).await;
+                match (store.stopped(), store.full_for()) {
+                    (Some(reason), _) => break reason.to_owned(),
+                    (None, Some(time)) if time > FULL => break "the disk is full".to_owned(),
+                    _ => {}
+                }
+            };
+            // A command that has just failed because of this ends by itself.
+            tokio::time::sleep(REPORT).await;
+            let path = store.path().display();
+            let message = format!(
+                "error: the journal `{path}` cannot be written ({why}); the program ends\nhelp: what was acknowledged is recorded; fix the cause, then continue with `charter run --resume RUN`\n"
+            );
+            #[cfg(unix)]
+            let _ = rustix::io::write(rustix::stdio::stderr(), message.as_bytes());
+            #[cfg(not(unix))]
+            drop(message);
+            // Stops the running actors and their processes.
+            let _ = tokio::time::timeout(REPORT, runtime.shutdown(GRACE)).await;
+            std::process::exit(i32::from(Exit::CouldNot.code()));
         });
     }
 

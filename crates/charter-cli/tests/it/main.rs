@@ -35,4 +35,5 @@ mod step;
 mod support;
 #[cfg(target_os = "linux")]
 mod told;
+mod unwritable;
 mod wrong;

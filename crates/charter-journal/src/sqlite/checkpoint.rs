@@ -11,6 +11,7 @@ use std::thread::{Builder, JoinHandle};
 
 use rusqlite::OpenFlags;
 
+use super::connect::connect;
 use super::write::Writing;
 
 /// Number of pages in the log that starts a checkpoint (16 MiB). A page that several commits change
@@ -77,7 +78,7 @@ impl Drop for Checkpoints {
 }
 
 fn checkpoint(path: &std::path::Path) -> rusqlite::Result<()> {
-    let connection = super::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
 }

@@ -30,7 +30,7 @@ pub(super) const TABLES: [(&str, &str); 2] = [
 ];
 
 /// The index that files had before these tables.
-const FORMER_INDEX: &str = "records_id";
+pub(super) const FORMER_INDEX: &str = "records_id";
 
 /// Ids that are added to the table together. More of them make larger pauses and slower look-ups of
 /// ids that are not in the table yet; fewer make more writes per id.

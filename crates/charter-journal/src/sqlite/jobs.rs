@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use charter_kernel::Digest;
 
+use super::delete::Deletion;
 use crate::store::{Append, Reply, StoredCharter, StoredSnapshot};
 
 /// Maximum number of jobs and of bytes per transaction: enough to share an fsync, but not so many
@@ -21,6 +22,7 @@ pub(crate) enum Job {
     Snapshot(String, StoredSnapshot),
     ForgetSnapshots,
     Rebuild,
+    Delete(Box<Deletion>),
 }
 
 /// A job and the callback for its result.

@@ -3,7 +3,10 @@
 
 mod changes;
 mod checkpoint;
+mod connect;
+mod delete;
 mod head;
+mod header;
 mod ids;
 mod jobs;
 mod lock;
@@ -11,21 +14,23 @@ mod open_files;
 mod prepared;
 mod read;
 mod schema;
+mod select;
 mod views;
 mod write;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::store::Reply;
 use checkpoint::Checkpoints;
+use connect::{Reach, connect, keep_log, other_reach, reader};
+pub use delete::Deletion;
 pub use head::AcceptHead;
 use head::Heads;
 use ids::Ids;
@@ -33,8 +38,9 @@ use jobs::{Job, Request};
 use lock::Lock;
 pub use lock::holder;
 use open_files::{FileId, OpenFile};
+pub use select::{SelectError, SelectLimits, Visit};
 use write::Writing;
-use writer::{Committing, said};
+use writer::{Committing, Health, said};
 
 /// Maximum number of idle reader connections.
 const MAX_READERS: usize = 4;
@@ -48,8 +54,9 @@ pub struct SqliteStore {
     path: PathBuf,
     writer: Option<Writer>,
     readers: Mutex<Vec<Connection>>,
+    reach: Reach,
     // Dropped last.
-    _open: OpenFile,
+    open: OpenFile,
 }
 
 impl Drop for SqliteStore {
@@ -65,7 +72,7 @@ struct Writer {
     /// `None` only while the writer is being dropped.
     sender: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
-    stopped: Arc<OnceLock<String>>,
+    health: Arc<Health>,
     lock: Mutex<Lock>,
 }
 
@@ -91,6 +98,10 @@ pub struct SqliteOptions {
     /// Number of event ids that are added to the table `event_ids` together; 0 means the default,
     /// which is good for many and for few runs.
     pub ids_at_once: u64,
+    /// Opens the file to [rebuild](SqliteStore::rebuild) it: removes triggers and views that do not
+    /// belong to it, and opens it even if its tables, indexes and views are not those of a new
+    /// file. Without it, such a file is not opened for writing ([`StoreError::Schema`]).
+    pub repair: bool,
 }
 
 impl SqliteStore {
@@ -126,7 +137,7 @@ impl SqliteStore {
         // A log with records that are not readable any more is evidence: keep it unless the file is
         // opened.
         keep_log(&connection, true).map_err(|e| failed("opening the journal", &e))?;
-        match check(&connection, path)? {
+        match recognize(identity(&connection), path)? {
             Found::Journal { version: schema::VERSION } => {}
             Found::Journal { .. } => head::upgrade(&connection, schema::HEAD, schema::VERSION)
                 .map_err(|e| failed("upgrading the journal", &e))?,
@@ -154,12 +165,13 @@ impl SqliteStore {
             let pages = options.max_bytes.checked_div(u64::try_from(page).unwrap_or(4_096)).unwrap_or(0).max(1);
             set("max_page_count", i64::try_from(pages).unwrap_or(i64::MAX))?;
         }
+        check_schema(&connection, path, options.repair)?;
         let heads = Heads::open(&connection, lock.place().path(), options.accept_head.as_ref())?;
         keep_log(&connection, false).map_err(|e| failed("opening the journal", &e))?;
         let ids = Ids::open(&connection, options.ids_at_once).map_err(|e| failed("opening the journal", &e))?;
         let (sender, requests) = channel();
-        let stopped = Arc::new(OnceLock::new());
-        let seen = stopped.clone();
+        let health = Arc::new(Health::default());
+        let seen = health.clone();
         let checkpoints = Checkpoints::new(path.to_owned());
         let place = lock.place().clone();
         let open = OpenFile::new(place.id().clone());
@@ -170,8 +182,9 @@ impl SqliteStore {
                 writer::run(writing, &requests, &place, &seen, commit, checkpoints);
             })
             .map_err(|e| StoreError::Failed { doing: "starting the writer", reason: e.to_string() })?;
-        let writer = Writer { sender: Some(sender), thread: Some(thread), stopped, lock: Mutex::new(lock) };
-        Ok(SqliteStore { path: path.to_owned(), writer: Some(writer), readers: Mutex::default(), _open: open })
+        let writer = Writer { sender: Some(sender), thread: Some(thread), health, lock: Mutex::new(lock) };
+        let (writer, reach) = (Some(writer), Reach::Shared);
+        Ok(SqliteStore { path: path.to_owned(), writer, readers: Mutex::default(), reach, open })
     }
 
     /// Opens a journal for reading only, even while another process writes to it.
@@ -180,16 +193,20 @@ impl SqliteStore {
     /// The file has a newer schema version, is not a journal, or cannot be opened.
     pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
         let id = FileId::at(path).map_err(|e| cannot_open(&e))?;
-        let store =
-            SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default(), _open: OpenFile::new(id) };
-        // Checked before any setting, so that a file that is not a journal is reported as such.
-        let connection =
-            connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|e| failed("opening the journal", &e))?;
-        let found = check(&connection, path)?;
+        let open = OpenFile::new(id);
+        // Checked before any use, so that a file that is not a journal is reported as such.
+        let attempt = |reach: Reach| reader(path, reach).and_then(|connection| identity(&connection));
+        let first = attempt(Reach::Shared);
+        let other = first.as_ref().err().and_then(|e| other_reach(path, e.sqlite_error_code()));
+        let (read, reach) = match other.map(|reach| (attempt(reach), reach)) {
+            Some((Ok(read), reach)) => (Ok(read), reach),
+            _ => (first, Reach::Shared),
+        };
+        let found = recognize(read, path)?;
         if found == Found::Empty {
             return Err(StoreError::NotAJournal { path: path.display().to_string(), why: "it is empty".into() });
         }
-        Ok(store)
+        Ok(SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default(), reach, open })
     }
 
     /// The file.
@@ -216,6 +233,14 @@ impl SqliteStore {
         self.wait(Job::Rebuild)
     }
 
+    /// Deletes a run that has ended, and notes the deletion in the head of the journal.
+    ///
+    /// # Errors
+    /// The run does not exist, has not ended, or writing failed.
+    pub fn delete(&self, deletion: Deletion) -> Result<(), StoreError> {
+        self.wait(Job::Delete(Box::new(deletion)))
+    }
+
     /// Runs a query against the tables that `docs/sql.md` documents, on a read-only connection.
     ///
     /// # Errors
@@ -227,7 +252,13 @@ impl SqliteStore {
     /// The reason why the writer has stopped after a failure; `None` if it has not stopped.
     #[must_use]
     pub fn stopped(&self) -> Option<&str> {
-        self.writer.as_ref()?.stopped.get().map(String::as_str)
+        self.writer.as_ref()?.health.stopped()
+    }
+
+    /// Since when every write has failed because the disk is full; `None` if the last one has not.
+    #[must_use]
+    pub fn full_for(&self) -> Option<std::time::Duration> {
+        self.writer.as_ref()?.health.full_for()
     }
 
     fn send(&self, job: Job, reply: Reply) {
@@ -250,7 +281,7 @@ impl SqliteStore {
         let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match kept {
             Some(connection) => connection,
-            None => reader(&self.path).map_err(|e| failed("opening the journal", &e))?,
+            None => reader(&self.path, self.reach).map_err(|e| failed("opening the journal", &e))?,
         };
         let result = read(&connection).map_err(|e| match e {
             rusqlite::Error::FromSqlConversionFailure(..)
@@ -266,24 +297,19 @@ impl SqliteStore {
     }
 }
 
-/// Opens a connection to exactly this file: to SQLite, a name such as `file:x` or `:memory:` means
-/// something else than to the lock. An absolute path has no such meaning.
-fn connect(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    let path = std::path::absolute(path).map_err(|_| rusqlite::Error::InvalidPath(path.to_owned()))?;
-    Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-}
-
-fn reader(path: &Path) -> rusqlite::Result<Connection> {
-    let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    connection.pragma_update(None, "busy_timeout", 10_000)?;
-    connection.pragma_update(None, "cache_size", -16_384)?;
-    connection.set_prepared_statement_cache_capacity(32);
-    Ok(connection)
-}
-
-/// Sets whether the log stays when the connection is closed.
-fn keep_log(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
+/// Checks that nothing in the file interferes with what is written to it.
+fn check_schema(connection: &Connection, path: &Path, repair: bool) -> Result<(), StoreError> {
+    let sql = |e: rusqlite::Error| failed("opening the journal", &e);
+    if repair {
+        return schema::drop_foreign(connection).map_err(sql);
+    }
+    // Unreadable charters are findings of the verification.
+    let declared = views::declared(connection).unwrap_or_default();
+    let problems = schema::problems(connection, declared).map_err(sql)?;
+    match problems.into_iter().find(schema::Problem::prevents_writing) {
+        Some(problem) => Err(StoreError::Schema { path: path.display().to_string(), why: problem.to_string() }),
+        None => Ok(()),
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -292,12 +318,21 @@ enum Found {
     Journal { version: i64 },
 }
 
-/// Checks that a file is empty or a journal with a supported version.
-fn check(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
-    let shown = || path.display().to_string();
+/// What identifies a journal: the application, the schema version, the number of tables.
+type Identity = (i64, i64, i64);
+
+fn identity(connection: &Connection) -> rusqlite::Result<Identity> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    let read = number("PRAGMA application_id")
-        .and_then(|id| Ok((id, number("PRAGMA user_version")?, number("SELECT count(*) FROM sqlite_schema")?)));
+    Ok((
+        number("PRAGMA application_id")?,
+        number("PRAGMA user_version")?,
+        number("SELECT count(*) FROM sqlite_schema")?,
+    ))
+}
+
+/// Checks that a file is empty or a journal with a supported version.
+fn recognize(read: rusqlite::Result<Identity>, path: &Path) -> Result<Found, StoreError> {
+    let shown = || path.display().to_string();
     match read {
         Err(e) if e.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
             Err(StoreError::NotAJournal { path: shown(), why: "it is not a SQLite file".into() })

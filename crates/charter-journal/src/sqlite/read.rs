@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
 use super::SqliteStore;
 use super::changes::project_all;
 use super::head;
+use super::header;
 use super::ids;
 use super::jobs::Job;
 use super::prepared::integer;
@@ -319,22 +320,15 @@ impl Store for SqliteStore {
     }
 
     fn container_problems(&self) -> Result<Vec<String>, StoreError> {
-        let mut problems = Vec::new();
+        let mut problems = header::problems(&self.path, &self.open);
         self.reading(|c| {
-            // An unreadable page is a finding, not an error.
-            let checked: rusqlite::Result<Vec<String>> =
-                c.prepare("PRAGMA integrity_check(20)").and_then(|mut s| s.query_map([], |row| row.get(0))?.collect());
-            match checked {
-                Ok(lines) => problems
-                    .extend(lines.into_iter().filter(|l| l != "ok").map(|l| format!("SQLite integrity check: {l}"))),
-                Err(e) => problems.push(format!("SQLite integrity check failed: {e}")),
-            }
+            problems.extend(header::integrity(c));
             Ok(())
         })?;
         self.reading(|c| {
             // Unreadable charters are reported by other checks.
             let declared = views::declared(c).unwrap_or_default();
-            problems.extend(schema::problems(c, declared)?);
+            problems.extend(schema::problems(c, declared)?.iter().map(ToString::to_string));
             Ok(())
         })?;
         if problems.is_empty() {

@@ -1,10 +1,12 @@
 //! The tables of a journal file. `docs/sql.md` documents them; a test keeps the two in sync.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use rusqlite::{Connection, ErrorCode};
 
 use super::ids;
+use super::views;
 use crate::error::StoreError;
 
 /// Schema version, in `PRAGMA user_version`.
@@ -216,19 +218,26 @@ pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
 /// The kind and definition of tables, indexes and views, by name.
 type Objects = BTreeMap<String, (String, Option<String>)>;
 
-/// Reads the tables, indexes and views of a file.
+/// Reads the tables, indexes, views and triggers of a file, without those that SQLite makes.
 fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
     connection
-        .prepare("SELECT name, type, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")?
+        .prepare(
+            "SELECT name, type, sql FROM sqlite_schema WHERE NOT (type = 'index' AND name GLOB 'sqlite_autoindex_*')
+             AND NOT (type = 'table' AND (name = 'sqlite_sequence' OR name GLOB 'sqlite_stat[1-4]'))",
+        )?
         .query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?
         .collect()
 }
 
 /// Returns the tables, indexes and views of a new file.
 pub(crate) fn fresh() -> rusqlite::Result<Objects> {
+    static FRESH: OnceLock<Objects> = OnceLock::new();
+    if let Some(known) = FRESH.get() {
+        return Ok(known.clone());
+    }
     let fresh = Connection::open_in_memory()?;
     create(&fresh)?;
-    objects(&fresh)
+    Ok(FRESH.get_or_init(|| objects(&fresh).unwrap_or_default()).clone())
 }
 
 /// Creates only the projections, for comparison with the stored ones.
@@ -243,6 +252,7 @@ pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()
 pub(crate) fn repair(connection: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
     let damaged = |why: String| Ok(Err(StoreError::Damaged(why)));
     let expected = fresh()?;
+    drop_foreign(connection)?;
     // Tables first: dropping a table drops its indexes.
     for tables in [true, false] {
         let mut found = objects(connection)?;
@@ -290,9 +300,54 @@ fn is_primary(name: &str, kind: &str) -> bool {
     kind == "table" && !rebuilt.into_iter().any(|(table, _)| *table == name)
 }
 
-/// Returns messages for tables, indexes and views that are missing or have a different definition.
-/// `declared` contains the name and SQL of the views that charters declare.
-pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<String>> {
+/// What is wrong with a table, index, view or trigger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrong {
+    Missing,
+    Altered,
+    Foreign,
+}
+
+/// An object of a file that does not belong to a journal as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    name: String,
+    kind: String,
+    wrong: Wrong,
+}
+
+impl Problem {
+    /// Whether nothing may be written to the file. A foreign table or index is in nobody's way.
+    pub(crate) fn prevents_writing(&self) -> bool {
+        self.wrong != Wrong::Foreign || self.is_foreign_code()
+    }
+
+    /// Whether it is SQL of somebody else, which runs when the journal is written or read.
+    fn is_foreign_code(&self) -> bool {
+        self.wrong == Wrong::Foreign && matches!(self.kind.as_str(), "trigger" | "view")
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Problem { name, kind, wrong } = self;
+        let what = match wrong {
+            Wrong::Missing => "is missing",
+            Wrong::Altered => "has an unexpected definition",
+            Wrong::Foreign => "does not belong to the journal",
+        };
+        let help = match wrong {
+            Wrong::Foreign if self.is_foreign_code() => "; `charter rebuild` removes it",
+            Wrong::Missing | Wrong::Altered if !is_primary(name, kind) => "; run `charter rebuild`",
+            _ => "",
+        };
+        write!(f, "the {kind} `{name}` {what}{help}")
+    }
+}
+
+/// Compares the tables, indexes, views and triggers with those of a new file. `declared` contains
+/// the name and SQL of the views that charters declare.
+pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<Problem>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version == WITHOUT_HEAD {
@@ -303,23 +358,30 @@ pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, Strin
     // Added when the file is opened for writing.
     if ids::are_former(connection)? {
         expected.retain(|name, _| !ids::TABLES.iter().any(|(table, _)| table == name));
+        found.remove(ids::FORMER_INDEX);
     }
     for (name, sql) in declared {
         expected.insert(name, ("view".into(), Some(sql)));
     }
-    Ok(expected
-        .into_iter()
-        .filter_map(|(name, (kind, sql))| {
-            let what = match found.remove(&name) {
-                None => "is missing",
-                Some(other) if other != (kind.clone(), sql) => "has an unexpected definition",
-                Some(_) => return None,
-            };
-            let help = match is_primary(&name, &kind) {
-                true => "",
-                false => "; run `charter rebuild`",
-            };
-            Some(format!("the {kind} `{name}` {what}{help}"))
-        })
-        .collect())
+    let mut all = Vec::new();
+    for (name, (kind, sql)) in expected {
+        let wrong = match found.remove(&name) {
+            None => Wrong::Missing,
+            Some(other) if other != (kind.clone(), sql) => Wrong::Altered,
+            Some(_) => continue,
+        };
+        all.push(Problem { name, kind, wrong });
+    }
+    all.extend(found.into_iter().map(|(name, (kind, _))| Problem { name, kind, wrong: Wrong::Foreign }));
+    Ok(all)
+}
+
+/// Removes the triggers and views that do not belong to the journal. They are no data.
+pub(crate) fn drop_foreign(connection: &Connection) -> rusqlite::Result<()> {
+    let declared = views::declared(connection).unwrap_or_default();
+    for problem in problems(connection, declared)?.into_iter().filter(Problem::is_foreign_code) {
+        let name = problem.name.replace('"', "\"\"");
+        connection.execute_batch(&format!("DROP {} \"{name}\"", problem.kind))?;
+    }
+    Ok(())
 }

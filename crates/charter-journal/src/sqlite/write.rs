@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{project_all, put_changes};
+use super::delete::{self, Deletion};
 use super::head::Heads;
 use super::ids::{self, Ids};
 use super::prepared::{Prepared, integer};
@@ -74,11 +75,16 @@ impl<'c> Writing<'c> {
         }
     }
 
-    /// Clears the cache after a rollback.
-    pub(crate) fn forget(&mut self) {
+    /// Goes back to the last commit after a rollback.
+    pub(crate) fn roll_back(&mut self) {
+        self.forget();
+        self.heads.roll_back();
+    }
+
+    /// Clears the cache.
+    fn forget(&mut self) {
         self.runs.clear();
         self.charters.clear();
-        self.heads.roll_back();
     }
 
     pub(crate) fn begin(&mut self) -> rusqlite::Result<()> {
@@ -320,6 +326,14 @@ impl<'c> Writing<'c> {
         let insert = "INSERT OR IGNORE INTO blobs(digest, data) VALUES (?1, ?2)";
         let row = params![digest.to_string(), data];
         Ok(self.prepared.execute(insert, row).map(drop)?)
+    }
+
+    /// Deletes a run that has ended, and notes that in the head of the journal.
+    pub(crate) fn delete(&mut self, deletion: &Deletion) -> Result<(), Unwritten> {
+        let deleted = delete::run(self.connection, deletion)?;
+        self.runs.remove(&deletion.run);
+        self.ids.forget();
+        Ok(self.heads.intervention(self.connection, &deleted)?)
     }
 
     /// Rebuilds the projections from the records, and the indexes and views that differ from those

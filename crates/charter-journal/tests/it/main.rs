@@ -10,6 +10,8 @@ mod failing;
 mod golden;
 #[cfg(feature = "sqlite")]
 mod heads;
+#[cfg(feature = "sqlite")]
+mod operator;
 mod records;
 #[cfg(feature = "sqlite")]
 mod sqlite_file;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use charter_journal::{SqliteStore, Store, verify};
+use charter_journal::{SqliteStore, Store, StoredSnapshot, verify};
 use charter_kernel::Principal;
 use charter_test_support::cases;
 use proptest::prelude::*;
@@ -131,6 +131,7 @@ fn changes_to_the_tables_are_reported() {
         &[
             "the view `events` has an unexpected definition; run `charter rebuild`",
             "the index `runs_status` is missing; run `charter rebuild`",
+            "the index `mine` does not belong to the journal",
         ],
     );
     for table in ["transitions", "refusals", "effects", "timers", "ledger"] {
@@ -188,7 +189,8 @@ fn rebuild_restores_tables_indexes_and_views() {
         "DROP TABLE effects; DROP TABLE ledger",
         "DROP TABLE effects; CREATE VIEW effects AS SELECT 1",
         "ALTER TABLE effects ADD COLUMN mine TEXT; INSERT INTO refusals VALUES ('', 0, '', '', '', '', '')",
-        "CREATE TABLE mine(x); CREATE VIEW ours AS SELECT * FROM events; DROP INDEX effects_open",
+        "CREATE VIEW ours AS SELECT * FROM events; DROP INDEX effects_open",
+        "CREATE TRIGGER mine AFTER INSERT ON records BEGIN DELETE FROM records; END",
     ] {
         let (said, found, _) = rebuilt(sql);
         assert_eq!(said, Ok(()), "{sql}");
@@ -251,6 +253,40 @@ proptest! {
             Ok(_) => prop_assert_eq!(rows(&store).unwrap(), before, "byte {} was changed without a finding", at),
         }
     }
+}
+
+/// Bits in every byte of the header of the file, except counters that may have any value, and of
+/// the head of the list of free pages. An entry of that list that names a page in use is not found.
+#[test]
+fn damage_in_the_header_and_the_free_list_is_named() {
+    let folder = Folder::new();
+    let file = folder.file("journal.db");
+    drop({
+        let store = SqliteStore::open(&file).unwrap();
+        fill(&store, &some_acts(12), "r");
+        store.put_snapshot("r0", &StoredSnapshot { seq: 0, text: "x".repeat(30_000) }).unwrap();
+        store.forget_snapshots().unwrap();
+        store
+    });
+    let intact = std::fs::read(&file).unwrap();
+    let number = |at: usize| u32::from_be_bytes(intact[at..at + 4].try_into().unwrap()) as usize;
+    let (trunk, free) = (number(32), number(36));
+    assert!(free > 3, "{free}");
+    // The schema cookie may have any value, and the low bits of the version of SQLite.
+    let header = (0..40).chain(44..97);
+    let trunk = (trunk - 1) * 4_096;
+    let list = trunk..trunk + 8;
+    let mut silent = Vec::new();
+    for (at, bit) in header.chain(list).flat_map(|at| [0, 3, 7].map(|bit| (at, bit))) {
+        let mut bytes = intact.clone();
+        bytes[at] ^= 1 << bit;
+        std::fs::write(&file, &bytes).unwrap();
+        let Ok(store) = SqliteStore::open_read_only(&file) else { continue };
+        if verify(&store, None).is_ok_and(|report| report.is_verified()) {
+            silent.push((at, bit));
+        }
+    }
+    assert_eq!(silent, []);
 }
 
 /// Zeroed, random and exchanged pages, and truncated files. Either the damage is detected or no

@@ -1,6 +1,7 @@
 //! Compares the entries of a file with the heads that were noted of them: beside the file, in the
 //! table `heads`, and in anchors.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use charter_kernel::Digest;
@@ -222,6 +223,7 @@ fn interventions(connection: &Connection, check: &mut HeadCheck) -> rusqlite::Re
     if !entries::has_tables(connection)? {
         return Ok(());
     }
+    let mut said: BTreeMap<String, i64> = BTreeMap::new();
     let mut select = connection.prepare("SELECT n, at, kind, run, reason, hash, json FROM interventions ORDER BY n")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
@@ -236,11 +238,25 @@ fn interventions(connection: &Connection, check: &mut HeadCheck) -> rusqlite::Re
             check.problems.push(format!("the intervention at position {n} has been changed"));
             continue;
         }
+        if let ("deleted", Some(run)) = (kind.as_str(), &run) {
+            let count = parsed.get("records").and_then(serde_json::Value::as_i64).unwrap_or_default();
+            let total = said.entry(run.clone()).or_insert(0i64);
+            *total = total.saturating_add(count);
+        }
         check.remarks.push(match (kind.as_str(), run) {
             ("deleted", Some(run)) => format!("run `{run}` was deleted at {at}: {reason}"),
             ("accepted-head", _) => format!("at {at}, a head that did not match was accepted: {reason}"),
             (other, _) => format!("`{other}` at {at}: {reason}"),
         });
+    }
+    let mut select = connection.prepare("SELECT run, count(*) FROM deleted GROUP BY run ORDER BY run")?;
+    let deleted = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let deleted: BTreeMap<String, i64> = deleted.collect::<rusqlite::Result<_>>()?;
+    for run in said.keys().chain(deleted.keys()).collect::<BTreeSet<_>>() {
+        let [said, has] = [&said, &deleted].map(|all| all.get(run).copied().unwrap_or_default());
+        if said != has && check.problems.len() < MAX_PROBLEMS {
+            check.problems.push(format!("{said} records of run `{run}` were deleted, but {has} are listed as deleted"));
+        }
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::{AcceptHead, at_text};
 use crate::head::JournalHead;
+use crate::sqlite::delete::Deletion;
 
 /// The head after an entry, and the position of that entry in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,6 +165,17 @@ impl Intervention {
             "kind": "accepted-head", "at": at, "by": accept.by, "reason": accept.reason, "problem": problem, "head": head,
         });
         Intervention { kind: "accepted-head", at, run: None, reason: accept.reason.clone(), json }
+    }
+
+    /// A run was deleted: its number of records, and the hash of the last one.
+    pub(in crate::sqlite) fn deleted(deletion: &Deletion, records: i64, hash: &str) -> Intervention {
+        let at = at_text(deletion.at);
+        let json = json!({
+            "kind": "deleted", "at": at, "by": deletion.by, "reason": deletion.reason, "run": deletion.run,
+            "records": records, "hash": hash,
+        });
+        let (run, reason) = (Some(deletion.run.clone()), deletion.reason.clone());
+        Intervention { kind: "deleted", at, run, reason, json }
     }
 
     /// Writes it; returns its hash.

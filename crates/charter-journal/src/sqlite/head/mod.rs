@@ -121,6 +121,13 @@ impl Heads {
         self.current.n
     }
 
+    /// Adds an intervention.
+    pub(super) fn intervention(&mut self, connection: &Connection, added: &Intervention) -> rusqlite::Result<()> {
+        self.current.n = self.current.n.saturating_add(1);
+        self.current.head.add_intervention(added.insert(connection, self.current.n)?);
+        Ok(())
+    }
+
     /// Notes the last record of a run in this transaction.
     pub(super) fn touch(&mut self, run: &str, seq: u64) {
         if self.touched.len() >= MAX_LATEST {
@@ -225,7 +232,7 @@ pub(super) fn upgrade(connection: &Connection, tables: &str, version: i64) -> ru
 }
 
 /// The time as the columns have it.
-fn at_text(at: Timestamp) -> String {
+pub(super) fn at_text(at: Timestamp) -> String {
     timestamp::text(at)
 }
 

@@ -2,10 +2,11 @@
 //! commit.
 
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::Checkpoints;
+use super::connect::keep_log;
 use super::jobs::{CommitStats, Job, Jobs, Request};
 use super::lock::Place;
 use super::write::{Unwritten, Writing};
@@ -18,17 +19,47 @@ pub(crate) type Results = Vec<Result<(), StoreError>>;
 pub(crate) trait Committing: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results> {}
 impl<F: FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Results>> Committing for F {}
 
+/// Whether a writer can write.
+#[derive(Debug, Default)]
+pub(crate) struct Health {
+    /// Set by the first failure that leaves the state of the disk unknown; nothing is written
+    /// afterwards.
+    stopped: OnceLock<String>,
+    /// Since when the disk has been full.
+    full: Mutex<Option<Instant>>,
+}
+
+impl Health {
+    /// Why the writer has stopped.
+    pub(crate) fn stopped(&self) -> Option<&str> {
+        self.stopped.get().map(String::as_str)
+    }
+
+    fn stop(&self, reason: &str) {
+        let _ = self.stopped.set(reason.to_owned());
+    }
+
+    /// How long every write has failed because the disk is full.
+    pub(crate) fn full_for(&self) -> Option<Duration> {
+        self.full.lock().unwrap_or_else(PoisonError::into_inner).map(|since| since.elapsed())
+    }
+
+    fn set_full(&self, full: bool) {
+        let mut since = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = full.then(|| since.unwrap_or_else(Instant::now));
+    }
+}
+
 /// How long the writer polls for the next request before it sleeps: a fraction of the time of a
 /// commit.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// Executes requests until the channel is closed. `stopped` is set by the first failure that leaves
-/// the state of the disk unknown; nothing is written afterwards.
+/// Executes requests until the channel is closed.
 pub(crate) fn run(
     mut writing: Writing<'_>,
     requests: &Receiver<Request>,
     place: &Place,
-    stopped: &Arc<OnceLock<String>>,
+    health: &Health,
     mut commit: impl Committing,
     mut checkpoints: Checkpoints,
 ) {
@@ -36,7 +67,7 @@ pub(crate) fn run(
     while let Some(first) = next(requests) {
         let begin = Instant::now();
         let mut jobs = Jobs::new(first, requests, &stats);
-        let results = write_in_place(&mut writing, &mut jobs, place, stopped, &mut commit);
+        let results = write_in_place(&mut writing, &mut jobs, place, health, &mut commit);
         let took = begin.elapsed().saturating_sub(jobs.waited());
         let size = results.len();
         let replies = jobs.into_replies();
@@ -44,28 +75,31 @@ pub(crate) fn run(
             reply(result);
         }
         stats.record(size, took);
-        if stopped.get().is_none() {
-            add_ids(&mut writing, stopped, false);
+        if health.stopped().is_none() {
+            add_ids(&mut writing, health, false);
             checkpoints.poll(&mut writing);
         }
     }
     // After an unnoticed move of the file, its content is none of this process's business.
-    if stopped.get().is_none() && place.check().is_ok() {
-        add_ids(&mut writing, stopped, true);
+    if health.stopped().is_none() && place.check().is_ok() {
+        add_ids(&mut writing, health, true);
     }
-    if stopped.get().is_none() && place.check().is_ok() {
+    if health.stopped().is_none() && place.check().is_ok() {
         // If this fails, the file says that it was not closed, which is true.
         let _ = writing.close();
+    } else {
+        // Nothing more is written, so the log is not moved into the file either.
+        let _ = keep_log(writing.connection, true);
     }
 }
 
 /// Adds event ids to their table. A failure after which the file is certainly as before only delays
 /// that.
-fn add_ids(writing: &mut Writing<'_>, stopped: &OnceLock<String>, closing: bool) {
+fn add_ids(writing: &mut Writing<'_>, health: &Health, closing: bool) {
     if let Err(e) = writing.add_ids(closing)
         && harmless(&e).is_none()
     {
-        let _ = stopped.set(said(&e));
+        health.stop(&said(&e));
     }
 }
 
@@ -90,19 +124,19 @@ fn write_in_place(
     writing: &mut Writing<'_>,
     jobs: &mut Jobs<'_>,
     place: &Place,
-    stopped: &OnceLock<String>,
+    health: &Health,
     commit: &mut impl Committing,
 ) -> Results {
-    if stopped.get().is_none()
+    if health.stopped().is_none()
         && let Err(reason) = place.check()
     {
-        let _ = stopped.set(reason.clone());
+        health.stop(&reason);
         return jobs.close().map(|_| Err(cannot_write(&reason))).collect();
     }
-    let results = write(writing, jobs, stopped, commit);
+    let results = write(writing, jobs, health, commit);
     match place.check() {
-        Err(reason) if stopped.get().is_none() => {
-            let _ = stopped.set(reason.clone());
+        Err(reason) if health.stopped().is_none() => {
+            health.stop(&reason);
             results.into_iter().map(|result| result.and(Err(cannot_write(&reason)))).collect()
         }
         _ => results,
@@ -115,36 +149,35 @@ fn cannot_write(reason: &str) -> StoreError {
 
 /// Writes jobs together; if that fails, each one separately, so that a job that cannot be written
 /// does not affect the others.
-fn write(
-    writing: &mut Writing<'_>,
-    jobs: &mut Jobs<'_>,
-    stopped: &OnceLock<String>,
-    commit: &mut impl Committing,
-) -> Results {
-    if let Some(reason) = stopped.get() {
-        let answer = || Err(StoreError::Stopped { reason: reason.clone() });
+fn write(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>, health: &Health, commit: &mut impl Committing) -> Results {
+    if let Some(reason) = health.stopped() {
+        let answer = || Err(StoreError::Stopped { reason: reason.to_owned() });
         return jobs.close().map(|_| answer()).collect();
     }
     let failure = match commit(writing, jobs) {
-        Ok(results) => return results,
+        Ok(results) => {
+            health.set_full(false);
+            return results;
+        }
         Err(failure) => failure,
     };
     let places = jobs.close();
-    writing.forget();
+    writing.roll_back();
     // SQLite may have rolled back on its own.
     let undone = writing.connection.is_autocommit() || writing.connection.execute_batch("ROLLBACK").is_ok();
     let reason = said(&failure);
+    health.set_full(failure.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull));
     match undone.then(|| harmless(&failure)).flatten() {
         Some(error) if jobs.len() == 1 => vec![Err(error(reason))],
         Some(_) => places
             .flat_map(|place| {
                 jobs.only(place);
-                write(writing, jobs, stopped, commit)
+                write(writing, jobs, health, commit)
             })
             .collect(),
         // The transaction may or may not be durable; no sender has received a confirmation.
         None => {
-            let _ = stopped.set(reason.clone());
+            health.stop(&reason);
             places.map(|_| Err(cannot_write(&reason))).collect()
         }
     }
@@ -184,17 +217,8 @@ fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<R
             Job::Blob(digest, data) => writing.blob(*digest, data),
             Job::Snapshot(run, snapshot) => writing.put_snapshot(run, snapshot),
             Job::ForgetSnapshots => writing.forget_snapshots(),
-            Job::Rebuild => {
-                // A rebuild deletes rows before it may detect damage, so it needs its own
-                // savepoint.
-                writing.connection.execute_batch("SAVEPOINT rebuild")?;
-                let result = writing.rebuild();
-                if matches!(result, Err(Unwritten::Refused(_))) {
-                    writing.connection.execute_batch("ROLLBACK TO rebuild")?;
-                }
-                writing.connection.execute_batch("RELEASE rebuild")?;
-                result
-            }
+            Job::Rebuild => undone_if_refused(writing, |writing| writing.rebuild())?,
+            Job::Delete(deletion) => undone_if_refused(writing, |writing| writing.delete(deletion))?,
         };
         results.push(match written {
             Ok(()) => Ok(()),
@@ -203,6 +227,20 @@ fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<R
         });
     }
     Ok(results)
+}
+
+/// Executes a job that changes rows before it may be refused.
+fn undone_if_refused(
+    writing: &mut Writing<'_>,
+    work: impl FnOnce(&mut Writing<'_>) -> Result<(), Unwritten>,
+) -> rusqlite::Result<Result<(), Unwritten>> {
+    writing.connection.execute_batch("SAVEPOINT job")?;
+    let result = work(writing);
+    if matches!(result, Err(Unwritten::Refused(_))) {
+        writing.connection.execute_batch("ROLLBACK TO job")?;
+    }
+    writing.connection.execute_batch("RELEASE job")?;
+    Ok(result)
 }
 
 /// Describes an error of SQLite for users.

@@ -224,13 +224,13 @@ fn a_failing_job_does_not_affect_others_in_its_commit() {
     let [t, s] = ["t", "s"].map(|run| Request { job: Job::Append(start(run)), reply: Box::new(drop) });
     let (sender, requests) = std::sync::mpsc::channel();
     assert!(sender.send(s).is_ok());
-    let (stopped, stats) = (OnceLock::new(), CommitStats::default());
+    let (health, stats) = (Health::default(), CommitStats::default());
     let mut jobs = Jobs::new(t, &requests, &stats);
-    let results = write(&mut writing, &mut jobs, &stopped, &mut commit);
+    let results = write(&mut writing, &mut jobs, &health, &mut commit);
     assert!(
         matches!(&results[1], Err(StoreError::Damaged(why)) if why.contains("with the key of a new record")),
         "{results:?}"
     );
     assert_eq!(results[0], Ok(()));
-    assert_eq!(stopped.get(), None);
+    assert_eq!(health.stopped(), None);
 }

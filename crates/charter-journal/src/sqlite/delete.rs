@@ -1,0 +1,123 @@
+//! Deletes a run that has ended: its records, snapshots, projections, and the blobs that nothing
+//! else names. The hashes of its records stay, because the head of the journal includes them.
+
+use std::collections::BTreeSet;
+
+use charter_kernel::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::head::Intervention;
+use super::schema::TABLES;
+use super::write::Unwritten;
+use crate::error::StoreError;
+
+/// Length of `sha256:` and 64 hex digits.
+const DIGEST: usize = 71;
+
+/// The deletion of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deletion {
+    /// The run.
+    pub run: String,
+    /// The reason, for the journal.
+    pub reason: String,
+    /// Who deletes it.
+    pub by: String,
+    /// The time.
+    pub at: Timestamp,
+}
+
+/// Deletes a run within a transaction.
+pub(super) fn run(connection: &Connection, deletion: &Deletion) -> Result<Intervention, Unwritten> {
+    let run = deletion.run.as_str();
+    let found: Option<(String, String)> = connection
+        .query_row("SELECT status, hash FROM runs WHERE run = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((status, hash)) = found else {
+        return Err(Unwritten::Refused(StoreError::UnknownRun(run.into())));
+    };
+    if matches!(status.as_str(), "active" | "paused") {
+        return Err(Unwritten::Refused(StoreError::NotFinished { run: run.into(), status }));
+    }
+    // What is deleted is overwritten in the file, not only unlinked.
+    connection.pragma_update(None, "secure_delete", true)?;
+    let named = named_blobs(connection, run)?;
+    let insert = "INSERT INTO deleted(n, run, seq, hash) SELECT n, run, seq, hash FROM records WHERE run = ?1";
+    let records = connection.execute(insert, [run])?;
+    let projections = TABLES.iter().map(|(table, _)| *table);
+    for table in projections.chain(["records", "snapshots", "event_ids", "runs"]) {
+        connection.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
+    }
+    let kept = kept_blobs(connection, &named)?;
+    for digest in named.difference(&kept) {
+        connection.execute("DELETE FROM blobs WHERE digest = ?1", params![digest])?;
+    }
+    connection.pragma_update(None, "secure_delete", false)?;
+    Ok(Intervention::deleted(deletion, i64::try_from(records).unwrap_or(i64::MAX), &hash))
+}
+
+/// The blobs that a run names, and those that these blobs name.
+fn named_blobs(connection: &Connection, run: &str) -> rusqlite::Result<BTreeSet<String>> {
+    let mut candidates = BTreeSet::new();
+    let mut select = connection.prepare("SELECT json FROM records WHERE run = ?1")?;
+    let mut rows = select.query([run])?;
+    while let Some(row) = rows.next()? {
+        digests(row.get_ref(0)?.as_bytes()?, &mut candidates);
+    }
+    let mut blob = connection.prepare("SELECT data FROM blobs WHERE digest = ?1")?;
+    let mut named = BTreeSet::new();
+    while let Some(digest) = candidates.pop_first() {
+        let mut rows = blob.query([&digest])?;
+        let Some(row) = rows.next()? else {
+            continue;
+        };
+        let mut inner = BTreeSet::new();
+        digests(row.get_ref(0)?.as_bytes()?, &mut inner);
+        named.insert(digest);
+        candidates.extend(inner.difference(&named).cloned());
+    }
+    Ok(named)
+}
+
+/// Those of these blobs that the remaining records, charters and blobs name.
+fn kept_blobs(connection: &Connection, named: &BTreeSet<String>) -> rusqlite::Result<BTreeSet<String>> {
+    let mut kept = BTreeSet::new();
+    if named.is_empty() {
+        return Ok(kept);
+    }
+    let mut found = BTreeSet::new();
+    for sql in ["SELECT json FROM records", "SELECT core FROM charters"] {
+        let mut select = connection.prepare(sql)?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            digests(row.get_ref(0)?.as_bytes()?, &mut found);
+            kept.extend(found.intersection(named).cloned());
+            found.clear();
+        }
+    }
+    // Blobs that stay keep what they name.
+    let mut select = connection.prepare("SELECT digest, data FROM blobs")?;
+    loop {
+        let before = kept.len();
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let digest = row.get_ref(0)?.as_str()?;
+            if !named.contains(digest) || kept.contains(digest) {
+                digests(row.get_ref(1)?.as_bytes()?, &mut found);
+                kept.extend(found.intersection(named).cloned());
+                found.clear();
+            }
+        }
+        if kept.len() == before {
+            return Ok(kept);
+        }
+    }
+}
+
+/// Collects what looks like a digest.
+fn digests(text: &[u8], out: &mut BTreeSet<String>) {
+    for at in memchr::memmem::find_iter(text, b"sha256:") {
+        let digest = text.get(at..at.saturating_add(DIGEST)).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        out.extend(digest.filter(|d| charter_kernel::Digest::parse(d).is_some()).map(str::to_owned));
+    }
+}
