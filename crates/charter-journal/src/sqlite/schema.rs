@@ -317,9 +317,11 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// Whether nothing may be written to the file. A foreign table or index is in nobody's way.
+    /// Whether nothing may be written to the file. A foreign table or index is in nobody's way, and
+    /// the tables of the event ids are made again when the file is opened.
     pub(crate) fn prevents_writing(&self) -> bool {
-        self.wrong != Wrong::Foreign || self.is_foreign_code()
+        let made_again = ids::TABLES.iter().any(|(table, _)| *table == self.name);
+        self.is_foreign_code() || self.wrong != Wrong::Foreign && !made_again
     }
 
     /// Whether it is SQL of somebody else, which runs when the journal is written or read.
