@@ -318,10 +318,10 @@ pub(crate) struct Problem {
 
 impl Problem {
     /// Whether nothing may be written to the file. A foreign table or index is in nobody's way, and
-    /// the tables of the event ids are made again when the file is opened.
+    /// the tables of the event ids are rebuilt when the file is opened.
     pub(crate) fn prevents_writing(&self) -> bool {
-        let made_again = ids::TABLES.iter().any(|(table, _)| *table == self.name);
-        self.is_foreign_code() || self.wrong != Wrong::Foreign && !made_again
+        let is_rebuilt = ids::TABLES.iter().any(|(table, _)| *table == self.name);
+        self.is_foreign_code() || self.wrong != Wrong::Foreign && !is_rebuilt
     }
 
     /// Whether it is SQL of somebody else, which runs when the journal is written or read.
