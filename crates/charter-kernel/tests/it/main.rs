@@ -5,6 +5,7 @@
 mod actors;
 mod algorithm;
 mod budget;
+mod calibrate;
 mod causes;
 mod common;
 mod content;
