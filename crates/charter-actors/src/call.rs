@@ -12,6 +12,7 @@ use crate::config::ActorConfig;
 use crate::executor::Fault;
 use crate::folder::Folder;
 use crate::host::{ActorEvent, CallHost, Delivery, RunUpdates};
+use crate::secret::Secrets;
 
 /// Maximum number of records that are read at a time.
 const PAGE: usize = 256;
@@ -36,6 +37,8 @@ pub struct Call {
     pub(crate) actor: Arc<ActorConfig>,
     folder: Arc<Folder>,
     host: Arc<dyn CallHost>,
+    /// What the events of the actor must not contain.
+    pub(crate) secrets: Arc<Secrets>,
 }
 
 impl Call {
@@ -52,7 +55,8 @@ impl Call {
         input: Arc<Json>,
     ) -> Call {
         let effect = effect_id.text(&run).into();
-        Call { run, effect, effect_id, invocation, attempt: 1, input, deadline: Timestamp::MAX, actor, folder, host }
+        let (attempt, deadline, secrets) = (1, Timestamp::MAX, Arc::default());
+        Call { run, effect, effect_id, invocation, attempt, input, deadline, actor, folder, host, secrets }
     }
 
     /// The name of the actor in `actors`.
@@ -77,6 +81,13 @@ impl Call {
     #[must_use]
     pub fn folder(&self) -> &Folder {
         &self.folder
+    }
+
+    /// The secrets that the actor was given. They are removed from its answer as a whole; what
+    /// shortens or stores a text by itself removes them before.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.secrets
     }
 
     /// The host.
@@ -150,7 +161,7 @@ impl Call {
             run: self.run.clone(),
             to,
             r#type: r#type.to_owned(),
-            data,
+            data: self.secrets.redact_json(data),
             by: self.principal(),
             id: format!("{}/{key}", self.effect),
         };

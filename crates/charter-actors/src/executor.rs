@@ -13,6 +13,7 @@ use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::folder::Folder;
 use crate::kept::NamedFile;
+use crate::secret::Secrets;
 
 /// Executors by actor kind.
 pub type Executors = BTreeMap<String, Arc<dyn Executor>>;
@@ -57,7 +58,13 @@ pub trait Executor: Send + Sync + 'static {
         None
     }
 
-    /// Makes one attempt.
+    /// The secrets that a call of this actor is given. Hosts remove them from what it answers.
+    fn secrets_of(&self, actor: &ActorDecl) -> Secrets {
+        let _ = actor;
+        Secrets::default()
+    }
+
+    /// Makes one attempt. Hosts use [`perform`](crate::perform), which also removes the secrets.
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>>;
 }
 

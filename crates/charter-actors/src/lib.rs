@@ -7,12 +7,15 @@ mod clock;
 pub mod codes;
 mod commands;
 mod config;
+mod encodings;
 mod error;
 mod executor;
 mod executors;
 mod folder;
 mod host;
 mod kept;
+mod secret;
+mod variables;
 mod virtual_clock;
 
 pub use call::Call;
@@ -31,6 +34,8 @@ pub use executors::{Exec, Http, Human, Journal, Scripted, check_keys, default_en
 pub use folder::Folder;
 pub use host::{ActorEvent, CallHost, Delivery, RunUpdate, RunUpdates};
 pub use kept::{Blobs, KeptFiles, NamedFile};
+pub use secret::{Secret, Secrets, perform};
+pub use variables::Variables;
 pub use virtual_clock::VirtualClock;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -58,7 +58,7 @@ impl Executor for Parts {
             let part = Part::of(call.actor()).map_err(|e| config(&e))?;
             let Some(inference) = part.inference(&call.input).map_err(|e| config(&e))? else {
                 let none = || config(&"this host has no models; choose the adapter `mock` or `stub`");
-                return model.ok_or_else(none)?.call(call).await;
+                return charter_actors::perform(model.ok_or_else(none)?.as_ref(), call).await;
             };
             let ports = Ports { inference, signer: part.signer, skills: &MockSkills };
             answer(part.name, &call.input, &ports).map(Outcome::Done).map_err(|e| fault(&e))

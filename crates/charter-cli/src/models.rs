@@ -4,7 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use charter_models::{Listener, Model, ModelError, Models, Provider, Secret, Transport, cassette::Cassette};
+use charter_actors::Secret;
+use charter_models::{Listener, Model, ModelError, Models, Provider, Transport, cassette::Cassette};
 
 use crate::io::Failure;
 use crate::load::plain;

@@ -4,9 +4,10 @@
 //! The functions are synchronous: the caller provides a thread, and stops it through
 //! [`Watcher::go_on`].
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use charter_actors::Fault;
+use charter_actors::{Fault, Secrets};
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
@@ -85,6 +86,7 @@ pub fn ask(
         transport,
         watcher,
         begun: Instant::now(),
+        secrets: question.model.secrets(),
         exchange: Exchange {
             model: question.model.title(),
             base_url: question.model.base_url.clone(),
@@ -94,6 +96,8 @@ pub fn ask(
     };
     let span = trace::chat(question.model, watcher.run());
     let answer = span.in_scope(|| asking.run());
+    let secrets = &asking.secrets;
+    let answer = answer.map(|value| secrets.redact_json(value)).map_err(|fault| secrets.redact_fault(fault));
     trace::answered(&span, &answer, &asking.exchange);
     (answer, asking.exchange)
 }
@@ -103,6 +107,7 @@ struct Asking<'a> {
     transport: &'a dyn Transport,
     watcher: &'a dyn Watcher,
     begun: Instant,
+    secrets: Secrets,
     exchange: Exchange,
 }
 
@@ -160,9 +165,14 @@ impl Asking<'_> {
         let talk = Conversation { system, turns, schema, max_tokens };
         let request = wire::request(model, &talk);
         let response = self.send(&request)?;
-        let reply = wire::reply(model.provider, &response)?;
-        if reply.model.is_some() {
-            self.exchange.answered_as = reply.model;
+        let mut reply = wire::reply(model.provider, &response)?;
+        if let Some(model) = &reply.model {
+            self.exchange.answered_as = Some(self.secrets.redact(model).into_owned());
+        }
+        // The parts of a stream can contain a key in pieces, so that it is not found in them.
+        if let Cow::Owned(redacted) = self.secrets.redact(&reply.text) {
+            self.exchange.replace_last_response(&redacted);
+            reply.text = redacted;
         }
         self.exchange.usage.add(reply.usage.unwrap_or(Usage {
             input: question,
@@ -227,7 +237,8 @@ impl Asking<'_> {
                     .with("attempts", attempt)
                     .with("retryAfterMs", u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)));
             }
-            self.watcher.note(&format!("{}; trying again in {} s", fault.message, wait.as_secs_f32()));
+            let why = self.secrets.redact(&fault.message);
+            self.watcher.note(&format!("{why}; trying again in {} s", wait.as_secs_f32()));
             self.pause(wait)?;
             pause = pause.saturating_mul(2);
             attempt = attempt.saturating_add(1);
@@ -236,10 +247,7 @@ impl Asking<'_> {
 
     fn keep(&mut self, request: &Request, status: Option<u16>, response: &str) {
         // Servers quote keys in their errors; the exchange must not contain one.
-        let response = match &self.question.model.key {
-            Some(key) => key.redact(response),
-            None => response.to_owned(),
-        };
+        let response = self.secrets.redact(response);
         self.exchange.push(&request.body, status, &response);
     }
 

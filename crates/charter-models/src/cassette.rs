@@ -7,6 +7,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use charter_actors::Secrets;
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -132,10 +133,8 @@ impl<T: Transport, W: Write + Send> Transport for Recorder<T, W> {
         line: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Response, TransportError> {
         let mut response = self.through.send(request, within, line)?;
-        for (_, secret) in &request.secrets {
-            let bare = secret.expose().strip_prefix("Bearer ").unwrap_or(secret.expose());
-            response.body = crate::Secret::new(bare).redact(&response.body);
-        }
+        let secrets: Secrets = request.secrets.iter().map(|(_, secret)| secret).collect();
+        response.body = secrets.redact(&response.body).into_owned();
         let entry = Entry { request: RecordedRequest { url: request.url.clone(), body: body(request)? }, response };
         let cannot = |e: &dyn std::fmt::Display| TransportError::NotRecorded(format!("cannot write the cassette: {e}"));
         let mut text = serde_json::to_string(&entry).map_err(|e| cannot(&e))?;

@@ -79,6 +79,15 @@ impl Exchange {
         }
     }
 
+    /// Replaces the stored response of the last request.
+    pub(crate) fn replace_last_response(&mut self, response: &str) {
+        // Later requests are only counted.
+        let stored = usize::try_from(self.requests).is_ok_and(|count| count == self.messages.len());
+        if let Some(last) = self.messages.last_mut().filter(|_| stored) {
+            last.response = shorten(response);
+        }
+    }
+
     /// Converts the exchange to JSON, to be stored.
     #[must_use]
     pub fn json(&self) -> Json {

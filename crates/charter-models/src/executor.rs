@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use charter_actors::{Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome};
+use charter_actors::{Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets};
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
 
@@ -99,6 +99,10 @@ impl Executor for Models {
     fn files(&self, _: &str, actor: &ActorDecl, _: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
         let prompt = actor.config.get("prompt").and_then(Json::as_str);
         Ok(prompt.map(|prompt| NamedFile::Read(prompt.to_owned())).into_iter().collect())
+    }
+
+    fn secrets_of(&self, _: &ActorDecl) -> Secrets {
+        self.model.as_ref().map(|(model, _)| model.secrets()).unwrap_or_default()
     }
 
     fn is_idempotent(&self) -> bool {

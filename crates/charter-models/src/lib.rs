@@ -15,7 +15,6 @@ pub mod offline;
 mod prompt;
 mod retry_after;
 mod schema;
-mod secret;
 mod sse;
 #[cfg(feature = "tools")]
 mod tool;
@@ -30,7 +29,6 @@ pub use http::HttpTransport;
 pub use model::{Model, ModelError, Provider};
 pub use prompt::{Prompt, PromptError, PromptTemplate};
 pub use schema::items;
-pub use secret::Secret;
 #[cfg(feature = "tools")]
 pub use tool::Tools;
 pub use transport::{Request, Response, Transport, TransportError};

@@ -1,6 +1,6 @@
 //! A model: its provider, name, address and key.
 
-use crate::secret::Secret;
+use charter_actors::{Secret, Secrets};
 
 /// A provider, which determines the wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -132,6 +132,12 @@ impl Model {
     pub fn key(mut self, key: Secret) -> Model {
         self.key = Some(key);
         self
+    }
+
+    /// The secrets that a request contains.
+    #[must_use]
+    pub fn secrets(&self) -> Secrets {
+        self.key.iter().collect()
     }
 
     /// Renders `PROVIDER:NAME`.

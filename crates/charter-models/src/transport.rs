@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::secret::Secret;
+use charter_actors::Secret;
 
 /// A request. Headers with secrets are separate, so that they are never stored.
 #[derive(Debug, Clone)]

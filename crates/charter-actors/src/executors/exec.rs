@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
@@ -13,31 +14,49 @@ use crate::call::Call;
 use crate::clock::BoxFuture;
 use crate::commands::{check_command, command_files};
 use crate::error::ConfigError;
-use crate::executor::{Beside, Executor, Fault, Outcome};
+use crate::executor::{Beside, Executor, Fault, FindSecret, Outcome};
 use crate::folder::Folder;
 use crate::kept::NamedFile;
+use crate::secret::Secrets;
+use crate::variables::Variables;
 
 /// Default limit of a command's standard output: 1 MiB.
 const MAX_OUTPUT: u64 = 1 << 20;
 /// Maximum number of bytes of standard error, from its end, that are reported when a command fails.
 const MAX_STDERR: usize = 2_048;
 
-/// Kind `exec`. Configuration: `command` (a list: program and arguments), `env` (variables), `dir`
-/// (inside the charter's folder), `maxOutput` (bytes).
+/// Kind `exec`. Configuration: `command` (a list: program and arguments), `env` (variables: a
+/// value, or `{secret: NAME}`), `dir` (inside the charter's folder), `maxOutput` (bytes).
 ///
 /// The command runs in the charter's folder. Its environment consists of [`Exec::env`], the
 /// variables of the charter, and `CHARTER_RUN`, `CHARTER_EFFECT` (the idempotency key),
 /// `CHARTER_ATTEMPT`, `CHARTER_ACTOR`. The input is written to its standard input. On a timeout, or
 /// when the run no longer waits for it, it is killed with all processes that it started.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Exec {
     /// The environment of every command. Default: [`default_env`](crate::default_env).
     pub env: BTreeMap<String, String>,
+    /// Looks up the secrets that variables name. Default: there are none.
+    pub secret: FindSecret,
+}
+
+impl std::fmt::Debug for Exec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Exec({:?})", self.env.keys())
+    }
 }
 
 impl Default for Exec {
     fn default() -> Exec {
-        Exec { env: super::default_env() }
+        Exec { env: super::default_env(), secret: Arc::new(|_| None) }
+    }
+}
+
+impl Exec {
+    /// Sets the function that looks up the secrets that variables name.
+    #[must_use]
+    pub fn secrets(self, secret: FindSecret) -> Exec {
+        Exec { secret, ..self }
     }
 }
 
@@ -45,7 +64,7 @@ impl Executor for Exec {
     fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
         super::check_keys(actor, &["command", "env", "dir", "maxOutput"])?;
         command(actor)?;
-        variables(actor)?;
+        variables(actor, &self.secret)?;
         max_output(actor)?;
         match actor.config.get("dir") {
             None => Ok(folder.path(".").map(drop)?),
@@ -55,8 +74,12 @@ impl Executor for Exec {
     }
 
     fn files(&self, _: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
-        let variables = variables(actor)?;
-        command_files(&command(actor)?, variables.iter().map(|(_, v)| v.as_str()), dir_of(actor), beside.folder)
+        let variables = variables(actor, &self.secret)?;
+        command_files(&command(actor)?, variables.words(), dir_of(actor), beside.folder)
+    }
+
+    fn secrets_of(&self, actor: &ActorDecl) -> Secrets {
+        variables(actor, &self.secret).map_or_else(|_| Secrets::default(), |all| all.secrets().collect())
     }
 
     fn attempt_timeout(&self) -> Option<Millis> {
@@ -64,8 +87,11 @@ impl Executor for Exec {
     }
 
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
-        let env = self.env.clone();
-        Box::pin(run(call, env))
+        let exec = self.clone();
+        Box::pin(async move {
+            let variables = variables(call.actor(), &exec.secret)?;
+            run(call, exec.env, variables).await
+        })
     }
 }
 
@@ -88,22 +114,8 @@ fn dir_of(actor: &ActorDecl) -> &str {
     actor.config.get("dir").and_then(Json::as_str).unwrap_or(".")
 }
 
-fn variables(actor: &ActorDecl) -> Result<Vec<(String, String)>, ConfigError> {
-    let Some(env) = actor.config.get("env") else {
-        return Ok(Vec::new());
-    };
-    let invalid = || ConfigError::invalid("env", "an object with a string for each variable", env);
-    let pair = |(k, v): (&String, &Json)| {
-        let bad = k.is_empty() || k.contains(['=', '\0']) || v.as_str().is_some_and(|v| v.contains('\0'));
-        let value = match v {
-            Json::String(v) => v.clone(),
-            Json::Number(n) => n.to_string(),
-            Json::Bool(b) => b.to_string(),
-            _ => return Err(invalid()),
-        };
-        if bad { Err(invalid()) } else { Ok((k.clone(), value)) }
-    };
-    env.as_object().ok_or_else(invalid)?.iter().map(pair).collect()
+fn variables(actor: &ActorDecl, find: &FindSecret) -> Result<Variables, ConfigError> {
+    Variables::read("env", actor.config.get("env"), find)
 }
 
 pub(super) fn max_output(actor: &ActorDecl) -> Result<u64, ConfigError> {
@@ -139,19 +151,14 @@ fn kill_group(id: Option<i32>) {
     let _ = id;
 }
 
-async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault> {
+async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) -> Result<Outcome, Fault> {
     let words = command(call.actor())?;
     let limit = max_output(call.actor())?;
-    let variables = variables(call.actor())?;
     let name = dir_of(call.actor());
     let dir = call.folder().path(name).map_err(ConfigError::from)?;
     let named = call.clone();
     let (checked, values) = (words.clone(), variables.clone());
-    super::blocking(move || {
-        let values = values.iter().map(|(_, v)| v.as_str());
-        check_command(&checked, values, dir_of(named.actor()), named.folder())
-    })
-    .await?;
+    super::blocking(move || check_command(&checked, values.words(), dir_of(named.actor()), named.folder())).await?;
     let Some((program, arguments)) = words.split_first() else {
         return Err(Fault::new("config", "`command` is empty"));
     };
@@ -169,7 +176,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
         .current_dir(&dir)
         .env_clear()
         .envs(&env)
-        .envs(variables)
+        .envs(variables.all())
         .env("CHARTER_RUN", call.run.as_ref())
         .env("CHARTER_EFFECT", call.effect.as_ref())
         .env("CHARTER_ATTEMPT", call.attempt.to_string())
@@ -214,9 +221,10 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
             Fault::new("too-large", format!("the command wrote more than {limit} bytes (`maxOutput`)")).retryable()
         })
     };
+    let secrets = call.secrets();
     let read_stderr = async {
         match errors {
-            Some(errors) => tail(errors).await,
+            Some(errors) => tail(errors, secrets).await,
             None => String::new(),
         }
     };
@@ -246,7 +254,7 @@ async fn run(call: Call, env: BTreeMap<String, String>) -> Result<Outcome, Fault
         return Ok(Outcome::Done(Json::Null));
     }
     let value = serde_json::from_str(&output).map_err(|e| {
-        let shown: String = output.chars().take(120).collect();
+        let shown: String = secrets.redact(&output).chars().take(120).collect();
         Fault::new("malformed", format!("the output of the command is not JSON: {e}")).with("output", shown).retryable()
     })?;
     Ok(Outcome::Done(value))
@@ -272,8 +280,10 @@ async fn head(mut from: impl AsyncRead + Unpin, limit: u64) -> Option<Vec<u8>> {
     (read.is_ok() && fits).then_some(out)
 }
 
-/// Reads everything and returns the last [`MAX_STDERR`] bytes as text.
-async fn tail(mut from: impl AsyncRead + Unpin) -> String {
+/// Reads everything and returns the last [`MAX_STDERR`] bytes as text, without secrets.
+async fn tail(mut from: impl AsyncRead + Unpin, secrets: &Secrets) -> String {
+    // A secret at the beginning of what is returned must be found as a whole.
+    let limit = MAX_STDERR.saturating_add(secrets.reach());
     let mut kept: Vec<u8> = Vec::new();
     let mut page = [0u8; 4_096];
     while let Ok(count) = from.read(&mut page).await {
@@ -281,8 +291,14 @@ async fn tail(mut from: impl AsyncRead + Unpin) -> String {
             break;
         }
         kept.extend(page.iter().take(count));
-        let extra = kept.len().saturating_sub(MAX_STDERR);
+        let extra = kept.len().saturating_sub(limit);
         kept.drain(..extra);
     }
-    String::from_utf8_lossy(&kept).into_owned()
+    let text = String::from_utf8_lossy(&kept);
+    let text = secrets.redact(&text);
+    let mut start = text.len().saturating_sub(MAX_STDERR);
+    while !text.is_char_boundary(start) {
+        start = start.saturating_add(1);
+    }
+    text.get(start..).unwrap_or_default().to_owned()
 }

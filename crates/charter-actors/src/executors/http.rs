@@ -1,6 +1,7 @@
 //! Kind `http`: posts the input as JSON; the response is JSON, within limits. Redirects are not
 //! followed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use charter_kernel::Millis;
@@ -15,6 +16,7 @@ use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, FindSecret, Outcome};
 use crate::folder::Folder;
+use crate::secret::{Secret, Secrets};
 
 /// Kind `http`. Configuration: `url`, `headers` (a string, or `{secret: NAME}`), `maxOutput`
 /// (bytes).
@@ -32,11 +34,7 @@ pub struct Http {
 
 impl Default for Http {
     fn default() -> Http {
-        Http {
-            plain_anywhere: false,
-            secret: std::sync::Arc::new(|_| None),
-            agent: http_client(ClientOptions::default()),
-        }
+        Http { plain_anywhere: false, secret: Arc::new(|_| None), agent: http_client(ClientOptions::default()) }
     }
 }
 
@@ -52,6 +50,13 @@ impl Executor for Http {
         self.url(actor)?;
         self.headers(actor)?;
         max_output(actor).map(drop)
+    }
+
+    fn secrets_of(&self, actor: &ActorDecl) -> Secrets {
+        let headers = actor.config.get("headers").and_then(Json::as_object);
+        let named = |value| Secret::named(value, &self.secret, "a header").ok().flatten();
+        let secrets: Vec<Secret> = headers.into_iter().flatten().filter_map(|(_, value)| named(value)).collect();
+        secrets.iter().collect()
     }
 
     fn attempt_timeout(&self) -> Option<Millis> {
@@ -77,6 +82,8 @@ struct Request {
     body: String,
     max_output: u64,
     timeout: Duration,
+    /// Removed from a response before it is shortened.
+    secrets: Arc<Secrets>,
 }
 
 impl Http {
@@ -112,21 +119,17 @@ impl Http {
         let invalid =
             || ConfigError::invalid("headers", "an object with a string or `{secret: NAME}` for each header", headers);
         let pair = |(name, value): (&String, &Json)| {
-            let value = match value {
-                Json::String(value) => value.clone(),
-                Json::Object(map) => {
-                    let secret = map.get("secret").and_then(Json::as_str).filter(|_| map.len() == 1);
-                    let secret = secret.ok_or_else(invalid)?;
-                    let missing = || format!("`headers`: this host has no secret `{secret}` for the header `{name}`");
-                    (self.secret)(secret).ok_or_else(|| ConfigError::Other(missing()))?
-                }
+            let secret = Secret::named(value, &self.secret, &format!("the header `{name}` (`headers`)"))?;
+            let value = match (value, &secret) {
+                (_, Some(secret)) => secret.expose(),
+                (Json::String(value), None) => value,
                 _ => return Err(invalid()),
             };
             // The error message must not contain a secret.
             let valid = ureq::http::HeaderName::try_from(name.as_str()).is_ok()
-                && ureq::http::HeaderValue::try_from(&value).is_ok();
+                && ureq::http::HeaderValue::try_from(value).is_ok();
             match valid {
-                true => Ok((name.clone(), value)),
+                true => Ok((name.clone(), value.to_owned())),
                 false => Err(ConfigError::Other(format!(
                     "`headers`: the header `{name}` has a name or value that HTTP does not allow"
                 ))),
@@ -145,6 +148,7 @@ impl Http {
             body: call.input.to_string(),
             max_output: max_output(call.actor())?,
             timeout: call.left().max(Duration::from_millis(1)),
+            secrets: call.secrets.clone(),
         })
     }
 }
@@ -168,7 +172,7 @@ impl Request {
             e => failure(&self.url, &e),
         })?;
         if !status.is_success() {
-            let shown: String = String::from_utf8_lossy(&body).chars().take(500).collect();
+            let shown: String = self.secrets.redact(&String::from_utf8_lossy(&body)).chars().take(500).collect();
             let fault = Fault::new("failed", format!("the server responded with {status}"))
                 .with("status", status.as_u16())
                 .with("body", shown);

@@ -19,6 +19,7 @@ pub(super) fn options(models: Models, secrets: FindSecret) -> Options {
     let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
     let mut options = options
         .executor("model", models)
+        .executor("exec", charter_actors::Exec::default().secrets(secrets.clone()))
         .executor("http", charter_actors::Http::default().secrets(secrets.clone()))
         .executor("tool", tools(secrets));
     charter_automaton::host::add_executors(&mut options.executors);

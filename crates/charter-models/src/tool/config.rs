@@ -1,13 +1,12 @@
 //! The configuration of an actor of kind `tool`: server, tool, arguments. It is checked before a
 //! run starts.
 
-use charter_actors::{ConfigError, FindSecret, KeyError};
+use charter_actors::{ConfigError, FindSecret, KeyError, Secret, Secrets, Variables};
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Map, Value as Json};
 use ureq::http::{HeaderName, HeaderValue, Uri};
 
 use crate::offline;
-use crate::secret::Secret;
 
 /// The configuration of an actor of kind `tool`.
 #[derive(Debug)]
@@ -21,12 +20,12 @@ pub(super) struct ToolConfig {
 #[derive(Debug)]
 pub(super) enum Server {
     /// A program that is started for the call.
-    Program { command: Vec<String>, env: Vec<(String, String)> },
+    Program { command: Vec<String>, env: Variables },
     /// A server that is reached over HTTP.
     Url {
         url: String,
         headers: Vec<(HeaderName, HeaderValue)>,
-        /// Secrets that no message may contain.
+        /// The secrets among the headers.
         secrets: Vec<Secret>,
     },
 }
@@ -40,11 +39,11 @@ impl Server {
         }
     }
 
-    /// Removes the secrets from a string.
-    pub(super) fn redact(&self, text: String) -> String {
+    /// The secrets that the server is given.
+    pub(super) fn secrets(&self) -> Secrets {
         match self {
-            Server::Program { .. } => text,
-            Server::Url { secrets, .. } => secrets.iter().fold(text, |t, s| s.redact(&t)),
+            Server::Program { env, .. } => env.secrets().collect(),
+            Server::Url { secrets, .. } => secrets.iter().collect(),
         }
     }
 }
@@ -67,7 +66,7 @@ impl ToolConfig {
         }
         let server = match server.contains_key("url") {
             true => remote(server, secret)?,
-            false => program(server)?,
+            false => program(server, secret)?,
         };
         Ok(ToolConfig { server, tool, arguments })
     }
@@ -81,7 +80,7 @@ fn check_members(server: &Map<String, Json>, known: [&str; 2]) -> Result<(), Con
     }
 }
 
-fn program(server: &Map<String, Json>) -> Result<Server, ConfigError> {
+fn program(server: &Map<String, Json>, secret: &FindSecret) -> Result<Server, ConfigError> {
     check_members(server, ["command", "env"])?;
     let value = server.get("command").unwrap_or(&Json::Null);
     let invalid = || ConfigError::invalid("server.command", "a list of strings, the program first", value);
@@ -89,20 +88,7 @@ fn program(server: &Map<String, Json>) -> Result<Server, ConfigError> {
     if command.first().is_none_or(String::is_empty) || command.iter().any(|word| word.contains('\0')) {
         return Err(invalid());
     }
-    let env = match server.get("env") {
-        None | Some(Json::Null) => Vec::new(),
-        Some(value) => {
-            let invalid = || ConfigError::invalid("server.env", "an object with a string for each variable", value);
-            let variable = |(name, value): (&String, &Json)| {
-                let value = value.as_str().filter(|v| !v.contains('\0')).ok_or_else(invalid)?;
-                match name.is_empty() || name.contains(['=', '\0']) {
-                    true => Err(invalid()),
-                    false => Ok((name.clone(), value.to_owned())),
-                }
-            };
-            value.as_object().ok_or_else(invalid)?.iter().map(variable).collect::<Result<Vec<_>, _>>()?
-        }
-    };
+    let env = Variables::read("server.env", server.get("env"), secret)?;
     Ok(Server::Program { command, env })
 }
 
@@ -128,17 +114,11 @@ fn remote(server: &Map<String, Json>, secret: &FindSecret) -> Result<Server, Con
         Some(other) => return Err(invalid_header(other)),
     };
     for (name, value) in given.into_iter().flatten() {
-        let text = match value {
-            Json::String(text) => text.clone(),
-            Json::Object(map) => {
-                let named = map.get("secret").and_then(Json::as_str).filter(|_| map.len() == 1);
-                let named = named.ok_or_else(|| invalid_header(value))?;
-                let missing = || format!("`server`: this host has no secret `{named}` for the header `{name}`");
-                let text = secret(named).ok_or_else(|| ConfigError::Other(missing()))?;
-                secrets.push(Secret::new(text.clone()));
-                text
-            }
-            other => return Err(invalid_header(other)),
+        let named = Secret::named(value, secret, &format!("the header `{name}` (`server.headers`)"))?;
+        let text = match (value, &named) {
+            (_, Some(secret)) => secret.expose(),
+            (Json::String(text), None) => text,
+            (other, None) => return Err(invalid_header(other)),
         };
         // The error message must not contain a secret.
         let not_http = || {
@@ -149,6 +129,7 @@ fn remote(server: &Map<String, Json>, secret: &FindSecret) -> Result<Server, Con
         let mut text = HeaderValue::try_from(text).map_err(|_| not_http())?;
         text.set_sensitive(true);
         headers.push((key, text));
+        secrets.extend(named);
     }
     Ok(Server::Url { url: url.to_owned(), headers, secrets })
 }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use charter_actors::{
-    Beside, BoxFuture, Call, ConfigError, Executor, Fault, FindSecret, Folder, NamedFile, Outcome, check_command,
-    command_files,
+    Beside, BoxFuture, Call, ConfigError, Executor, Fault, FindSecret, Folder, NamedFile, Outcome, Secrets, Variables,
+    check_command, command_files,
 };
 use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
@@ -48,7 +48,7 @@ const FAILED: &str = "tool-failed";
 pub struct Tools {
     /// The environment of every program. Default: [`charter_actors::default_env`].
     pub env: BTreeMap<String, String>,
-    /// Looks up the secrets that headers name. Default: there are none.
+    /// Looks up the secrets that headers and variables name. Default: there are none.
     pub secret: FindSecret,
 }
 
@@ -76,10 +76,12 @@ impl Executor for Tools {
     fn files(&self, _: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
         match ToolConfig::read(actor, &self.secret)?.server {
             Server::Url { .. } => Ok(Vec::new()),
-            Server::Program { command, env } => {
-                command_files(&command, env.iter().map(|(_, v)| v.as_str()), ".", beside.folder)
-            }
+            Server::Program { command, env } => command_files(&command, env.words(), ".", beside.folder),
         }
+    }
+
+    fn secrets_of(&self, actor: &ActorDecl) -> Secrets {
+        ToolConfig::read(actor, &self.secret).map_or_else(|_| Secrets::default(), |config| config.server.secrets())
     }
 
     fn attempt_timeout(&self) -> Option<Millis> {
@@ -118,15 +120,14 @@ impl Tools {
         let key = Json::from(call.effect.as_ref());
         params.meta.get_or_insert_default().insert("charter/effect".to_owned(), key);
         let connected = self.connect(call, &config.server).await;
-        let (server, post) = connected.map_err(|fault| clean(fault, &config.server))?;
+        let (server, post) = connected?;
         let result = server.call_tool(params).await;
         // Ask the server to end. If it does not, dropping it kills it.
         drop(server.cancel().await);
         let idempotent = call.config("idempotent") == Some(&Json::Bool(true));
         result
             .map_err(|e| failed(&config.tool, &e, post.as_ref(), idempotent))
-            .and_then(|result| answer(&config.tool, result))
-            .map_err(|fault| clean(fault, &config.server))
+            .and_then(|result| answer(&config.tool, result, call.secrets()))
     }
 
     async fn connect(
@@ -138,8 +139,7 @@ impl Tools {
         match server {
             Server::Program { command, env } => {
                 let (checked, words, values) = (call.clone(), command.clone(), env.clone());
-                let check =
-                    move || check_command(&words, values.iter().map(|(_, v)| v.as_str()), ".", checked.folder());
+                let check = move || check_command(&words, values.words(), ".", checked.folder());
                 let interrupted = |_| Fault::new("failed", "the call was interrupted").retryable();
                 tokio::task::spawn_blocking(check).await.map_err(interrupted)??;
                 let process = self.start(call, command, env)?;
@@ -156,7 +156,7 @@ impl Tools {
         }
     }
 
-    fn start(&self, call: &Call, command: &[String], env: &[(String, String)]) -> Result<TokioChildProcess, Fault> {
+    fn start(&self, call: &Call, command: &[String], env: &Variables) -> Result<TokioChildProcess, Fault> {
         let folder = call.folder().path(".").map_err(ConfigError::from)?;
         let Some((program, words)) = command.split_first() else {
             return Err(Fault::new(codes::CONFIG, "`server.command` is empty"));
@@ -164,13 +164,7 @@ impl Tools {
         // A path is relative to the folder, on every platform.
         let path = if program.contains('/') { folder.join(program) } else { program.into() };
         let mut process = tokio::process::Command::new(path);
-        process
-            .args(words)
-            .current_dir(folder)
-            .env_clear()
-            .envs(&self.env)
-            .envs(env.iter().map(|(k, v)| (k, v)))
-            .kill_on_drop(true);
+        process.args(words).current_dir(folder).env_clear().envs(&self.env).envs(env.all()).kill_on_drop(true);
         // The standard error of the server is not part of the protocol.
         let started = TokioChildProcess::builder(process).stderr(std::process::Stdio::null()).spawn();
         started.map(|(process, _)| process).map_err(|e| {
@@ -217,18 +211,12 @@ fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: boo
     }
 }
 
-/// Removes secrets from a fault, because servers quote them.
-fn clean(mut fault: Fault, server: &Server) -> Fault {
-    fault.message = server.redact(fault.message);
-    fault
-}
-
 /// Returns the answer in a result.
-fn answer(tool: &str, result: CallToolResult) -> Result<Json, Fault> {
+fn answer(tool: &str, result: CallToolResult, secrets: &Secrets) -> Result<Json, Fault> {
     let text: Vec<&str> = result.content.iter().filter_map(|c| c.as_text()).map(|t| t.text.as_str()).collect();
     let text = text.join("\n");
     if result.is_error == Some(true) {
-        let said: String = text.chars().take(MAX_MESSAGE).collect();
+        let said: String = secrets.redact(&text).chars().take(MAX_MESSAGE).collect();
         return Err(Fault::new(FAILED, &format!("the tool `{tool}` failed: {said}")));
     }
     let answer = match result.structured_content {

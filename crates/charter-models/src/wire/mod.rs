@@ -108,8 +108,7 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
     let said = serde_json::from_str::<Json>(&response.body)
         .ok()
         .and_then(|body| error_message(&body))
-        .unwrap_or_else(|| response.body.trim().chars().take(200).collect());
-    let said = model.key.as_ref().map_or(said.clone(), |key| key.redact(&said));
+        .unwrap_or_else(|| model.secrets().redact(response.body.trim()).chars().take(200).collect());
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     let (status, title) = (response.status, model.title());
     match status {

@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 use super::{Conversation, End, Reply, count, protocol, text};
 use crate::exchange::Usage;
 use crate::model::{Model, Provider};
-use crate::secret::Secret;
 use crate::transport::Request;
+use charter_actors::Secret;
 
 pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     let mut messages = vec![json!({"role": "system", "content": talk.system})];

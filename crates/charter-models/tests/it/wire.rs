@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::servers::{Act, JSON, Server, anthropic, gemini, openai, server};
 use charter_actors::Fault;
+use charter_actors::Secret;
 use charter_models::ask::{Budget, Question, Watcher, ask};
 use charter_models::cassette::{Cassette, Recorder};
-use charter_models::{Exchange, HttpTransport, Model, Prompt, PromptTemplate, Secret, Transport, codes};
+use charter_models::{Exchange, HttpTransport, Model, Prompt, PromptTemplate, Transport, codes};
 use serde_json::{Value as Json, json};
 
 const KEY: &str = "sk-very-secret-0123456789";
@@ -65,6 +66,19 @@ fn openai_streams() {
     assert_eq!(body["messages"][1], json!({"role": "user", "content": prompt().user}));
     assert_eq!(body["response_format"]["json_schema"]["schema"]["properties"]["sure"]["maximum"], 1);
     assert!(body["max_tokens"].as_u64().unwrap() > 0, "{body}");
+}
+
+#[test]
+fn a_model_that_repeats_the_key_does_not_write_it_into_the_journal() {
+    for text in [KEY.to_owned(), format!("your key, {KEY}, is fine")] {
+        let answer = json!({"sure": 0.9, "text": text}).to_string();
+        let server = server(vec![openai(&answer)]);
+        // `asked` checks the answer and the exchange; the stream has the key in pieces.
+        let (answer, exchange) = asked(&model("openai", &server));
+        assert_eq!(answer.unwrap()["text"], text.replace(KEY, "[secret]"));
+        assert!(exchange.messages[0].response.contains("[secret]"), "{exchange:?}");
+        assert!(!exchange.json().to_string().contains("secret-01"), "{exchange:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::Poll;
 
-use charter_actors::{ActivityGuard, ActorConfig, Call, Executor, Fault, Outcome};
+use charter_actors::{ActivityGuard, ActorConfig, Call, Executor, Fault, Outcome, perform};
 use charter_kernel::{Machine, Timestamp};
 use charter_run::after_failure;
 use serde_json::Value as Json;
@@ -111,7 +111,7 @@ impl Work {
     async fn attempt(&self) -> Result<Outcome, Fault> {
         let call = &self.call;
         let mut alarm = self.inner.clock.alarm_at(call.deadline);
-        let mut work = self.executor.call(call.clone());
+        let mut work = perform(self.executor.as_ref(), call.clone());
         let guarded =
             std::future::poll_fn(|cx| match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
                 Ok(poll) => poll,

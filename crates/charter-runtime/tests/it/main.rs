@@ -13,3 +13,4 @@ mod feijoa;
 mod files;
 mod full;
 mod programs;
+mod secrets;

@@ -8,6 +8,7 @@ use super::KEYS;
 use crate::call::Call;
 use crate::config::ActorConfig;
 use crate::executor::{Fault, Outcome};
+use crate::secret::perform;
 
 /// Returns the configuration of the other actor: the keys that do not belong to the workspace.
 pub(super) fn decl(actor: &ActorDecl, kind: &str) -> ActorDecl {
@@ -38,7 +39,7 @@ pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Jso
     decl.input = None;
     let actor = &call.actor;
     let other = ActorConfig { name: actor.name.clone(), kind: kind.into(), decl, policy: actor.policy.clone() };
-    match executor.call(call.delegate(other, input)).await? {
+    match perform(executor.as_ref(), call.delegate(other, input)).await? {
         Outcome::Done(answer) => Ok(answer),
         Outcome::Waits => Err(Fault::new(
             "config",

@@ -1,0 +1,119 @@
+//! Finds a text that is written in one of the encodings of JSON, URLs or HTML, in any mixture.
+
+/// Maximum number of backslashes before a character, and of places that are followed at a time.
+const MAX_WAYS: usize = 16;
+
+/// Returns the lengths that `needle` may have at the beginning of `text`; none if it is not there.
+pub(crate) fn ends(needle: &str, text: &str) -> Vec<usize> {
+    // Almost every place of a text is not the beginning of the needle.
+    let (Some(first), Some(wanted)) = (text.as_bytes().first(), needle.as_bytes().first()) else {
+        return Vec::new();
+    };
+    if first != wanted && !b"\\%&+".contains(first) {
+        return Vec::new();
+    }
+    let mut ways = vec![0_usize];
+    let mut next = Vec::new();
+    for c in needle.chars() {
+        for way in &ways {
+            let rest = text.get(*way..).unwrap_or_default();
+            forms(c, rest, |length| next.push(way.saturating_add(length)));
+        }
+        if next.is_empty() {
+            return Vec::new();
+        }
+        next.sort_unstable();
+        next.dedup();
+        next.truncate(MAX_WAYS);
+        std::mem::swap(&mut ways, &mut next);
+        next.clear();
+    }
+    ways
+}
+
+/// Reports the length of each form that a character has at the beginning of a text.
+fn forms(c: char, text: &str, mut report: impl FnMut(usize)) {
+    if text.starts_with(c) {
+        report(c.len_utf8());
+    }
+    match text.as_bytes().first() {
+        Some(b'+') if c == ' ' => report(1),
+        Some(b'%') => percent(c, text).into_iter().for_each(report),
+        Some(b'&') => entity(c, text).into_iter().for_each(report),
+        Some(b'\\') => escape(c, text, report),
+        _ => {}
+    }
+}
+
+/// Escapes of JSON, which are escaped again in JSON within JSON.
+fn escape(c: char, text: &str, mut report: impl FnMut(usize)) {
+    let after = text.trim_start_matches('\\');
+    let slashes = text.len().saturating_sub(after.len());
+    if c == '\\' {
+        // One was reported as the character itself.
+        [2, 4, 8, 16].into_iter().filter(|count| *count <= slashes).for_each(&mut report);
+    }
+    let short = match after.chars().next() {
+        Some('n') => Some('\n'),
+        Some('t') => Some('\t'),
+        Some('r') => Some('\r'),
+        Some('b') => Some('\u{8}'),
+        Some('f') => Some('\u{c}'),
+        Some(same @ ('"' | '/' | '\'')) => Some(same),
+        _ => None,
+    };
+    if short == Some(c) {
+        report(slashes.saturating_add(1));
+    }
+    let mut rest = text;
+    let mut units = [0_u16; 2];
+    for unit in c.encode_utf16(&mut units) {
+        let digits = rest.trim_start_matches('\\').strip_prefix('u').filter(|_| rest.starts_with('\\'));
+        let digits = digits.filter(|digits| hex(digits, 4) == Some((*unit).into()));
+        let Some(following) = digits.and_then(|digits| digits.get(4..)) else {
+            return;
+        };
+        rest = following;
+    }
+    report(text.len().saturating_sub(rest.len()));
+}
+
+/// `%41`, also if the percent sign itself is encoded.
+fn percent(c: char, text: &str) -> Option<usize> {
+    let mut rest = text;
+    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+        let mut digits = rest.strip_prefix('%')?;
+        while hex(digits, 2) != Some(byte.into()) {
+            digits = digits.strip_prefix("25")?;
+        }
+        rest = digits.get(2..)?;
+    }
+    Some(text.len().saturating_sub(rest.len()))
+}
+
+/// `&amp;`, `&#38;`, `&#x26;`.
+fn entity(c: char, text: &str) -> Option<usize> {
+    let end = text.bytes().take(12).position(|b| b == b';')?;
+    let name = text.get(1..end)?;
+    let code = match name.strip_prefix('#') {
+        Some(number) => match number.strip_prefix(['x', 'X']) {
+            Some(digits) => hex(digits, digits.len()),
+            None => number.parse().ok(),
+        },
+        None => match name {
+            "amp" => Some('&'.into()),
+            "lt" => Some('<'.into()),
+            "gt" => Some('>'.into()),
+            "quot" => Some('"'.into()),
+            "apos" => Some('\''.into()),
+            _ => None,
+        },
+    };
+    (code == Some(c.into())).then(|| end.saturating_add(1))
+}
+
+/// Reads a hexadecimal number of `count` digits.
+fn hex(text: &str, count: usize) -> Option<u32> {
+    let digits = text.get(..count).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    u32::from_str_radix(digits, 16).ok()
+}

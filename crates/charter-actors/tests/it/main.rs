@@ -1,0 +1,5 @@
+//! Integration tests of the executors' common parts. Executors are tested with a host, in
+//! `charter-runtime`.
+#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, missing_docs)]
+
+mod secrets;
