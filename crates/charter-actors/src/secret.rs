@@ -38,16 +38,16 @@ impl Secret {
     }
 
     /// Reads a value of a configuration that may name a secret: `{secret: NAME}`. `None`: it names
-    /// none. `place` says where it is, for the error.
+    /// none. `key` and `what` say where it is, for the error.
     ///
     /// # Errors
     /// The host has no secret of that name.
-    pub fn named(value: &Json, find: &FindSecret, place: &str) -> Result<Option<Secret>, ConfigError> {
+    pub fn named(value: &Json, find: &FindSecret, key: &str, what: &str) -> Result<Option<Secret>, ConfigError> {
         let name = value.as_object().filter(|map| map.len() == 1).and_then(|map| map.get("secret")?.as_str());
         let Some(name) = name else {
             return Ok(None);
         };
-        let missing = || ConfigError::Other(format!("this host has no secret `{name}` for {place}"));
+        let missing = || ConfigError::Other(format!("`{key}`: this host has no secret `{name}` for the {what}"));
         find(name).map(|text| Some(Secret::new(text))).ok_or_else(missing)
     }
 }

@@ -30,7 +30,7 @@ impl Variables {
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(invalid());
             }
-            if let Some(secret) = Secret::named(value, find, &format!("the variable `{name}` (`{key}`)"))? {
+            if let Some(secret) = Secret::named(value, find, key, &format!("variable `{name}`"))? {
                 if secret.expose().contains('\0') {
                     return Err(ConfigError::Other(format!("`{key}`: the secret for `{name}` contains a null byte")));
                 }

@@ -54,7 +54,7 @@ impl Executor for Http {
 
     fn secrets_of(&self, actor: &ActorDecl) -> Secrets {
         let headers = actor.config.get("headers").and_then(Json::as_object);
-        let named = |value| Secret::named(value, &self.secret, "a header").ok().flatten();
+        let named = |value| Secret::named(value, &self.secret, "headers", "header").ok().flatten();
         let secrets: Vec<Secret> = headers.into_iter().flatten().filter_map(|(_, value)| named(value)).collect();
         secrets.iter().collect()
     }
@@ -119,7 +119,7 @@ impl Http {
         let invalid =
             || ConfigError::invalid("headers", "an object with a string or `{secret: NAME}` for each header", headers);
         let pair = |(name, value): (&String, &Json)| {
-            let secret = Secret::named(value, &self.secret, &format!("the header `{name}` (`headers`)"))?;
+            let secret = Secret::named(value, &self.secret, "headers", &format!("header `{name}`"))?;
             let value = match (value, &secret) {
                 (_, Some(secret)) => secret.expose(),
                 (Json::String(value), None) => value,

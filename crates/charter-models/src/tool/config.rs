@@ -114,7 +114,7 @@ fn remote(server: &Map<String, Json>, secret: &FindSecret) -> Result<Server, Con
         Some(other) => return Err(invalid_header(other)),
     };
     for (name, value) in given.into_iter().flatten() {
-        let named = Secret::named(value, secret, &format!("the header `{name}` (`server.headers`)"))?;
+        let named = Secret::named(value, secret, "server.headers", &format!("header `{name}`"))?;
         let text = match (value, &named) {
             (_, Some(secret)) => secret.expose(),
             (Json::String(text), None) => text,

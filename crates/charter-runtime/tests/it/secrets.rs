@@ -48,6 +48,7 @@ fn echo(status: &'static str, form: fn(&str) -> String) -> u16 {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut reader = BufReader::new(stream.try_clone().unwrap());
+            reader.read_line(&mut String::new()).unwrap();
             let (mut authorization, mut length) = (String::new(), 0);
             loop {
                 let mut line = String::new();
