@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use charter_actors::VirtualClock;
 use charter_automaton::host::add_executors;
-use charter_journal::SqliteStore;
+use charter_journal::{SqliteOptions, SqliteStore};
 use charter_kernel::Principal;
 use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use charter_test_support::cases;
@@ -140,7 +140,8 @@ fn random_turns_are_in_the_projection_also_after_a_rebuild() {
             .unwrap();
         before
     };
-    SqliteStore::open(&file.path()).unwrap().rebuild().unwrap();
+    let repair = SqliteOptions { repair: true, ..SqliteOptions::default() };
+    SqliteStore::open_with(&file.path(), &repair).unwrap().rebuild().unwrap();
     let c = Connection::open(file.path()).unwrap();
     assert_eq!(projections(&c), before);
     let report = charter_journal::verify(&SqliteStore::open(&file.path()).unwrap(), None).unwrap();
