@@ -4,5 +4,8 @@
 /// A file that a command uses in place is not the one with which the run started.
 pub const ACTOR_CHANGED: &str = "actor-changed";
 
+/// The run came from another journal, and nobody has allowed its actors to work.
+pub const UNTRUSTED: &str = "untrusted";
+
 /// All codes.
-pub const ALL: [&str; 1] = [ACTOR_CHANGED];
+pub const ALL: [&str; 2] = [ACTOR_CHANGED, UNTRUSTED];

@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
-use crate::run::{self, answer, background, legal, send};
+use crate::run::{self, answer, background, legal, send, trust};
 use crate::{check, codes, conform, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
@@ -41,6 +41,8 @@ enum Command {
     Run(run::Args),
     /// Send an event to a run
     Send(send::Args),
+    /// Show what the actors of an imported run do, and allow it
+    Trust(trust::Args),
     /// Answer or decline a task for a person
     Answer(answer::Args),
     /// Host the runs of a journal file in the background (started by `--detach`)
@@ -116,6 +118,7 @@ where
         Command::Explain(args) => codes::run(args, cli.json, io),
         Command::Run(args) => run::run(args, cli.json, io),
         Command::Send(args) => send::run(args, cli.json, io),
+        Command::Trust(args) => trust::run(args, cli.json, io),
         Command::Answer(args) => answer::run(args, cli.json, io),
         Command::Host(args) => background::run(args),
         Command::Legal(args) => legal::run(args, cli.json, io),

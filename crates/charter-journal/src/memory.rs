@@ -41,6 +41,8 @@ struct Run {
     /// Timer id and generation -> due time.
     timers: BTreeMap<(String, u64), Timestamp>,
     open: BTreeSet<(u64, u32)>,
+    /// Number of records that came from another journal.
+    imported: u64,
 }
 
 impl Run {
@@ -67,6 +69,9 @@ impl Run {
 
     fn push(&mut self, place: i64, append: Append) {
         let record = append.record;
+        if append.imported {
+            self.imported = record.seq.saturating_add(1);
+        }
         if record.has_given_id() {
             self.ids.entry(record.id.to_string()).or_insert(self.records.len());
         }
@@ -213,6 +218,10 @@ impl Store for MemoryStore {
         };
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit };
         Ok(inner.runs.values().filter_map(Run::info).filter(fits).take(limit).collect())
+    }
+
+    fn imported(&self, run: &str) -> Result<u64, StoreError> {
+        Ok(self.lock().runs.get(run).map_or(0, |r| r.imported))
     }
 
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {

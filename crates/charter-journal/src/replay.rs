@@ -236,6 +236,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
     if at > info.seq {
         return Err(ReplayError::NoSuchRecord { run: run.into(), seq: at, last: info.seq });
     }
+    let imported = store.imported(run)?;
     let past = store.records(run, 0, usize::try_from(at).unwrap_or(usize::MAX).saturating_add(1))?;
     let last = past.last().ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     let mut chain = Chain::new(new);
@@ -245,7 +246,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
     let mut batch = Vec::with_capacity(past.len());
     for original in &past {
         let differs = |why: String| ReplayError::Differs { run: run.into(), seq: original.seq, why };
-        let append = match original.envelope() {
+        let mut append = match original.envelope() {
             Ok(envelope) => {
                 let outcome = match &snapshot {
                     None => machine.start(new, &envelope),
@@ -269,6 +270,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
             Err(RecordError::Redacted) => Append::from(chain.copy_redacted(original)),
             Err(e) => return Err(differs(e.to_string())),
         };
+        append.imported = original.seq < imported;
         chain.advance(&append);
         batch.push(append);
     }

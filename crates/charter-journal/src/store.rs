@@ -95,6 +95,13 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError>;
 
+    /// Returns the number of records of a run that came from another journal
+    /// ([`Append::imported`]); 0 for a run that was started here.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn imported(&self, run: &str) -> Result<u64, StoreError>;
+
     /// Returns at most `limit` records of a run, in order, starting at sequence number `from`.
     ///
     /// # Errors
@@ -211,11 +218,14 @@ pub struct Append {
     pub record: Record,
     /// Canonical JSON of the snapshot after it ([`charter_kernel::Machine::snapshot_text`]).
     pub snapshot: Option<String>,
+    /// Whether the record came from another journal. The actors of such a run do not work before
+    /// somebody allows it in this journal.
+    pub imported: bool,
 }
 
 impl From<Record> for Append {
     fn from(record: Record) -> Append {
-        Append { record, snapshot: None }
+        Append { record, snapshot: None, imported: false }
     }
 }
 

@@ -310,7 +310,7 @@ impl Verified {
                 ));
             }
             memory.append(vec![record.clone().into()]).map_err(|e| bad(lines.number, e.to_string()))?;
-            batch.push(Append::from(record));
+            batch.push(Append { imported: true, ..Append::from(record) });
         }
         let report = verify(&memory, None)?;
         if let Some(finding) = report.findings.into_iter().next() {

@@ -151,6 +151,8 @@ pub(crate) struct ViewText {
     /// The canonical text of the snapshot.
     pub(crate) snapshot: String,
     pub(crate) working: Vec<Working>,
+    #[serde(default)]
+    pub(crate) untrusted: bool,
 }
 
 /// The answer to a request.

@@ -26,6 +26,14 @@ pub enum RuntimeError {
     /// The id of a run has the wrong length or characters.
     #[error(transparent)]
     BadRunId(#[from] BadRunId),
+    /// The run came by import, and nobody has allowed its actors to work (code `untrusted`).
+    #[error(
+        "run `{run}` came from another journal, and nobody has allowed its actors to work (`untrusted`): look at them and allow them with `charter trust {run}`"
+    )]
+    Untrusted {
+        /// The run.
+        run: String,
+    },
     /// The run does not wait for this answer, so the answer has no record.
     #[error("run `{0}` does not wait for this answer")]
     NotAwaited(String),

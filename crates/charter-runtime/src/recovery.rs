@@ -134,6 +134,11 @@ async fn resume(
         if !wanted(request.effect) {
             continue;
         }
+        if !state.allows(&request.src) {
+            lock(&inner.interrupted).entry(run.to_string()).or_default().insert(request.effect);
+            recovery.failed.push((run.to_string(), RuntimeError::Untrusted { run: run.to_string() }));
+            continue;
+        }
         let actor = state.charter.actors.get(request.src.as_ref());
         let executor = actor.and_then(|a| inner.executors.get(a.kind.as_ref()));
         let declared = actor.and_then(|a| a.policy.idempotent);

@@ -113,6 +113,8 @@ pub struct View {
     pub working: Vec<Working>,
     /// Tasks of the run that wait for a person.
     pub tasks: Vec<Task>,
+    /// Whether the run came from another journal, and nobody has allowed its actors to work.
+    pub untrusted: bool,
 }
 
 impl View {
@@ -120,7 +122,7 @@ impl View {
     #[must_use]
     pub fn new(charter: Arc<Charter>, snapshot: Snapshot, working: Vec<Working>) -> View {
         let tasks = charter_run::tasks(charter.machine(), &snapshot);
-        View { charter, snapshot, working, tasks }
+        View { charter, snapshot, working, tasks, untrusted: false }
     }
 
     /// Whether the run is active but can never continue: no timer, no open invocation, no event

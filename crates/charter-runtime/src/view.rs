@@ -21,7 +21,10 @@ impl Runtime {
     /// There is no such run, or it cannot be restored from its records.
     pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
         let (charter, snapshot) = self.inner.look(run).await?;
-        Ok(View::new(charter, snapshot, self.inner.calls.of_run(run)))
+        let (id, of_run) = (run.to_owned(), charter.clone());
+        let trusted = self.inner.with_store(move |inner| inner.is_trusted(&id, &of_run)).await??;
+        let view = View::new(charter, snapshot, self.inner.calls.of_run(run));
+        Ok(View { untrusted: !trusted, ..view })
     }
 
     /// Returns the events that a principal may send to a run now.

@@ -34,6 +34,10 @@ impl Store for Counting {
         self.inner.put_charter(charter)
     }
 
+    fn imported(&self, run: &str) -> Result<u64, StoreError> {
+        self.inner.imported(run)
+    }
+
     fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError> {
         self.inner.charter(digest)
     }

@@ -19,6 +19,7 @@ pub mod send;
 pub(crate) mod setup;
 mod stay;
 pub(crate) mod suggest;
+pub mod trust;
 mod watch;
 
 use charter_journal::Verdict;

@@ -19,7 +19,7 @@ use crate::models;
 pub struct Args {
     /// The run, or the beginning of its id
     run: String,
-    /// Event type; also `charter.pause`, `charter.resume`, `charter.cancel`
+    /// Event type; also `charter.pause`, `charter.resume`, `charter.cancel`, `charter.trust`
     #[arg(allow_hyphen_values = true)]
     r#type: String,
     /// Event data: JSON, or `@file`

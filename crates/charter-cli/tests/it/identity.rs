@@ -20,7 +20,7 @@ states:
   paying:
     invoke:
       src: pay
-      timeout: 60s
+      timeout: 2h
       onDone: done
       onError: {target: failed, actions: {assign: {error: '= event.error'}}}
   done: {type: final}
@@ -71,5 +71,44 @@ fn the_name_and_the_source_of_an_export_lead_nowhere() {
     importer.run("import forged.jsonl");
     importer.run("verify");
     let (_, out, err) = importer.any("send r OK --role boss");
-    assert!(!theirs.path("ran").exists() && !ours.path("ran").exists(), "{out}{err}");
+    assert!(err.contains("`charter trust r`"), "{out}{err}");
+    assert_eq!(importer.records("r").len(), 2, "the actor did not run");
+    importer.run("trust r");
+    assert!(!theirs.path("ran").exists() && !ours.path("ran").exists());
+}
+
+#[test]
+fn an_imported_run_does_nothing_before_somebody_allows_it() {
+    let ours = folder("exporter");
+    ours.run("run charter.yaml --run r");
+    // What was allowed in another journal does not count.
+    ours.run("trust r --charter charter.yaml");
+    ours.run("export r -o r.jsonl");
+    let here = folder("here");
+    here.run(&format!("import {}", ours.path("r.jsonl").display()));
+    here.run("fork r --at 1");
+    for run in ["r", "r.fork1"] {
+        let (_, out, err) = here.any(&format!("send {run} OK --role boss"));
+        assert!(err.contains(&format!("`charter trust {run}`")), "{out}{err}");
+        // Neither does another manifest, nor a sender without the role.
+        let (code, ..) = here.any(&format!("send {run} charter.trust {{\"manifest\":\"x\"}} --role operator"));
+        assert_eq!(code, 0);
+        let (_, shown, _) = here.any(&format!("trust {run} --show --json"));
+        let shown: Json = serde_json::from_str(&shown).unwrap();
+        let manifest = shown["manifest"].as_str().unwrap();
+        let (code, ..) = here.any(&format!("send {run} charter.trust {{\"manifest\":\"{manifest}\"}} --role boss"));
+        assert_eq!(code, 1);
+        let (_, out, err) = here.any(&format!("run --resume {run}"));
+        assert!(err.contains("untrusted") && !here.path("ran").exists(), "{out}{err}");
+        let (code, ..) = here.any(&format!("trust {run} --manifest sha256:0"));
+        assert_eq!(code, 2);
+        assert!(!here.path("ran").exists());
+    }
+    // The script of this folder has another content; that of the exporter was allowed.
+    let (_, out, err) = here.any("trust r --charter charter.yaml");
+    assert!(out.contains("r: done in failed") && !here.path("ran").exists(), "{out}{err}");
+    fs::copy(ours.path("pay.sh"), here.path("pay.sh")).unwrap();
+    let (_, out, err) = here.any("trust r.fork1 --charter charter.yaml");
+    assert!(out.contains("r.fork1: done in") && here.path("ran").exists(), "{out}{err}");
+    here.run("verify");
 }

@@ -153,8 +153,8 @@ fn an_import_and_its_run_are_carried_out_by_the_holder() {
     let (code, out, err) = said(import.wait_with_output().unwrap());
     assert_eq!((code, out.as_str()), (0, "x\n"), "{err}");
     assert!(!fs::read_dir(&site.0.0).unwrap().any(|e| e.unwrap().file_name().to_string_lossy().contains("import.")));
-    // A run that came from elsewhere has no folder, until the charter is read from a file.
-    site.run("run slow.yaml --run y");
+    // A run that came from elsewhere has no folder, and nobody has allowed its actors to work.
+    site.run("trust x --charter slow.yaml");
     let out = site.run("send x GO --role boss");
     assert!(out.contains("x: done"), "{out}");
     assert_eq!(site.lines("starts"), 1);

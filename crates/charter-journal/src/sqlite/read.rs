@@ -109,6 +109,10 @@ impl Store for SqliteStore {
         })
     }
 
+    fn imported(&self, run: &str) -> Result<u64, StoreError> {
+        self.reading(|c| super::schema::imported(c, run))
+    }
+
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of_bytes(data);
         self.wait(Job::Blob(digest, data.to_vec()))?;

@@ -212,7 +212,11 @@ impl<'c> Writing<'c> {
             };
             touched.insert(run, now);
         }
-        for Append { record, snapshot } in batch {
+        for Append { record, snapshot, imported } in batch {
+            if *imported {
+                let insert = "INSERT OR REPLACE INTO imports(run, records) VALUES (?1, ?2)";
+                self.prepared.execute(insert, params![record.run, integer(record.seq.saturating_add(1))])?;
+            }
             if let Some(touched) = touched.get_mut(record.run.as_ref()) {
                 self.record(record, &mut touched.known.waiting)?;
             }

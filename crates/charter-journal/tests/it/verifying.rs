@@ -147,6 +147,9 @@ impl Store for FakeRows<'_> {
     fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError> {
         self.inner.runs(filter)
     }
+    fn imported(&self, run: &str) -> Result<u64, StoreError> {
+        self.inner.imported(run)
+    }
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         self.inner.records(run, from, limit)
     }

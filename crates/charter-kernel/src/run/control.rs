@@ -12,7 +12,7 @@ use crate::time::Millis;
 use crate::transaction::StepTransaction;
 
 /// Run control: the only types beginning with `charter.` that may be sent from outside.
-pub(crate) const CONTROL: [&str; 3] = ["charter.pause", "charter.resume", "charter.cancel"];
+pub(crate) const CONTROL: [&str; 4] = ["charter.pause", "charter.resume", "charter.cancel", "charter.trust"];
 
 impl Machine {
     pub(super) fn control(
@@ -25,6 +25,8 @@ impl Machine {
     ) -> Result<Step, Refusal> {
         let mut tx = self.begin(snapshot, envelope, held, budget);
         match (name, snapshot.status) {
+            // What it allows is for the host; the run only keeps who said it.
+            ("charter.trust", _) => Ok(tx.step(Verdict::Accepted)),
             ("charter.pause", Status::Active) => {
                 tx.s.status = Status::Paused;
                 tx.s.paused_at = Some(envelope.at);

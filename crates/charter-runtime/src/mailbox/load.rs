@@ -6,7 +6,8 @@ use charter_journal::Record;
 use charter_run::IdState;
 use rustc_hash::FxHashMap;
 
-use super::run::RunState;
+use super::run::{RunState, TRUST, allows};
+use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::request::Input;
@@ -37,8 +38,38 @@ impl Inner {
         let charter = self.charter_of_run(info.charter, manifest)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
         let mut current = charter_run::Run::loaded(loaded, info.updated);
+<<<<<<< HEAD
         current.note_refused(|from, limit| self.store.records(run, from, limit))?;
         Ok(Box::new(RunState { charter, run: current }))
+=======
+        // The records after the snapshot say which timers it has refused.
+        while from < current.chain().next_seq() {
+            let page = self.store.records(run, from, PAGE)?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            from = last.seq.saturating_add(1);
+            page.iter().for_each(|record| current.note_refused(record));
+        }
+        let trusted = self.is_trusted(run, &charter)?;
+        Ok(Box::new(RunState { charter, run: current, trusted }))
+    }
+
+    /// Whether a run was started here, or somebody has allowed its manifest since it was imported.
+    pub(crate) fn is_trusted(&self, run: &str, charter: &Charter) -> Result<bool, RuntimeError> {
+        let imported = self.store.imported(run)?;
+        if imported == 0 {
+            return Ok(true);
+        }
+        let manifest = charter.manifest().digest(charter.digest());
+        let mut trusted = false;
+        self.store.scan(Some(run), imported, &mut |row| {
+            trusted = row.r#type == TRUST
+                && std::str::from_utf8(row.text).is_ok_and(|t| Record::read(t).is_ok_and(|r| allows(&r, &manifest)));
+            !trusted
+        })?;
+        Ok(trusted)
+>>>>>>> 86f8fbb (An imported run does nothing before somebody allows its manifest: charter trust)
     }
 
     /// Reads the records that a batch needs, all in one trip to the store. With `all_ids`, also

@@ -212,6 +212,8 @@ impl Inner {
                     let Batch { state: after, entries, .. } = batch;
                     lock(&run.mailbox).view = after.run.snapshot().cloned().map(|s| (after.charter.clone(), s));
                     let after = state.insert(Box::new(after));
+                    let records = entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
+                    records.for_each(|record| after.note_trust(record));
                     self.set_timer(id, after);
                     entries.into_iter().for_each(|entry| self.perform(id, after, entry));
                     self.stop_obsolete_calls(id, after);
@@ -246,7 +248,8 @@ impl Inner {
     async fn begin(self: &Arc<Self>, id: &Arc<str>, inputs: &VecDeque<Input>) -> Result<Box<RunState>, RuntimeError> {
         match (self.load(id).await, inputs.front().and_then(|i| i.charter.clone())) {
             (Err(RuntimeError::UnknownRun(_)), Some(charter)) => {
-                Ok(Box::new(RunState { charter, run: charter_run::Run::new(id, charter_journal::SNAPSHOT_EVERY) }))
+                let run = charter_run::Run::new(id, charter_journal::SNAPSHOT_EVERY);
+                Ok(Box::new(RunState { charter, run, trusted: true }))
             }
             (loaded, _) => loaded,
         }

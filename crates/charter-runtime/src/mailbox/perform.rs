@@ -10,6 +10,7 @@ use crate::error::RuntimeError;
 use crate::events::{Recorded, RuntimeEvent};
 use crate::inner::Inner;
 use crate::request::Receipt;
+use crate::sync::lock;
 
 impl Inner {
     pub(super) fn set_timer(&self, run: &Arc<str>, state: &RunState) {
@@ -56,6 +57,10 @@ impl Inner {
         match action {
             // A call continues with its next attempt by itself.
             Action::Invoke(request) if request.attempt > 1 => {}
+            Action::Invoke(request) if !state.allows(&request.src) => {
+                lock(&self.interrupted).entry(run.to_string()).or_default().insert(request.effect);
+                self.publisher.trouble(Some(run), RuntimeError::Untrusted { run: run.to_string() }.to_string());
+            }
             Action::Invoke(request) => self.invoke(&state.charter, run, request),
             Action::Stop(effect) => self.calls.cancel(run, effect, &self.publisher),
             Action::Emit { r#type, data } => {

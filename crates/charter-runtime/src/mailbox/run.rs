@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use charter_actors::ActivityGuard;
-use charter_kernel::Snapshot;
+use charter_journal::{Record, Verdict};
+use charter_kernel::{Digest, Snapshot};
+use serde_json::Value as Json;
 
 use crate::charter::Charter;
 use crate::error::RuntimeError;
@@ -40,14 +42,36 @@ impl Run {
     }
 }
 
+/// Whether a record allows exactly this manifest.
+pub(super) fn allows(record: &Record, manifest: &Digest) -> bool {
+    record.verdict == Verdict::Accepted
+        && record.event.r#type == TRUST
+        && record.event.data.get("manifest").and_then(Json::as_str) == Some(manifest.to_string().as_str())
+}
+
+/// The event that allows the actors of an imported run to work. Its data is `{manifest}`.
+pub(super) const TRUST: &str = "charter.trust";
+
 /// The state of a run after its last durable record.
 #[derive(Clone)]
 pub(crate) struct RunState {
     pub(crate) charter: Arc<Charter>,
     pub(crate) run: charter_run::Run,
+    /// Whether actors may work for the run: it was started here, or somebody has allowed it.
+    pub(crate) trusted: bool,
 }
 
 impl RunState {
+    /// Whether an actor may work. A task of a person may wait in any run.
+    pub(crate) fn allows(&self, src: &str) -> bool {
+        self.trusted || self.charter.actors.get(src).is_some_and(|actor| *actor.kind == *"human")
+    }
+
+    /// Reads a record: it may allow the actors of the run to work.
+    pub(crate) fn note_trust(&mut self, record: &Record) {
+        self.trusted |= allows(record, &self.charter.manifest().digest(self.charter.digest()));
+    }
+
     /// The snapshot of a run that has started.
     pub(crate) fn started(&self) -> Result<Snapshot, RuntimeError> {
         self.run.snapshot().cloned().ok_or_else(|| RuntimeError::NeverStarted(self.run.id().into()))

@@ -27,6 +27,9 @@ impl Store for Disk {
     fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError> {
         self.inside.put_charter(charter)
     }
+    fn imported(&self, run: &str) -> Result<u64, StoreError> {
+        self.inside.imported(run)
+    }
     fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError> {
         self.inside.charter(digest)
     }
