@@ -295,7 +295,8 @@ impl Backend for Client {
 
     fn view(&self, run: String) -> Answer<'_, View> {
         Box::pin(async move {
-            let ViewText { charter, snapshot, working, untrusted } = self.ask(&Request::View { run }, ANSWER_TIME).await?;
+            let ViewText { charter, snapshot, working, untrusted } =
+                self.ask(&Request::View { run }, ANSWER_TIME).await?;
             let charter = self.charter_of(charter).await?;
             let invalid = |e: String| RuntimeError::Remote(format!("process {}: invalid snapshot: {e}", self.pid));
             let json: Json = parse(&snapshot).map_err(|e| invalid(e.to_string()))?;

@@ -103,7 +103,12 @@ impl Service {
             Request::View { run } => {
                 let view = host.view(&run).await?;
                 let snapshot = view.charter.machine().snapshot_text(&view.snapshot);
-                json(&ViewText { charter: view.charter.digest(), snapshot, working: view.working, untrusted: view.untrusted })
+                json(&ViewText {
+                    charter: view.charter.digest(),
+                    snapshot,
+                    working: view.working,
+                    untrusted: view.untrusted,
+                })
             }
             Request::Legal { run, by } => json(&host.legal(&run, &local(by)).await?),
             Request::Tasks { by, limit } => json(&host.tasks(&local(by), limit.min(MAX_LISTED)).await?),

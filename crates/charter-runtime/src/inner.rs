@@ -1,6 +1,7 @@
 //! The state of a host, shared by all of its handles and tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -44,6 +45,9 @@ pub(crate) struct Inner {
     /// The invocations of each run that were open when the journal was opened, and have not been
     /// resumed.
     pub(crate) interrupted: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
+    /// Runs that somebody has allowed on this host: the records whose invocations had to wait for
+    /// that, so that no call of them has begun.
+    pub(crate) released: Mutex<BTreeMap<String, Range<u64>>>,
     find_folder: FindFolder,
     /// The charters that were added last, by digest.
     charters: Mutex<FxHashMap<Digest, Arc<Charter>>>,
@@ -71,6 +75,7 @@ impl Inner {
             timer_task: Mutex::default(),
             resume: options.resume,
             interrupted: Mutex::default(),
+            released: Mutex::default(),
             find_folder: options.find_folder,
             charters: Mutex::default(),
             of_runs: Mutex::default(),

@@ -145,6 +145,8 @@ async fn resume(
         // An actor without an executor has never run on this host, so it may be called: the call
         // fails like any other call without an executor.
         let idempotent = declared.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
+        // It was requested while no actor of the run was allowed to work.
+        let not_begun = lock(&inner.released).get(run.as_ref()).is_some_and(|seqs| seqs.contains(&request.effect.seq));
         match next_attempt(inner, run, request.effect).await {
             Ok(Some(next)) => (request.attempt, request.not_before) = next,
             Ok(None) => {}
@@ -154,7 +156,7 @@ async fn resume(
             }
         }
         let (effect, attempt) = (request.effect, request.attempt);
-        match after_restart(request, idempotent, inner.clock.now()) {
+        match after_restart(request, idempotent || not_begun, inner.clock.now()) {
             Resume::Again(request) => {
                 recovery.resumed.push(effect.text(run));
                 inner.invoke(&state.charter, run, request);

@@ -115,8 +115,7 @@ impl Store for SqliteStore {
 
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of_bytes(data);
-        self.wait(Job::Blob(digest, data.to_vec()))?;
-        Ok(digest)
+        self.wait(Job::Blob(digest, data.to_vec())).map(|()| digest)
     }
 
     fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {

@@ -52,7 +52,8 @@ impl Inner {
             page.iter().for_each(|record| current.note_refused(record));
         }
         let trusted = self.is_trusted(run, &charter)?;
-        Ok(Box::new(RunState { charter, run: current, trusted }))
+        let imported = self.store.imported(run)?;
+        Ok(Box::new(RunState { charter, run: current, trusted, imported }))
     }
 
     /// Whether a run was started here, or somebody has allowed its manifest since it was imported.

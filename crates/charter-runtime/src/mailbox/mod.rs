@@ -213,7 +213,11 @@ impl Inner {
                     lock(&run.mailbox).view = after.run.snapshot().cloned().map(|s| (after.charter.clone(), s));
                     let after = state.insert(Box::new(after));
                     let records = entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
-                    records.for_each(|record| after.note_trust(record));
+                    for record in records {
+                        if after.note_trust(record) {
+                            lock(&self.released).insert(id.to_string(), after.imported..record.seq);
+                        }
+                    }
                     self.set_timer(id, after);
                     entries.into_iter().for_each(|entry| self.perform(id, after, entry));
                     self.stop_obsolete_calls(id, after);
@@ -249,7 +253,7 @@ impl Inner {
         match (self.load(id).await, inputs.front().and_then(|i| i.charter.clone())) {
             (Err(RuntimeError::UnknownRun(_)), Some(charter)) => {
                 let run = charter_run::Run::new(id, charter_journal::SNAPSHOT_EVERY);
-                Ok(Box::new(RunState { charter, run, trusted: true }))
+                Ok(Box::new(RunState { charter, run, trusted: true, imported: 0 }))
             }
             (loaded, _) => loaded,
         }

@@ -59,6 +59,8 @@ pub(crate) struct RunState {
     pub(crate) run: charter_run::Run,
     /// Whether actors may work for the run: it was started here, or somebody has allowed it.
     pub(crate) trusted: bool,
+    /// Number of its first records that came from another journal.
+    pub(crate) imported: u64,
 }
 
 impl RunState {
@@ -67,9 +69,12 @@ impl RunState {
         self.trusted || self.charter.actors.get(src).is_some_and(|actor| *actor.kind == *"human")
     }
 
-    /// Reads a record: it may allow the actors of the run to work.
-    pub(crate) fn note_trust(&mut self, record: &Record) {
-        self.trusted |= allows(record, &self.charter.manifest().digest(self.charter.digest()));
+    /// Reads a record; returns whether it allows the actors of the run to work, which they were not
+    /// before.
+    pub(crate) fn note_trust(&mut self, record: &Record) -> bool {
+        let now = !self.trusted && allows(record, &self.charter.manifest().digest(self.charter.digest()));
+        self.trusted |= now;
+        now
     }
 
     /// The snapshot of a run that has started.
