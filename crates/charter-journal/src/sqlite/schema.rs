@@ -369,7 +369,7 @@ pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, Strin
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if version == WITHOUT_HEAD {
-        for table in ["journal", "heads", "interventions", "deleted"] {
+        for table in ["journal", "heads", "interventions", "deleted", "imports"] {
             expected.remove(table);
         }
     }
