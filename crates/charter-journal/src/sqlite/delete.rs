@@ -45,7 +45,7 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion) -> Result<Interv
     let insert = "INSERT INTO deleted(n, run, seq, hash) SELECT n, run, seq, hash FROM records WHERE run = ?1";
     let records = connection.execute(insert, [run])?;
     let projections = TABLES.iter().map(|(table, _)| *table);
-    for table in projections.chain(["records", "snapshots", "event_ids", "runs"]) {
+    for table in projections.chain(["records", "snapshots", "event_ids", "imports", "runs"]) {
         connection.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
     }
     let kept = kept_blobs(connection, &named)?;

@@ -8,6 +8,7 @@ mod delete;
 mod head;
 mod header;
 mod ids;
+mod imports;
 mod jobs;
 mod lock;
 mod open_files;

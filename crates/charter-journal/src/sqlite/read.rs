@@ -110,7 +110,7 @@ impl Store for SqliteStore {
     }
 
     fn imported(&self, run: &str) -> Result<u64, StoreError> {
-        self.reading(|c| super::schema::imported(c, run))
+        self.reading(|c| super::imports::imported(c, run))
     }
 
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _};
+use rusqlite::{Connection, ErrorCode};
 
 use super::ids;
 use super::views;
@@ -208,18 +208,6 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
     ("ledger", "run, kind, key"),
     ("decisions", "run, seq"),
 ];
-
-/// Returns the number of imported records of a run.
-pub(crate) fn imported(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
-    // A file of an earlier version that was not opened for writing since has no such table.
-    let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'imports'";
-    if !connection.prepare_cached(exists)?.exists([])? {
-        return Ok(0);
-    }
-    let mut select = connection.prepare_cached("SELECT records FROM imports WHERE run = ?1")?;
-    let records: Option<i64> = select.query_row([run], |row| row.get(0)).optional()?;
-    Ok(records.map_or(0, |n| u64::try_from(n).unwrap_or(u64::MAX)))
-}
 
 /// Creates the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {

@@ -38,19 +38,7 @@ impl Inner {
         let charter = self.charter_of_run(info.charter, manifest)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
         let mut current = charter_run::Run::loaded(loaded, info.updated);
-<<<<<<< HEAD
         current.note_refused(|from, limit| self.store.records(run, from, limit))?;
-        Ok(Box::new(RunState { charter, run: current }))
-=======
-        // The records after the snapshot say which timers it has refused.
-        while from < current.chain().next_seq() {
-            let page = self.store.records(run, from, PAGE)?;
-            let Some(last) = page.last() else {
-                break;
-            };
-            from = last.seq.saturating_add(1);
-            page.iter().for_each(|record| current.note_refused(record));
-        }
         let trusted = self.is_trusted(run, &charter)?;
         let imported = self.store.imported(run)?;
         Ok(Box::new(RunState { charter, run: current, trusted, imported }))
@@ -70,7 +58,6 @@ impl Inner {
             !trusted
         })?;
         Ok(trusted)
->>>>>>> 86f8fbb (An imported run does nothing before somebody allows its manifest: charter trust)
     }
 
     /// Reads the records that a batch needs, all in one trip to the store. With `all_ids`, also
