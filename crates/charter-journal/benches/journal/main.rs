@@ -232,7 +232,7 @@ fn bare(path: &Path, appends: &[Append], group: usize) {
     c.set_prepared_statement_cache_capacity(32);
     for chunk in appends.chunks(group) {
         c.execute_batch("BEGIN IMMEDIATE").unwrap();
-        for Append { record, snapshot } in chunk {
+        for Append { record, snapshot, .. } in chunk {
             let (run, seq) = (record.run.as_ref(), i64::try_from(record.seq).unwrap());
             c.prepare_cached("INSERT INTO records(run, seq, json) VALUES (?1, ?2, ?3)")
                 .unwrap()
