@@ -140,7 +140,7 @@ impl Tools {
             Server::Program { command, env } => {
                 let (checked, words, values) = (call.clone(), command.clone(), env.clone());
                 let check = move || check_command(&words, values.words(), ".", checked.folder());
-                let interrupted = |_| Fault::new("failed", "the call was interrupted").retryable();
+                let interrupted = |_| Fault::new(FAILED, "the call was interrupted").retryable();
                 tokio::task::spawn_blocking(check).await.map_err(interrupted)??;
                 let process = self.start(call, command, env)?;
                 let server = ().serve(process).await.map_err(|e| no_session(name, &e, 0))?;
