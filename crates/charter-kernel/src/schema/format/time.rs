@@ -1,5 +1,7 @@
 //! Dates and times (RFC 3339) and durations (its appendix A).
 
+use charter_expr::calendar;
+
 /// The number that two digits at this place are.
 fn two(text: &[u8], at: usize) -> Option<u32> {
     let digit = |at: usize| match text.get(at) {
@@ -10,19 +12,13 @@ fn two(text: &[u8], at: usize) -> Option<u32> {
 }
 
 pub(super) fn is_date(text: &[u8]) -> bool {
-    let (Some(century), Some(year), Some(month), Some(day)) = (two(text, 0), two(text, 2), two(text, 5), two(text, 8))
-    else {
+    let parts = (two(text, 0), two(text, 2), two(text, 5), two(text, 8));
+    let (Some(century), Some(year), Some(month), Some(day)) = parts else {
         return false;
     };
-    let leap = year.is_multiple_of(4) && (year != 0 || century.is_multiple_of(4));
-    let days = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 if leap => 29,
-        2 => 28,
-        _ => 0,
-    };
-    text.len() == 10 && text.get(4) == Some(&b'-') && text.get(7) == Some(&b'-') && (1..=days).contains(&day)
+    let date = (i64::from(century.wrapping_mul(100).wrapping_add(year)), month.into(), day.into());
+    let hyphens = text.get(4) == Some(&b'-') && text.get(7) == Some(&b'-');
+    text.len() == 10 && hyphens && calendar::seconds(date, (0, 0, 0)).is_some()
 }
 
 pub(super) fn is_time(text: &[u8]) -> bool {
@@ -90,4 +86,20 @@ fn components(mut text: &str, mut units: &str) -> bool {
         (text, units, first) = (rest.get(unit.len_utf8()..).unwrap_or_default(), later, false);
     }
     !first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_date;
+
+    #[test]
+    fn a_date_is_a_day_of_the_calendar() {
+        for date in ["2026-11-22", "2000-02-29", "2024-02-29", "0000-02-29", "9999-12-31"] {
+            assert!(is_date(date.as_bytes()), "{date}");
+        }
+        let wrong = ["1900-02-29", "2026-02-29", "2026-04-31", "2026-00-10", "2026-13-01", "2026-01-00", "2026-1-01"];
+        for date in wrong.into_iter().chain(["2026/01/01", "2026-01-011", "-026-01-01", ""]) {
+            assert!(!is_date(date.as_bytes()), "{date}");
+        }
+    }
 }
