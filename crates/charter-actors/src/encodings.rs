@@ -1,7 +1,9 @@
 //! Finds a text that is written in one of the encodings of JSON, URLs or HTML, in any mixture.
 
-/// Maximum number of backslashes before a character, and of places that are followed at a time.
+/// Maximum number of places that are followed at a time.
 const MAX_WAYS: usize = 16;
+/// Maximum number of backslashes before a character: JSON within JSON, five times.
+const MAX_SLASHES: usize = 32;
 
 /// Returns the lengths that `needle` may have at the beginning of `text`; none if it is not there.
 pub(crate) fn ends(needle: &str, text: &str) -> Vec<usize> {
@@ -47,8 +49,7 @@ fn forms(c: char, text: &str, mut report: impl FnMut(usize)) {
 
 /// Escapes of JSON, which are escaped again in JSON within JSON.
 fn escape(c: char, text: &str, mut report: impl FnMut(usize)) {
-    let after = text.trim_start_matches('\\');
-    let slashes = text.len().saturating_sub(after.len());
+    let (slashes, after) = slashes_before(text);
     if c == '\\' {
         // One was reported as the character itself.
         [2, 4, 8, 16].into_iter().filter(|count| *count <= slashes).for_each(&mut report);
@@ -68,7 +69,8 @@ fn escape(c: char, text: &str, mut report: impl FnMut(usize)) {
     let mut rest = text;
     let mut units = [0_u16; 2];
     for unit in c.encode_utf16(&mut units) {
-        let digits = rest.trim_start_matches('\\').strip_prefix('u').filter(|_| rest.starts_with('\\'));
+        let (count, after) = slashes_before(rest);
+        let digits = after.strip_prefix('u').filter(|_| count > 0);
         let digits = digits.filter(|digits| hex(digits, 4) == Some((*unit).into()));
         let Some(following) = digits.and_then(|digits| digits.get(4..)) else {
             return;
@@ -76,6 +78,12 @@ fn escape(c: char, text: &str, mut report: impl FnMut(usize)) {
         rest = following;
     }
     report(text.len().saturating_sub(rest.len()));
+}
+
+/// The number of backslashes at the beginning of a text, up to the maximum, and what follows them.
+fn slashes_before(text: &str) -> (usize, &str) {
+    let count = text.bytes().take(MAX_SLASHES).take_while(|b| *b == b'\\').count();
+    (count, text.get(count..).unwrap_or_default())
 }
 
 /// `%41`, also if the percent sign itself is encoded.

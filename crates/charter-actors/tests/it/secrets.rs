@@ -99,3 +99,10 @@ fn a_text_without_the_secret_is_kept() {
     assert_eq!(redacted("sk-0123456789", text), text);
     assert!(!format!("{:?}{:?}", secrets("sk-0123456789"), Secret::new("sk-0123456789")).contains("sk-"));
 }
+
+#[test]
+fn a_long_row_of_backslashes_is_read_once() {
+    // Read anew at each place, this takes minutes.
+    let text = "\\".repeat(1 << 17);
+    assert_eq!(redacted("sk-\\very/secret", &text), text);
+}
