@@ -36,9 +36,13 @@ fn of_schema(schema: &Json) -> Json {
     if let Some(found) = examples(node).find(|data| fits(data)) {
         return found.clone();
     }
-    let [known, made] = [true, false].map(|known| value(node, MAX_DEPTH, known));
+    let known = value(node, MAX_DEPTH, true);
+    if fits(&known) {
+        return known;
+    }
     // An example or a default may break its own schema.
-    if !fits(&known) && fits(&made) { made } else { known }
+    let made = value(node, MAX_DEPTH, false);
+    if fits(&made) { made } else { known }
 }
 
 fn examples(node: SchemaNode<'_>) -> impl Iterator<Item = &Json> {
