@@ -159,7 +159,7 @@ impl<'s> Walk<'s, '_> {
         self.fields(data, |walk, name, value| {
             let here = at;
             at = at.saturating_add(1);
-            let named = object.place(name, 0).and_then(|place| object.names.get(place)?.1).is_some();
+            let named = object.place(name, 0).and_then(|place| object.names.get(place)?.schema).is_some();
             let mut evaluated = named || object.additional.is_some();
             for (pattern, _) in &object.patterns {
                 evaluated = evaluated || pattern.is_match(name, walk.fuel)?;

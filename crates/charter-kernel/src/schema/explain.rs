@@ -207,7 +207,7 @@ impl<'s> Explain<'s, '_> {
         for (name, value) in map {
             let at = pointer::join(here.at, name);
             let mut evaluated = false;
-            if let Some(schema) = rule.place(name, 0).and_then(|place| rule.names.get(place)?.1) {
+            if let Some(schema) = rule.place(name, 0).and_then(|place| rule.names.get(place)?.schema) {
                 evaluated = true;
                 self.node(schema, value, &at)?;
             }
@@ -375,6 +375,6 @@ impl Here<'_> {
 
 impl ObjectRule {
     fn name(&self, place: usize) -> Option<&str> {
-        self.names.get(place).map(|(name, _)| &**name)
+        self.names.get(place).map(|known| &*known.name)
     }
 }

@@ -80,7 +80,7 @@ pub(super) struct Contains {
 #[derive(Debug, Default)]
 pub(super) struct ObjectRule {
     /// The properties and every other name that a keyword mentions, sorted by name.
-    pub(super) names: Vec<(Box<str>, Option<Id>)>,
+    pub(super) names: Vec<ObjectName>,
     /// Places in `names`, as in the following fields.
     pub(super) required: Vec<usize>,
     pub(super) fewest: u64,
@@ -92,6 +92,16 @@ pub(super) struct ObjectRule {
     pub(super) dependent_required: Vec<Dependent>,
     pub(super) dependent: Vec<(usize, Id)>,
     pub(super) unevaluated: Option<Id>,
+}
+
+/// A name that a keyword mentions.
+#[derive(Debug)]
+pub(super) struct ObjectName {
+    /// The beginning of the name, which tells most names apart.
+    pub(super) start: u64,
+    pub(super) name: Box<str>,
+    /// Its schema in `properties`.
+    pub(super) schema: Option<Id>,
 }
 
 /// What a property requires, by `dependentRequired` or by `dependencies`.
@@ -139,7 +149,7 @@ impl Node {
             list.first.iter_mut().chain(single).try_for_each(|id| each(id, Edge::Below))?;
         }
         if let Some(object) = self.object.as_deref_mut() {
-            let named = object.names.iter_mut().filter_map(|(_, id)| id.as_mut());
+            let named = object.names.iter_mut().filter_map(|known| known.schema.as_mut());
             let patterns = object.patterns.iter_mut().map(|(_, id)| id);
             let single = object.additional.iter_mut().chain(&mut object.name).chain(&mut object.unevaluated);
             named.chain(patterns).chain(single).try_for_each(|id| each(id, Edge::Below))?;

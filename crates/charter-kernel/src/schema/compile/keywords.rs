@@ -5,8 +5,8 @@ use serde_json::{Map, Value as Json};
 
 use super::super::error::SchemaError;
 use super::super::format::Format;
-use super::super::node::TextRule;
-use super::super::node::{Condition, Contains, Dependent, Id, ListRule, Mixed, Node, NumberRule, ObjectRule};
+use super::super::node::{Condition, Contains, Dependent, Id, ListRule, Mixed, Node, NumberRule};
+use super::super::node::{ObjectName, ObjectRule, TextRule};
 use super::super::number::{Decimal, ExactNumber};
 use super::super::pattern::Matcher;
 use super::values::kind;
@@ -92,7 +92,7 @@ impl<'s> Compiler<'s> {
         }
         let names = std::mem::take(&mut reader.names.0);
         if !names.is_empty() {
-            reader.object().names = names.into_iter().map(|(name, id)| (name.into(), id)).collect();
+            reader.object().names = names.into_iter().map(|(name, id)| ObjectName::new(name, id)).collect();
         }
         Ok(reader.node)
     }

@@ -82,6 +82,7 @@ impl TapeParser<'_> {
         let mut at = start;
         let mut escaped = false;
         loop {
+            at += plain(self.text.get(at..)?);
             match *self.text.get(at)? {
                 b'"' => break,
                 b'\\' if key => return None,
@@ -94,8 +95,7 @@ impl TapeParser<'_> {
                         _ => return None,
                     }
                 }
-                0..=0x1f => return None,
-                _ => at += 1,
+                _ => return None,
             }
         }
         self.push(Kind::Text, escaped, start, at);
@@ -177,6 +177,8 @@ impl TapeParser<'_> {
         let me = self.push(Kind::Object, false, self.at, self.at);
         self.at += 1;
         let mut count = 0;
+        // One bit for each way a key looks: most keys cannot be duplicates.
+        let mut seen = 0u64;
         self.blank();
         if self.peek()? == b'}' {
             self.at += 1;
@@ -189,9 +191,11 @@ impl TapeParser<'_> {
             }
             let key = self.nodes.len();
             self.string(true)?;
-            if self.is_duplicate(me, key) {
+            let look = 1 << (self.look(key)? % 64);
+            if seen & look != 0 && self.is_duplicate(me, key) {
                 return None;
             }
+            seen |= look;
             self.blank();
             if self.peek()? != b':' {
                 return None;
@@ -213,6 +217,14 @@ impl TapeParser<'_> {
         Some(())
     }
 
+    /// A number that equal keys have in common, and most others do not.
+    fn look(&self, key: usize) -> Option<u32> {
+        let node = self.nodes.get(key)?;
+        let byte = |at: u32| self.text.get(at as usize).copied().map_or(0, u32::from);
+        let (first, last) = (byte(node.start), byte(node.end.wrapping_sub(1)));
+        Some(first ^ (last << 3) ^ (last >> 3) ^ (node.end - node.start).wrapping_mul(11))
+    }
+
     /// Whether the object already contains this key.
     fn is_duplicate(&self, object: usize, key: usize) -> bool {
         let bytes = |node: &Node| self.text.get(node.start as usize..node.end as usize);
@@ -230,5 +242,45 @@ impl TapeParser<'_> {
             at = value.next as usize;
         }
         false
+    }
+}
+
+/// The number of bytes before the first quote, backslash or control character.
+fn plain(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    // The highest bit of a byte says whether it is zero; after the first zero it may be wrong.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let mut at = 0;
+    while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        let word = u64::from_le_bytes(*chunk);
+        let special = zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')));
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let found = (special | control) & (ONES << 7);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..=0x1f)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_text_ends_at_its_first_special_byte() {
+        for special in [b'"', b'\\', 0, b'\n', 0x1f] {
+            for before in 0..20 {
+                for ordinary in [b'a', b' ', b'!', b'#', b'[', b']', 0x7f, 0x80, 0xff] {
+                    let mut text = vec![ordinary; before];
+                    text.push(special);
+                    text.extend([special, ordinary, b'"', 1, ordinary, ordinary, ordinary, ordinary]);
+                    assert_eq!(plain(&text), before, "{text:?}");
+                    assert_eq!(plain(&text[..before]), before, "{text:?}");
+                }
+            }
+        }
     }
 }
