@@ -8,6 +8,8 @@ use anstream::{AutoStream, ColorChoice};
 use charter_cli::Io;
 
 fn main() -> ExitCode {
+    // Commands of actors end with everything they started.
+    charter_process::adopt_orphans();
     let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
     // Output is not filtered: commands write escape codes only if colors are enabled, and large
     // outputs stay fast.

@@ -1,15 +1,14 @@
-//! The `verify` command. It runs with limits on time and output, in its own process group, which is
-//! killed as a whole.
+//! The `verify` command. It runs with limits on time and output, and ends with everything it started.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use charter_process::Tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Context as _, Error};
@@ -27,7 +26,7 @@ pub struct VerifyCommand {
     /// Maximum bytes of standard output and standard error together. The command is killed if it
     /// prints more.
     pub output_limit: usize,
-    /// The whole environment of the command, for example `PATH`.
+    /// The whole environment of the command, for example `PATH`; [`charter_process::MARK`] is added.
     pub environment: BTreeMap<String, String>,
 }
 
@@ -68,13 +67,14 @@ impl VerifyCommand {
         };
         let mut command = Command::new(program);
         command.args(arguments).current_dir(folder).env_clear().envs(&self.environment);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().context(|| format!("start the `verify` command `{program}`"))?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let tree = Tree::new();
+        tree.prepare(&mut command);
+        let start = tree.start(|| command.spawn(), |child| Some(child.id()));
+        let mut child = start.context(|| format!("start the `verify` command `{program}`"))?;
         let ended = self.follow(&mut child, watch);
-        // Kill any child processes that the command left behind, even after a success.
-        if let Ok(Some(group)) = i32::try_from(child.id()).map(Pid::from_raw) {
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-        }
+        // Kill any processes that the command left behind, even after a success.
+        tree.kill();
         let _ = child.wait();
         ended
     }

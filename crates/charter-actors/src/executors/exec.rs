@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
+use charter_process::Tree;
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
@@ -31,7 +32,8 @@ const MAX_STDERR: usize = 2_048;
 /// The command runs in the charter's folder. Its environment consists of [`Exec::env`], the
 /// variables of the charter, and `CHARTER_RUN`, `CHARTER_EFFECT` (the idempotency key),
 /// `CHARTER_ATTEMPT`, `CHARTER_ACTOR`. The input is written to its standard input. On a timeout, or
-/// when the run no longer waits for it, it is killed with all processes that it started.
+/// when the run no longer waits for it, it is killed with all processes that it started; those that
+/// are left when it ends are killed as well ([`charter_process::Tree`]).
 #[derive(Clone)]
 pub struct Exec {
     /// The environment of every command. Default: [`default_env`](crate::default_env).
@@ -125,30 +127,25 @@ pub(super) fn max_output(actor: &ActorDecl) -> Result<u64, ConfigError> {
     }
 }
 
-/// A running command. Dropping it kills its process group.
-struct Group {
+/// A running command. Dropping it kills it with everything it started.
+struct Running {
     child: Child,
-    /// Id of the process group.
-    id: Option<i32>,
+    tree: Arc<Tree>,
 }
 
-impl Drop for Group {
+impl Drop for Running {
     fn drop(&mut self) {
-        // Once the command has ended, another process group may reuse its id.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            kill_group(self.id);
-        }
+        self.tree.kill();
+        // No zombie is left; nobody waits for the command from now on.
+        let _ = self.child.try_wait();
     }
 }
 
-/// Kills a process group, if it exists.
-fn kill_group(id: Option<i32>) {
-    #[cfg(unix)]
-    if let Some(id) = id.and_then(rustix::process::Pid::from_raw) {
-        let _ = rustix::process::kill_process_group(id, rustix::process::Signal::KILL);
-    }
-    #[cfg(not(unix))]
-    let _ = id;
+/// Kills everything that a command started, without keeping other tasks waiting.
+async fn kill(tree: &Arc<Tree>) {
+    let tree = tree.clone();
+    // If the host is shutting down, dropping the command kills it.
+    let _ = tokio::task::spawn_blocking(move || tree.kill()).await;
 }
 
 async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) -> Result<Outcome, Fault> {
@@ -185,9 +182,9 @@ async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) ->
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    #[cfg(unix)]
-    command.process_group(0);
-    let child = command.spawn().map_err(|e| {
+    let tree = Arc::new(Tree::new());
+    tree.prepare(command.as_std_mut());
+    let child = tree.start(|| command.spawn(), Child::id).map_err(|e| {
         let shown = words.first().map_or("", String::as_str);
         let fault = Fault::new("start", format!("cannot start `{shown}`: {e}"));
         // A lack of processes or memory may be temporary; a missing program is not.
@@ -197,9 +194,9 @@ async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) ->
             fault.retryable()
         }
     })?;
-    let id = child.id().and_then(|id| i32::try_from(id).ok());
-    let mut group = Group { child, id };
-    let (input, output, errors) = (group.child.stdin.take(), group.child.stdout.take(), group.child.stderr.take());
+    let mut running = Running { child, tree: tree.clone() };
+    let child = &mut running.child;
+    let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let text = call.input.to_string();
     let write = async move {
         if let Some(mut input) = input {
@@ -215,7 +212,7 @@ async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) ->
         };
         if out.is_none() {
             // The output is no longer read, so the command would block on it.
-            kill_group(id);
+            kill(&tree).await;
         }
         out.ok_or_else(|| {
             Fault::new("too-large", format!("the command wrote more than {limit} bytes (`maxOutput`)")).retryable()
@@ -228,11 +225,10 @@ async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) ->
             None => String::new(),
         }
     };
-    let child = &mut group.child;
     let finish = async {
         let status = child.wait().await;
         // Any processes that the command left behind would keep the pipes open.
-        kill_group(id);
+        kill(&tree).await;
         status
     };
     let ((), output, stderr, status) = tokio::join!(write, read, read_stderr, finish);

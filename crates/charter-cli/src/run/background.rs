@@ -63,7 +63,7 @@ impl Background {
             // Signals to the programs of this terminal must not end the process.
             command.process_group(0);
         }
-        command.spawn().map(Background).map_err(cannot)
+        charter_process::start_apart(&mut command).map(Background).map_err(cannot)
     }
 
     /// Checks that the process has not failed; `None` if it has ended, because another process has

@@ -104,6 +104,7 @@ impl Host {
             #[cfg(unix)]
             let _ = rustix::io::write(rustix::stdio::stderr(), b"interrupted: stopping running actors\n");
             runtime.shutdown(GRACE).await;
+            charter_process::kill_all();
             std::process::exit(128_i32.saturating_add(number));
         });
     }
@@ -132,6 +133,7 @@ impl Host {
             drop(message);
             // Stops the running actors and their processes.
             let _ = tokio::time::timeout(REPORT, runtime.shutdown(GRACE)).await;
+            charter_process::kill_all();
             std::process::exit(i32::from(Exit::CouldNot.code()));
         });
     }
@@ -142,6 +144,7 @@ impl Host {
         self.threads.block_on(runtime.shutdown(GRACE));
         drop((runtime, service, store));
         self.threads.shutdown_timeout(GRACE);
+        charter_process::kill_all();
     }
 }
 

@@ -41,6 +41,61 @@ fn an_interrupted_command_stops_its_programs_first() {
     }
 }
 
+/// Leaves a process without the environment, the session and the parent of the command.
+#[cfg(target_os = "linux")]
+const LEAVES: &str = "
+charter: 1
+id: leaves
+events: {GO: {}, STOP: {}}
+actors:
+  work: {kind: exec, command: [sh, leave.sh, '30'], attemptTimeout: 600ms, retry: {attempts: 1}}
+  quick: {kind: exec, command: [sh, leave.sh, '0']}
+initial: idle
+states:
+  idle: {on: {GO: {target: busy}, STOP: quick}}
+  busy: {invoke: {src: work, onDone: idle, onError: idle}, on: {STOP: idle}}
+  quick: {invoke: {src: quick, onDone: idle, onError: idle}}
+";
+
+#[cfg(target_os = "linux")]
+const LEAVE: &str = "(env -i /usr/bin/setsid /bin/sh -c 'trap \"\" TERM INT HUP; echo $$ >> started; exec sleep 60' >/dev/null 2>&1 &)
+while [ ! -s started ]; do sleep 0.01; done; sleep $1; echo 1";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn programs_end_with_everything_they_started() {
+    let site = Site::new("everything", &[("leaves.yaml", LEAVES.to_owned()), ("leave.sh", LEAVE.to_owned())]);
+    site.run("run leaves.yaml --run a");
+    let ended = || {
+        let started = std::fs::read_to_string(site.path("started")).unwrap();
+        std::fs::remove_file(site.path("started")).unwrap();
+        assert!(!std::path::Path::new(&format!("/proc/{}", started.trim())).exists());
+    };
+    // The command ends by itself.
+    site.run("send a STOP");
+    ended();
+    // It exceeds its time.
+    let out = site.run("send a GO");
+    assert!(out.contains("idle"), "{out}");
+    ended();
+    // The run no longer waits for it.
+    let sending = site.start("send a GO");
+    site.wait_for_lines("started", 1);
+    site.run("send a STOP");
+    sending.end();
+    ended();
+    // The host ends.
+    for signal in ["INT", "TERM"] {
+        let sending = site.start("send a GO");
+        let pid = sending.0.as_ref().unwrap().id();
+        site.wait_for_lines("started", 1);
+        Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status().unwrap();
+        sending.end();
+        ended();
+        site.run("run --resume a");
+    }
+}
+
 #[test]
 fn a_command_does_not_wait_for_a_refused_timer() {
     const GATE: &str = "

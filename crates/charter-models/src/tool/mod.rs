@@ -15,6 +15,7 @@ use charter_actors::{
 };
 use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
+use charter_process::Tree;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
 use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError};
@@ -119,22 +120,19 @@ impl Tools {
         let mut params = CallToolRequestParams::new(config.tool.clone()).with_arguments(arguments);
         let key = Json::from(call.effect.as_ref());
         params.meta.get_or_insert_default().insert("charter/effect".to_owned(), key);
-        let connected = self.connect(call, &config.server).await;
-        let (server, post) = connected?;
+        let Connection { server, post, tree } = self.connect(call, &config.server).await?;
         let result = server.call_tool(params).await;
-        // Ask the server to end. If it does not, dropping it kills it.
+        // Ask the server to end, then kill what is left of it.
         drop(server.cancel().await);
+        // If the host is shutting down, dropping the tree kills it.
+        let _ = tokio::task::spawn_blocking(move || drop(tree)).await;
         let idempotent = call.config("idempotent") == Some(&Json::Bool(true));
         result
             .map_err(|e| failed(&config.tool, &e, post.as_ref(), idempotent))
             .and_then(|result| answer(&config.tool, result, call.secrets()))
     }
 
-    async fn connect(
-        &self,
-        call: &Call,
-        server: &Server,
-    ) -> Result<(RunningService<RoleClient, ()>, Option<Post>), Fault> {
+    async fn connect(&self, call: &Call, server: &Server) -> Result<Connection, Fault> {
         let name = server.name();
         match server {
             Server::Program { command, env } => {
@@ -142,21 +140,21 @@ impl Tools {
                 let check = move || check_command(&words, values.words(), ".", checked.folder());
                 let interrupted = |_| Fault::new(FAILED, "the call was interrupted").retryable();
                 tokio::task::spawn_blocking(check).await.map_err(interrupted)??;
-                let process = self.start(call, command, env)?;
+                let (process, tree) = self.start(call, command, env)?;
                 let server = ().serve(process).await.map_err(|e| no_session(name, &e, 0))?;
-                Ok((server, None))
+                Ok(Connection { server, post: None, tree: Some(tree) })
             }
             Server::Url { url, headers, .. } => {
                 let post = Post::new(headers.clone(), call.left());
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(post.clone(), config);
                 let server = ().serve(transport).await.map_err(|e| no_session(name, &e, post.status()))?;
-                Ok((server, Some(post)))
+                Ok(Connection { server, post: Some(post), tree: None })
             }
         }
     }
 
-    fn start(&self, call: &Call, command: &[String], env: &Variables) -> Result<TokioChildProcess, Fault> {
+    fn start(&self, call: &Call, command: &[String], env: &Variables) -> Result<(TokioChildProcess, Tree), Fault> {
         let folder = call.folder().path(".").map_err(ConfigError::from)?;
         let Some((program, words)) = command.split_first() else {
             return Err(Fault::new(codes::CONFIG, "`server.command` is empty"));
@@ -165,9 +163,12 @@ impl Tools {
         let path = if program.contains('/') { folder.join(program) } else { program.into() };
         let mut process = tokio::process::Command::new(path);
         process.args(words).current_dir(folder).env_clear().envs(&self.env).envs(env.all()).kill_on_drop(true);
+        let tree = Tree::new();
+        tree.prepare(process.as_std_mut());
         // The standard error of the server is not part of the protocol.
-        let started = TokioChildProcess::builder(process).stderr(std::process::Stdio::null()).spawn();
-        started.map(|(process, _)| process).map_err(|e| {
+        let process = TokioChildProcess::builder(process).stderr(std::process::Stdio::null());
+        let started = tree.start(|| process.spawn(), |(process, _)| process.id());
+        started.map(|(process, _)| (process, tree)).map_err(|e| {
             let fault = Fault::new(codes::UNAVAILABLE, &format!("cannot start the server `{program}`: {e}"));
             // A missing program is not a temporary error.
             match e.kind() == std::io::ErrorKind::NotFound {
@@ -176,6 +177,15 @@ impl Tools {
             }
         })
     }
+}
+
+/// A session with a server. If it is dropped, the server is killed with everything it started.
+struct Connection {
+    server: RunningService<RoleClient, ()>,
+    /// How requests are sent, if the server has a URL.
+    post: Option<Post>,
+    /// The processes of the server, if it is a program.
+    tree: Option<Tree>,
 }
 
 /// Returns the fault if there is no MCP session with the server: it was not reached, or it does not

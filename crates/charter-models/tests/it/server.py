@@ -2,6 +2,7 @@
 import http.server
 import json
 import os
+import subprocess
 import sys
 import time
 
@@ -18,6 +19,9 @@ def call(name, arguments):
         return {"content": [], "structuredContent": {"names": sorted(os.environ), "here": sorted(os.listdir("."))}}
     if name == "huge":
         return {"content": [{"type": "text", "text": "x" * (2 << 20)}]}
+    if name == "leave":
+        child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        return {"content": [], "structuredContent": {"pid": child.pid}}
     if name == "die":
         sys.exit(3)
     if name == "hang":

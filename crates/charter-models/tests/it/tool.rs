@@ -82,7 +82,7 @@ fn answers() {
     let seen = called("environment", "").unwrap();
     let names: Vec<&str> =
         seen["names"].as_array().unwrap().iter().filter_map(Json::as_str).filter(|n| !n.starts_with("LC_")).collect();
-    assert_eq!(names, ["GREETING", "LANG", "PATH"]);
+    assert_eq!(names, ["CHARTER_TREE", "GREETING", "LANG", "PATH"]);
     assert!(seen["here"].as_array().unwrap().contains(&json!("server.py")));
 }
 
@@ -103,6 +103,15 @@ fn failures() {
     assert!(begun.elapsed() < Duration::from_secs(30));
     let absent = called("add", "arguments: {a: '= input.m', b: 2}").unwrap_err();
     assert_eq!(absent["code"], "config");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_ends_with_everything_it_started() {
+    let pid = called("leave", "").unwrap()["pid"].as_u64().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    // Without an adopting program, a zombie may stay until the system's first process waits for it.
+    assert!(status.is_empty() || status.contains("State:\tZ"), "{status}");
 }
 
 /// The server over HTTP, which ends with the test.
