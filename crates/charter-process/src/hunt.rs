@@ -199,9 +199,8 @@ impl Members {
         if has(&self.mark) {
             return true;
         }
-        let could_be_of = |other: &Members| {
-            other.mark != self.mark && (has(&other.mark) || row.process.start >= other.command.start)
-        };
+        let could_be_of =
+            |other: &Members| other.mark != self.mark && (has(&other.mark) || row.process.start >= other.command.start);
         registry.is_orphan(row) && !registry.trees.iter().any(could_be_of)
     }
 }

@@ -6,13 +6,13 @@ use std::process::Command;
 mod cgroup;
 #[cfg(target_os = "linux")]
 mod hunt;
+#[cfg(not(target_os = "linux"))]
+#[path = "group.rs"]
+mod hunt;
 #[cfg(target_os = "linux")]
 mod registry;
 #[cfg(target_os = "linux")]
 mod table;
-#[cfg(not(target_os = "linux"))]
-#[path = "group.rs"]
-mod hunt;
 
 /// The variable that marks the processes of a tree, in the environment of its command. Its value is
 /// of no use to the command.

@@ -24,8 +24,7 @@ pub(crate) struct Registry {
     pub(crate) children: BTreeSet<Process>,
 }
 
-static REGISTRY: Mutex<Registry> =
-    Mutex::new(Registry { adopts: false, trees: Vec::new(), children: BTreeSet::new() });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { adopts: false, trees: Vec::new(), children: BTreeSet::new() });
 
 /// Locks the registry.
 pub(crate) fn lock() -> MutexGuard<'static, Registry> {

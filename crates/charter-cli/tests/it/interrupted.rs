@@ -58,7 +58,8 @@ states:
 ";
 
 #[cfg(target_os = "linux")]
-const LEAVE: &str = "(env -i /usr/bin/setsid /bin/sh -c 'trap \"\" TERM INT HUP; echo $$ >> started; exec sleep 60' >/dev/null 2>&1 &)
+const LEAVE: &str =
+    "(env -i /usr/bin/setsid /bin/sh -c 'trap \"\" TERM INT HUP; echo $$ >> started; exec sleep 60' >/dev/null 2>&1 &)
 while [ ! -s started ]; do sleep 0.01; done; sleep $1; echo 1";
 
 #[cfg(target_os = "linux")]

@@ -19,10 +19,7 @@ const ATTACKS: [(&str, &str); 6] = [
         r#"echo 'echo $$ >> pids; sleep 0.03; [ $1 = 300 ] || setsid sh loop $(($1 + 1)) & exit' > loop; sh loop 0"#,
     ),
     ("a stopped child", "setsid sh -c 'echo $$ >> pids; kill -STOP $$; sleep 60' &"),
-    (
-        "ignored signals",
-        "setsid sh -c 'trap \"\" TERM INT HUP; (echo $$ >> pids; sleep 60 & echo $! >> pids; wait)' &",
-    ),
+    ("ignored signals", "setsid sh -c 'trap \"\" TERM INT HUP; (echo $$ >> pids; sleep 60 & echo $! >> pids; wait)' &"),
 ];
 
 /// How a host is run.

@@ -92,7 +92,10 @@ fn a_command_has_a_minimal_environment_and_runs_in_the_folder() {
     std::fs::set_permissions(folder.path().join("names.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .unwrap();
     let names = run_in(folder.path(), "{kind: exec, command: [./names.sh], env: {EXTRA: 1}}", json!({}));
-    assert_eq!(names, json!("CHARTER_ACTOR CHARTER_ATTEMPT CHARTER_EFFECT CHARTER_RUN CHARTER_TREE EXTRA LANG PATH PWD"));
+    assert_eq!(
+        names,
+        json!("CHARTER_ACTOR CHARTER_ATTEMPT CHARTER_EFFECT CHARTER_RUN CHARTER_TREE EXTRA LANG PATH PWD")
+    );
     let key = run(r#"{kind: exec, command: [sh, -c, 'printf "\"$CHARTER_EFFECT $CHARTER_ATTEMPT\""']}"#, json!({}));
     assert_eq!(key, json!("r/0/0 1"));
 }
@@ -170,7 +173,11 @@ fn a_command_that_the_run_no_longer_waits_for_is_killed() {
 fn processes_that_a_command_leaves_behind_do_not_delay_it() {
     let folder = tempfile::tempdir().unwrap();
     let begin = Instant::now();
-    let got = run_in(folder.path(), "{kind: exec, command: [sh, -c, 'setsid sleep 60 & echo $! > child; echo 5']}", json!({}));
+    let got = run_in(
+        folder.path(),
+        "{kind: exec, command: [sh, -c, 'setsid sleep 60 & echo $! > child; echo 5']}",
+        json!({}),
+    );
     assert_eq!(got, json!(5));
     assert!(begin.elapsed() < Duration::from_secs(10));
     assert!(gone(folder.path(), "child"));
