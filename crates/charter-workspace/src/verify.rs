@@ -1,4 +1,5 @@
-//! The `verify` command. It runs with limits on time and output, and ends with everything it started.
+//! The `verify` command. It runs with limits on time and output, and ends with everything it
+//! started.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
@@ -26,7 +27,8 @@ pub struct VerifyCommand {
     /// Maximum bytes of standard output and standard error together. The command is killed if it
     /// prints more.
     pub output_limit: usize,
-    /// The whole environment of the command, for example `PATH`; [`charter_process::MARK`] is added.
+    /// The whole environment of the command, for example `PATH`; [`charter_process::MARK`] is
+    /// added.
     pub environment: BTreeMap<String, String>,
 }
 
