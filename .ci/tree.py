@@ -20,7 +20,7 @@ ARROWS = {
     "charter-run": "expr journal kernel",
     "charter-actors": "expr format journal kernel process run workspace",
     "charter-runtime": "actors format interop journal kernel run",
-    "charter-local": "actors journal kernel runtime",
+    "charter-local": "actors expr journal kernel runtime",
     "charter-models": "actors expr kernel process",
     "charter-typed": "format kernel run",
     "charter-automaton": "actors kernel typed",

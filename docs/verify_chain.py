@@ -84,9 +84,24 @@ def digest(text):
     return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
+def unique(pairs):
+    """An object, if no key occurs twice: parsers disagree about which of the two values to keep."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("duplicate key")
+    return value
+
+
+def parse(text):
+    return json.loads(text, object_pairs_hook=unique)
+
+
 def check(lines):
     """Returns the first error (or None), the run, the number of records, and the head."""
-    first = json.loads(lines[0]) if lines else {}
+    try:
+        first = parse(lines[0]) if lines else {}
+    except ValueError as e:
+        return "line 1: not JSON: %s" % e, None, 0, None
     if not isinstance(first, dict) or first.get("journal") != 1:
         return "line 1: not the first line of an exported run", None, 0, None
     run, charter = first["run"], first["charter"]
@@ -95,7 +110,7 @@ def check(lines):
     prev, begin = "sha256:" + "0" * 64, 0
     if "after" in first:
         where, text = "line 1: the record before the first one: ", first["after"]["record"]
-        record = json.loads(text)
+        record = parse(text)
         said = record.pop("hash", None)
         if said != digest(canonical(record)):
             return where + "its content does not match its hash", run, 0, None
@@ -107,7 +122,7 @@ def check(lines):
     for seq, line in enumerate(lines[1:], begin):
         where = "line %d: " % (seq - begin + 2)
         try:
-            record = json.loads(line)
+            record = parse(line)
         except ValueError as e:
             return where + "not JSON: %s" % e, run, seq, prev
         said = record.pop("hash", None)

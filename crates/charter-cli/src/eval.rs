@@ -149,7 +149,8 @@ fn case(line: &RawLine<'_>) -> Result<Json, Failure> {
     let RawLine::Bytes(bytes) = line else {
         return Err(Failure::new("the line is too long"));
     };
-    let case: Json = serde_json::from_slice(bytes).map_err(|e| Failure::new(format!("invalid JSON: {e}")))?;
+    let case: Json =
+        charter_expr::strict_json::from_slice(bytes).map_err(|e| Failure::new(format!("invalid JSON: {e}")))?;
     match case.get("expr") {
         Some(Json::String(_)) => Ok(case),
         _ => Err(Failure::new("expected a JSON object with the string `expr`")),

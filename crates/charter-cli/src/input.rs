@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use charter_expr::strict_json;
 use serde_json::Value as Json;
 
 use crate::io::{Failure, Io};
@@ -32,9 +33,23 @@ fn json_like(name: &str, text: &str, example: &str, from_file: &str) -> Result<J
         Some(path) => (format!("`{path}`"), text_of(Path::new(path))?),
         None => (format!("`{name}`"), text.to_owned()),
     };
-    serde_json::from_str(&text).map_err(|e| {
+    strict_json::from_str(&text).map_err(|e| {
         Failure::with_help(format!("{from} is not valid JSON: {e}"), format!("e.g. `{example}`, or `{from_file}`"))
     })
+}
+
+/// Converts the typed line to the requested type; the schema validates it afterwards. What is not
+/// JSON is text; an error is about a duplicate key.
+pub(crate) fn typed(line: &str, kind: &str) -> Result<Json, serde_json::Error> {
+    match (kind, line.to_lowercase().as_str()) {
+        ("string", _) => Ok(line.into()),
+        ("boolean", "y" | "yes" | "true") => Ok(true.into()),
+        ("boolean", "n" | "no" | "false") => Ok(false.into()),
+        _ => match strict_json::from_str(line) {
+            Err(why) if strict_json::is_duplicate_key(&why) => Err(why),
+            read => Ok(read.unwrap_or_else(|_| line.into())),
+        },
+    }
 }
 
 /// Parses a whole number from the command line.

@@ -25,6 +25,7 @@ mod reads;
 pub mod schema;
 mod scope;
 mod span;
+pub mod strict_json;
 mod suggest;
 pub mod typed;
 mod types;

@@ -51,10 +51,16 @@ impl StoredCharter {
         if found != self.digest {
             return Err(damaged(format!("its text has the digest {found}")));
         }
-        let mut reader = serde_json::Deserializer::from_str(&self.core);
-        if crate::record::depth(&self.core) <= crate::record::MAX_DEPTH {
-            reader.disable_recursion_limit();
-        }
-        serde::Deserialize::deserialize(&mut reader).map_err(|e| damaged(format!("invalid definition: {e}")))
+        let unlimited = crate::record::depth(&self.core) <= crate::record::MAX_DEPTH;
+        let reader = || {
+            let mut reader = serde_json::Deserializer::from_str(&self.core);
+            if unlimited {
+                reader.disable_recursion_limit();
+            }
+            reader
+        };
+        let read = charter_expr::strict_json::check_with(reader())
+            .and_then(|()| serde::Deserialize::deserialize(&mut reader()));
+        read.map_err(|e| damaged(format!("invalid definition: {e}")))
     }
 }

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, Read as _, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use charter_expr::strict_json;
 use charter_kernel::Digest;
 use charter_kernel::digest::canonical;
 use serde::{Deserialize, Serialize};
@@ -84,7 +85,7 @@ impl Header {
         let bad = |why: String| TransferError::Line { line: 1, why };
         let first = lines.next()?.ok_or_else(|| bad("the file is empty".into()))?;
         let header: Header =
-            serde_json::from_str(&first).map_err(|e| bad(format!("not the first line of an exported run: {e}")))?;
+            strict_json::typed(&first).map_err(|e| bad(format!("not the first line of an exported run: {e}")))?;
         if header.journal != EXPORT {
             return Err(bad(format!(
                 "unsupported format version {}; this program supports version {EXPORT}",

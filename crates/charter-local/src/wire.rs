@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use charter_actors::Folder;
+use charter_expr::strict_json;
 use charter_journal::{RunFilter, StoreError};
 use charter_kernel::{Digest, Principal};
 use charter_runtime::{RuntimeError, SendEvent, Start, Working};
@@ -227,11 +228,18 @@ impl ErrorText {
 }
 
 /// Parses JSON that nests deeper than the default limit of `serde_json`, but not without a limit.
+/// Refuses duplicate keys.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    if depth(text) <= MAX_DEPTH {
-        reader.disable_recursion_limit();
-    }
+    let unlimited = depth(text) <= MAX_DEPTH;
+    let reader = || {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        if unlimited {
+            reader.disable_recursion_limit();
+        }
+        reader
+    };
+    strict_json::check_with(reader())?;
+    let mut reader = reader();
     let value = T::deserialize(&mut reader)?;
     reader.end()?;
     Ok(value)
@@ -264,6 +272,17 @@ mod tests {
         assert!(parse::<Json>(&nested(MAX_DEPTH + 1)).is_err());
         assert!(parse::<Json>(&nested(1_000_000)).is_err());
         assert!(parse::<Json>("1 2").is_err());
+    }
+
+    #[test]
+    fn a_duplicate_key_in_a_request_is_refused() {
+        let send = |data: &str| {
+            let by = r#"{"id": "ana", "roles": []}"#;
+            parse::<Request>(&format!(r#"{{"send": {{"run": "r", "type": "GO", "data": {data}, "by": {by}}}}}"#))
+        };
+        assert!(matches!(send(r#"{"n": 1}"#), Ok(Request::Send(_))));
+        let error = send(r#"{"n": {"m": 1, "m": 2}}"#).unwrap_err();
+        assert!(error.to_string().starts_with("duplicate key `m` at line 1 column"), "{error}");
     }
 
     #[test]

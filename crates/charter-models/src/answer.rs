@@ -21,7 +21,8 @@ pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, 
     if text.is_empty() {
         return Err(vec!["there is no answer".into()]);
     }
-    let mut value: Json = serde_json::from_str(text).map_err(|e| vec![format!("it is not JSON: {e}")])?;
+    let mut value: Json =
+        charter_expr::strict_json::from_str(text).map_err(|e| vec![format!("it is not valid JSON: {e}")])?;
     if wrapped {
         value = match value {
             Json::Object(mut map) if map.contains_key("answer") => map.remove("answer").unwrap_or_default(),
@@ -93,12 +94,14 @@ mod tests {
         let wrong = |text: &str| read(text, false, Some(&schema())).unwrap_err().join("; ");
         assert_eq!(wrong(""), "there is no answer");
         assert_eq!(wrong("``````"), "there is no answer");
-        assert!(wrong("I am sure.").starts_with("it is not JSON"), "{}", wrong("I am sure."));
+        assert!(wrong("I am sure.").starts_with("it is not valid JSON"), "{}", wrong("I am sure."));
         assert_eq!(wrong("{\"sure\": \"0.9\"}"), "`/sure`: \"0.9\" is not of type \"number\"");
         assert!(wrong("{\"sure\": 0.9, \"role\": \"reviewer\"}").contains("role"));
         assert!(wrong("{}").contains("sure"));
+        let twice = wrong("{\"sure\": 0.1, \"sure\": 0.9}");
+        assert_eq!(twice, "it is not valid JSON: duplicate key `sure` at line 1 column 20");
         assert!(wrong("{\"sure\": 9007199254740993}").contains("9007199254740993"));
-        assert!(wrong(&"[".repeat(10_000)).starts_with("it is not JSON"));
+        assert!(wrong(&"[".repeat(10_000)).starts_with("it is not valid JSON"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use charter_actors::Secrets;
+use charter_expr::strict_json;
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -56,7 +57,7 @@ impl Cassette {
         let mut model = None;
         for (line, number) in text.lines().zip(1usize..).filter(|(l, _)| !l.trim().is_empty()) {
             let entry: Entry =
-                serde_json::from_str(line).map_err(|e| CassetteError { line: number, message: e.to_string() })?;
+                strict_json::typed(line).map_err(|e| CassetteError { line: number, message: e.to_string() })?;
             model = model.or_else(|| model_of(&entry.request));
             answers.entry(key(&entry.request.body)).or_default().push_back(entry.response);
         }

@@ -8,5 +8,4 @@ pub mod lines;
 pub mod runner;
 pub mod session;
 pub mod step;
-mod strict_json;
 pub mod timestamp;

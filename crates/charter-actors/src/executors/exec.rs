@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::sync::Arc;
 
+use charter_expr::strict_json;
 use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
 use charter_process::Tree;
@@ -249,9 +250,11 @@ async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) ->
     if output.trim().is_empty() {
         return Ok(Outcome::Done(Json::Null));
     }
-    let value = serde_json::from_str(&output).map_err(|e| {
+    let value = strict_json::from_str(&output).map_err(|e| {
         let shown: String = secrets.redact(&output).chars().take(120).collect();
-        Fault::new("malformed", format!("the output of the command is not JSON: {e}")).with("output", shown).retryable()
+        Fault::new("malformed", format!("the output of the command is not valid JSON: {e}"))
+            .with("output", shown)
+            .retryable()
     })?;
     Ok(Outcome::Done(value))
 }

@@ -182,10 +182,9 @@ impl Request {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Outcome::Done(Json::Null));
         }
-        let value = serde_json::from_slice(&body);
-        value
+        charter_expr::strict_json::from_slice(&body)
             .map(Outcome::Done)
-            .map_err(|e| Fault::new("malformed", format!("the response is not JSON: {e}")).retryable())
+            .map_err(|e| Fault::new("malformed", format!("the response is not valid JSON: {e}")).retryable())
     }
 }
 

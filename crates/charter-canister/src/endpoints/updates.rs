@@ -183,7 +183,7 @@ fn skill_enable(name: String, enabled: bool, id: Option<String>) -> Result<Recei
 fn complete(task: String, output: String) -> Result<Receipt, Error> {
     let by = authorized()?;
     within("the output", &[&output])?;
-    let output = serde_json::from_str(&output)
+    let output = charter_expr::strict_json::from_str(&output)
         .map_err(|e| Error::Failed { message: format!("the output is not valid JSON: {e}") })?;
     give(Input::Settled { effect: task_of(&task)?, outcome: Ok(output), by })
 }

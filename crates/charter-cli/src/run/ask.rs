@@ -12,6 +12,7 @@ use super::choice::{Choice, approved, previews, required};
 use super::follow::now;
 use super::host::Host;
 use super::pages;
+use crate::input::typed;
 use crate::io::{Failure, Io, Paint};
 use crate::journal::offers;
 use crate::journal::text::{clean, count, short, short_text, when};
@@ -234,10 +235,15 @@ fn data_of(choice: &Choice, preview: Option<&ApprovalPreview>, io: &mut Io<'_>) 
             return Ok(Some(Json::Object(data)));
         }
         say_way_back(io)?;
-        let Some(line) = question("JSON: ", io)? else {
-            return Ok(None);
-        };
-        return Ok(Some(serde_json::from_str(&line).unwrap_or(Json::String(line))));
+        loop {
+            let Some(line) = question("JSON: ", io)? else {
+                return Ok(None);
+            };
+            match typed(&line, "any") {
+                Ok(value) => return Ok(Some(value)),
+                Err(why) => writeln!(io.err, "  {}", clean(&why.to_string()))?,
+            }
+        }
     };
     let needed = required(schema);
     if properties.keys().any(|name| !data.contains_key(name)) {
@@ -309,7 +315,13 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
         if line.is_empty() && optional {
             return Ok(Entered::Skipped);
         }
-        let value = by_number(&line, values).cloned().unwrap_or_else(|| typed(&line, kind));
+        let value = match by_number(&line, values).cloned().map_or_else(|| typed(&line, kind), Ok) {
+            Ok(value) => value,
+            Err(why) => {
+                writeln!(io.err, "  {}", clean(&why.to_string()))?;
+                continue;
+            }
+        };
         let misfits = schema.as_ref().map(|s| s.misfits(&value)).unwrap_or_default();
         match misfits.first() {
             None => return Ok(Entered::Value(value)),
@@ -364,16 +376,6 @@ fn ask_selection(preview: &ApprovalPreview, io: &mut Io<'_>) -> Result<Option<Ma
             }
             Err(why) => writeln!(io.err, "  {why}")?,
         }
-    }
-}
-
-/// Converts the typed line to the requested type; the schema validates it afterwards.
-fn typed(line: &str, kind: &str) -> Json {
-    match (kind, line.to_lowercase().as_str()) {
-        ("string", _) => line.into(),
-        ("boolean", "y" | "yes" | "true") => true.into(),
-        ("boolean", "n" | "no" | "false") => false.into(),
-        _ => serde_json::from_str(line).unwrap_or_else(|_| line.into()),
     }
 }
 

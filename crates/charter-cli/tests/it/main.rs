@@ -7,6 +7,7 @@ mod codes;
 mod commands;
 mod cover;
 mod documents;
+mod doors;
 mod eval;
 mod exported;
 mod fred;

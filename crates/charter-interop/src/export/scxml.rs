@@ -61,7 +61,7 @@ pub(crate) fn embedded(source: &str) -> Embedded {
         return Embedded::Edited;
     };
     let unchanged = Digest::of_bytes(format!("{head}{body}").as_bytes()).to_string() == seal;
-    match serde_json::from_str(json) {
+    match charter_expr::strict_json::typed(json) {
         Ok(definition) if unchanged => Embedded::Unchanged(Box::new(definition)),
         _ => Embedded::Edited,
     }

@@ -51,7 +51,7 @@ pub fn xstate(machine: &Machine) -> String {
 /// Returns the charter embedded in a config, and whether the config is unchanged since its export.
 pub(crate) fn embedded(root: &Node) -> Option<(Definition, bool)> {
     let charter = root.get("meta")?.get("charter")?;
-    let definition = serde_json::from_str(charter.get("definition")?.text()?).ok()?;
+    let definition = charter_expr::strict_json::typed(charter.get("definition")?.text()?).ok()?;
     let entries = root.entries().iter().filter(|entry| entry.key.text != "meta");
     let config: OrderedObject = entries.map(|entry| (entry.key.text.clone(), written(&entry.value))).collect();
     let unchanged = charter.get("seal").and_then(Node::text) == Some(seal(config).as_str());

@@ -134,6 +134,44 @@ fn a_run_that_does_not_verify_is_not_imported() {
     assert_eq!(verify(&target, None).unwrap().findings, []);
 }
 
+#[test]
+fn duplicate_keys_in_a_file_are_refused_although_its_hashes_match() {
+    let store = MemoryStore::new();
+    fill(&store, &some_acts(6), "r");
+    let text = exported(&store, "r0");
+    let refused = |text: &str| {
+        let verified = verify_export(&mut text.as_bytes(), &[]);
+        let said = verified.map(|report| report.findings.first().map(ToString::to_string));
+        (import(&MemoryStore::new(), &mut text.as_bytes()).unwrap_err().to_string(), said)
+    };
+    // In a record: of the two values, a parser that keeps the last one reads the right one.
+    let twice = text.replacen("\"data\":{\"n\":1", "\"data\":{\"n\":2,\"n\":1", 1);
+    assert_ne!(twice, text);
+    let (imported, verified) = refused(&twice);
+    assert!(imported.contains("run `r0`, record 0: it is not in canonical form"), "{imported}");
+    assert!(verified.unwrap().unwrap().contains("record 0: it is not in canonical form"));
+    let twice = text.replacen("\"verdict\":", "\"verdict\":\"ignored\",\"verdict\":", 1);
+    assert!(refused(&twice).0.starts_with("line 2: not a record: duplicate field `verdict`"), "{}", refused(&twice).0);
+    // In the first line.
+    let twice = text.replacen("\"digest\":", "\"digest\":0,\"digest\":", 1);
+    let (imported, verified) = refused(&twice);
+    assert!(imported.contains("duplicate key `digest` at line 1 column"), "{imported}");
+    assert!(verified.is_err());
+    // In the charter, whose digest is right.
+    let Some((before, rest)) = text.split_once("\"core\":\"") else { panic!("{text}") };
+    let (core, after) = rest.split_once("\",\"digest\":\"").unwrap();
+    let digest =
+        charter_kernel::Digest::of_bytes(serde_json::from_str::<String>(&format!("\"{core}\"")).unwrap().as_bytes());
+    let forged = core.replacen("\\\"roles\\\":{", "\\\"roles\\\":{\\\"boss\\\":{},", 1);
+    assert_ne!(forged, core);
+    let other =
+        charter_kernel::Digest::of_bytes(serde_json::from_str::<String>(&format!("\"{forged}\"")).unwrap().as_bytes());
+    let text =
+        format!("{before}\"core\":\"{forged}\",\"digest\":\"{after}").replace(&digest.to_string(), &other.to_string());
+    let imported = refused(&text).0;
+    assert!(imported.contains("invalid definition: duplicate key `boss` at line 1 column"), "{imported}");
+}
+
 /// `docs/verify_chain.py` is a second implementation of the format. Skipped without Python.
 #[test]
 fn the_python_script_agrees() {
@@ -171,6 +209,9 @@ fn the_python_script_agrees() {
         }
         let (code, said) = check("forged", &text.replacen("\"n\":1", "\"n\":2", 1));
         assert_eq!((code, said.contains("line 2: its content does not match its hash")), (Some(1), true), "{said}");
+        let twice = text.replacen("\"data\":{", "\"data\":{\"n\":2,\"n\":2,", 1);
+        let (code, said) = check("twice", &twice);
+        assert_eq!((code, said.contains("line 2: not JSON: duplicate key")), (Some(1), true), "{said}");
         let cut: String = text.lines().enumerate().filter(|(i, _)| *i != 3).map(|(_, l)| format!("{l}\n")).collect();
         let (code, said) = check("cut", &cut);
         assert_eq!((code, said.contains("line 4: `seq` is 3, expected 2")), (Some(1), true), "{said}");

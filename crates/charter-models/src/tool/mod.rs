@@ -13,6 +13,7 @@ use charter_actors::{
     Beside, BoxFuture, Call, ConfigError, Executor, Fault, FindSecret, Folder, NamedFile, Outcome, Secrets, Variables,
     check_command, command_files,
 };
+use charter_expr::strict_json;
 use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
 use charter_process::Tree;
@@ -231,7 +232,14 @@ fn answer(tool: &str, result: CallToolResult, secrets: &Secrets) -> Result<Json,
     }
     let answer = match result.structured_content {
         Some(value) => value,
-        None => serde_json::from_str(&text).unwrap_or(Json::String(text)),
+        None => match strict_json::from_str(&text) {
+            Ok(value) => value,
+            Err(e) if strict_json::is_duplicate_key(&e) => {
+                return Err(Fault::new(codes::PROTOCOL, &format!("cannot read the answer of the tool `{tool}`: {e}")));
+            }
+            // The answer is plain text.
+            Err(_) => Json::String(text),
+        },
     };
     let size = answer.to_string().len();
     if size > MAX_BYTES {

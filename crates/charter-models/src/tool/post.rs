@@ -131,7 +131,7 @@ impl Post {
 fn response(body: &[u8], stream: bool) -> Option<ServerJsonRpcMessage> {
     let text = String::from_utf8_lossy(body);
     let read = |text: &str| {
-        let message: ServerJsonRpcMessage = serde_json::from_str(text).ok()?;
+        let message: ServerJsonRpcMessage = charter_expr::strict_json::typed(text).ok()?;
         matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)).then_some(message)
     };
     match stream {

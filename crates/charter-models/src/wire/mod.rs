@@ -139,9 +139,9 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
 }
 
 fn parse(text: &str) -> Result<Json, Fault> {
-    serde_json::from_str(text).map_err(|e| {
+    charter_expr::strict_json::from_str(text).map_err(|e| {
         let begin: String = text.trim().chars().take(80).collect();
-        protocol(&format!("it is not JSON ({e}); it begins with `{begin}`"))
+        protocol(&format!("it is not valid JSON ({e}); it begins with `{begin}`"))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use charter_expr::EvalError;
+use charter_expr::{EvalError, strict_json};
 use charter_kernel::{Machine, Timestamp};
 use indexmap::IndexMap;
 use rustc_hash::FxHasher;
@@ -14,7 +14,6 @@ use super::item::{Item, ItemError, Part, StreamError, StreamMapping};
 use super::stream_run::{Accepted, ItemContext, StreamRun};
 use super::tape::Tape;
 use crate::lines::{self, RawLine};
-use crate::strict_json;
 
 /// The result of checking one item: a line of the output.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -156,9 +155,13 @@ impl<'m> Judge<'m> {
         if let Some(judgment) = self.judge_fast(bytes) {
             return judgment;
         }
-        let item = match strict_json::parse(bytes) {
+        let item = match strict_json::from_slice(bytes) {
             Ok(item) => item,
-            Err(error) => return self.invalid("not-json", format!("line {number}: {error}")),
+            Err(error) => {
+                // The parser counts lines from the beginning of this one.
+                let (column, why) = (error.column(), strict_json::without_place(&error));
+                return self.invalid("not-json", format!("line {number}: column {column}: {why}"));
+            }
         };
         let input = self.mapping.input(&item);
         match self.mapping.read(item) {

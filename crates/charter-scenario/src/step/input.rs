@@ -4,13 +4,13 @@
 use std::fmt;
 
 use charter_expr::nearest;
+use charter_expr::strict_json::{StrictJson, duplicate_key, without_place};
 use charter_kernel::{EffectId, Event, Principal, Timestamp};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 
 use super::principal::principal;
 use crate::session::SessionEvent;
-use crate::strict_json::{StrictJson, duplicate_key, message};
 use crate::timestamp::{self, abbreviate};
 
 /// The request in an input line.
@@ -84,8 +84,9 @@ impl InputLine {
     }
 }
 
+/// Describes an error without its line, which is always 1 here.
 fn describe(error: &serde_json::Error) -> InputError {
-    let message = message(error);
+    let message = without_place(error);
     match error.classify() {
         serde_json::error::Category::Data => InputError::Value(message),
         _ => InputError::NotJson { column: error.column(), message },

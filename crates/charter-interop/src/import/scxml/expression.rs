@@ -174,7 +174,7 @@ fn short(text: &str) -> String {
 /// Returns the value of a JSON or CEL literal. Nothing is computed: `2015-09-01` is a date, not a
 /// subtraction.
 pub(super) fn literal(text: &str) -> Option<Json> {
-    if let Ok(mut json) = serde_json::from_str::<Json>(text) {
+    if let Ok(mut json) = charter_expr::strict_json::from_str(text) {
         return charter_expr::json::canonical(&mut json).is_ok().then_some(json);
     }
     let ast = charter_expr::parse(text).ok()?;

@@ -68,7 +68,7 @@ impl XstateReader<'_> {
         if let Some(own) = own {
             state.output = state.output.or_else(|| part(own, "output"));
             let data: Option<String> = part(own, "data");
-            state.data = data.and_then(|data| serde_json::from_str(&data).ok()).unwrap_or_default();
+            state.data = data.and_then(|data| charter_expr::strict_json::typed(&data).ok()).unwrap_or_default();
         }
         if own.is_some() || number == 0 {
             without_own_part(&mut state.meta);

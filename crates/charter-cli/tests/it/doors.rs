@@ -1,0 +1,94 @@
+//! What the commands do not accept: text with two readings, names that belong to the host.
+
+use crate::support::{Scratch, charter, charter_typed, charter_with};
+
+const ASKS: &str = "charter: 1\nid: asks\nroles: {clerk: {}}\nevents: {GO: {by: clerk, data: {type: object}}}\n\
+    context: {got: null}\nactors: {person: {kind: human, output: {type: object}}}\ninitial: open\n\
+    states:\n  open: {on: {GO: {target: asked, actions: {assign: {got: \"= event.data\"}}}}}\n  asked:\n    invoke: {src: person, onDone: ended}\n  ended: {type: final}\n";
+
+const TWICE: &str = r#"{"n": 1, "n": 2}"#;
+
+/// A journal with the run `r` of [`ASKS`].
+fn started(scratch: &Scratch) -> (String, String) {
+    let file = scratch.file("asks.yaml", ASKS);
+    let db = scratch.0.join("journal.db").display().to_string();
+    let ran = charter(&["run", &file, "--run", "r", "--db", &db]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    (file, db)
+}
+
+#[test]
+fn a_duplicate_key_is_refused_by_every_command_that_takes_json() {
+    let scratch = Scratch::new("doors-duplicate");
+    let (file, db) = started(&scratch);
+    let at = format!("@{}", scratch.file("twice.json", TWICE));
+    let batch = scratch.file("batch.jsonl", r#"{"expr": "1", "bindings": {"a": 1, "a": 2}}"#);
+    let refused = |args: &[&str]| {
+        let ran = charter(args);
+        assert_ne!(ran.code, 0, "{args:?}: {}", ran.out);
+        let said = format!("{}{}", ran.out, ran.err);
+        assert!(said.contains("duplicate key `"), "{args:?}: {said}");
+        assert!(said.contains("column"), "{args:?}: {said}");
+    };
+    refused(&["send", "r", "GO", TWICE, "--role", "clerk", "--db", &db]);
+    refused(&["send", "r", "GO", &at, "--role", "clerk", "--db", &db]);
+    refused(&["run", &file, "--input", TWICE, "--run", "s", "--db", &db]);
+    refused(&["run", &file, "--input", &at, "--run", "s", "--db", &db]);
+    refused(&["step", &file, "--input", TWICE, "--events", "-"]);
+    refused(&["eval", "a", "--with", TWICE]);
+    refused(&["eval", "--batch", &batch]);
+    // Nothing was recorded.
+    let ran = charter(&["log", "r", "--db", &db, "--json"]);
+    assert_eq!(ran.out.lines().count(), 1, "{}", ran.out);
+    assert_eq!(charter(&["show", "s", "--db", &db]).code, 2);
+    // An answer of a person.
+    let ran = charter(&["send", "r", "GO", "{}", "--role", "clerk", "--db", &db]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    refused(&["answer", "r/1/0", TWICE, "--role", "clerk", "--db", &db]);
+    refused(&["answer", "r/1/0", &at, "--role", "clerk", "--db", &db]);
+}
+
+#[test]
+fn a_duplicate_key_in_a_scenario_or_a_charter_in_json_is_refused() {
+    let scratch = Scratch::new("doors-scenario");
+    scratch.file("asks.yaml", ASKS);
+    let scenario = scratch.file(
+        "twice.scenario.yaml",
+        "name: twice\nsteps:\n  - send: {type: GO, data: {n: 1, n: 2}, as: u, roles: [clerk]}\n",
+    );
+    let ran = charter(&["test", &scenario]);
+    assert_ne!(ran.code, 0);
+    assert!(format!("{}{}", ran.out, ran.err).contains("duplicate key `n`"), "{}{}", ran.out, ran.err);
+    let ran =
+        charter(&["check", &scratch.file("twice.json", r#"{"charter": 1, "id": "a", "states": {"a": {}, "a": {}}}"#)]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("duplicate key `a`"), "{}", ran.out);
+}
+
+/// A program that answers with a duplicate key fails; what it meant is not guessed.
+#[cfg(unix)]
+#[test]
+fn a_duplicate_key_in_the_output_of_a_command_is_a_failure() {
+    let scratch = Scratch::new("doors-exec");
+    let file = scratch.file(
+        "tool.yaml",
+        "charter: 1\nid: tool\ncontext: {why: null}\nactors:\n  tool: {kind: exec, command: [printf, '{\"n\": 1, \"n\": 2}']}\ninitial: work\n\
+         states:\n  work:\n    invoke:\n      src: tool\n      onDone: ended\n      onError: {target: failed, actions: {assign: {why: \"= event.error.message\"}}}\n  ended: {type: final}\n  failed: {type: final}\n",
+    );
+    let db = scratch.0.join("journal.db").display().to_string();
+    let ran = charter_with(&["run", &file, "--run", "r", "--db", &db, "--json"], "");
+    assert!(ran.out.contains("duplicate key `n` at line 1 column 12"), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("malformed") || ran.out.contains("failed"), "{}", ran.out);
+}
+
+#[test]
+fn a_duplicate_key_that_is_typed_at_a_prompt_is_asked_for_again() {
+    let scratch = Scratch::new("doors-typed");
+    let source = ASKS.replace("data: {type: object}", "data: {type: object, required: [x], properties: {x: {}}}");
+    let file = scratch.file("asks.yaml", source);
+    let db = scratch.0.join("journal.db").display().to_string();
+    let ran = charter_typed(&["run", &file, "--run", "r", "--db", &db], "1\n{\"n\": 1, \"n\": 2}\n{\"n\": 3}\n", None);
+    assert!(ran.err.contains("duplicate key `n` at line 1 column 12"), "{}", ran.err);
+    let ran = charter(&["show", "r", "--db", &db, "--json"]);
+    assert!(ran.out.contains(r#""got":{"x":{"n":3}}"#), "{}{}", ran.out, ran.err);
+}
