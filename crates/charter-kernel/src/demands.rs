@@ -62,8 +62,9 @@ pub struct QuorumState {
 
 impl Machine {
     /// Returns what the event `kind` to the actor `to` needs now, if `by` sends it; `None` if no
-    /// transition can take it from `by`, because they have voted already, or because a condition
-    /// that does not depend on the data does not hold.
+    /// transition can take it from `by`, because they have voted already, because the value to
+    /// approve cannot be evaluated, or because a condition that does not depend on the data does
+    /// not hold.
     ///
     /// Complements [`Machine::legal`], which lists the events.
     #[must_use]
@@ -101,6 +102,10 @@ impl Machine {
                 continue;
             }
             let demands = self.demands_of(&ctx, id, t);
+            // What has no value cannot be approved with any digest.
+            if t.approves.is_some() && demands.approves.is_none() {
+                continue;
+            }
             if self.has_voted(&ctx, kind, id, t, demands.approves.as_ref()) {
                 continue;
             }

@@ -87,12 +87,16 @@ impl Machine {
             }
             let decl = self.definition.events.get(info.name.as_ref());
             let schema = decl.and_then(|d| d.data.as_ref());
+            if schema == Some(&Json::Bool(false)) {
+                continue;
+            }
             for actor in expired.actors().filter(|a| a.status == Status::Active) {
                 let Some(depends) = self.possible(&expired, actor, id, &envelope, held, budget) else {
                     continue;
                 };
                 let to = actor.identity().id.to_string();
-                // A principal who has voted already cannot send the event again with any data.
+                // A principal who has voted already cannot send the event again, and what has no
+                // value cannot be approved.
                 if depends && self.demands(&expired, &to, &info.name, &envelope.by, at).is_none() {
                     continue;
                 }

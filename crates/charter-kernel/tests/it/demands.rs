@@ -87,3 +87,22 @@ fn a_refusing_transition_gives_its_condition_and_values() {
     assert_eq!(run.machine.refusing(&snapshot, &spend(0)), None);
     assert_eq!(run.refused("SPEND", json!({"n": 3})), "rule");
 }
+
+#[test]
+fn what_no_sender_can_send_is_not_legal() {
+    let run = Run::start(
+        "
+context: {v: {a: 1}}
+events: {YES: {by: director}, NEVER: {by: director, data: false}}
+roles: {director: {}}
+states:
+  s:
+    on:
+      YES: {target: t, approves: context.v.b}
+      NEVER: {target: t}
+  t: {}
+",
+    );
+    assert_eq!(legal(&run, "ana"), Vec::<String>::new());
+    assert_eq!(demands(&run, "YES", "ana"), None);
+}
