@@ -241,14 +241,11 @@ impl XstateReader<'_> {
     /// Drops the outputs of top-level final states. In XState they are data of an event that only a
     /// function for the output of the machine can read.
     fn unused_outputs(&mut self, root: &Node, chart: &mut Chart) {
-        for (key, state) in &mut chart.state.states {
-            let config = root.get("states").and_then(|states| states.get(key));
-            let Some(entry) = config.and_then(|config| config.entry("output")) else {
+        for config in root.get("states").into_iter().flat_map(Node::entries) {
+            let state = chart.state.states.get_mut(&config.key.text).filter(|state| state.kind == StateKind::Final);
+            let Some((state, entry)) = state.zip(config.value.entry("output")) else {
                 continue;
             };
-            if state.kind != StateKind::Final {
-                continue;
-            }
             state.output = None;
             let message = "the `output` of a top-level final state is not the output of the machine; it is ignored";
             let help = "write `output` at the root of the config, or in the importing charter";
