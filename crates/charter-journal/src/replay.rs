@@ -33,6 +33,20 @@ pub enum ReplayError {
         /// The reason.
         why: String,
     },
+    /// A sender gave an event an id that the host would give to a record of the fork.
+    #[error(
+        "the fork cannot be called `{new}`: record {seq} of run `{run}` has the event id `{id}`, and ids that begin with `{new}/` are reserved for the host; choose another id for the fork"
+    )]
+    Reserved {
+        /// The run.
+        run: String,
+        /// The record.
+        seq: u64,
+        /// The id of its event.
+        id: String,
+        /// The id of the fork.
+        new: String,
+    },
     /// Replaying the records does not produce the recorded results.
     #[error("run `{run}`, record {seq}: {why}; run `charter verify` for details")]
     Differs {
@@ -239,6 +253,11 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
     let imported = store.imported(run)?;
     let past = store.records(run, 0, usize::try_from(at).unwrap_or(usize::MAX).saturating_add(1))?;
     let last = past.last().ok_or_else(|| StoreError::UnknownRun(run.into()))?;
+    let reserved = format!("{new}/");
+    if let Some(taken) = past.iter().find(|r| r.has_given_id() && r.id.starts_with(&reserved)) {
+        let (id, seq) = (taken.id.to_string(), taken.seq);
+        return Err(ReplayError::Reserved { run: run.into(), seq, id, new: new.into() });
+    }
     let mut chain = Chain::new(new);
     chain.manifest = past.first().and_then(|first| first.manifest.clone());
     chain.forked_from = Some(Origin { run: run.to_owned().into(), seq: at, hash: last.hash });
