@@ -8,6 +8,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
 use crate::run::{self, answer, background, legal, send, trust};
+use crate::visible::Visible;
 use crate::{check, codes, conform, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
@@ -107,6 +108,18 @@ where
             return usage(&error, json, io);
         }
     };
+    match &cli.command {
+        // What these print is read by programs, and may not be changed.
+        Command::Graph(_) | Command::Export(_) | Command::Completions { .. } => perform(&cli, io),
+        _ => {
+            let (mut out, mut err) = (Visible::new(io.out), Visible::new(io.err));
+            let input = std::mem::replace(&mut io.input, Box::new(std::io::empty()));
+            perform(&cli, &mut Io { out: &mut out, err: &mut err, input, ..*io })
+        }
+    }
+}
+
+fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
     let done = match &cli.command {
         Command::Step(args) => step::run(args, cli.json, io),
         Command::Conform(args) => conform::run(args, cli.json, io),

@@ -22,6 +22,7 @@ pub mod step;
 #[cfg(feature = "otel")]
 pub mod telemetry;
 pub mod test;
+mod visible;
 
 pub use args::run;
 pub use io::{Exit, Failure, Io, Paint};

@@ -67,8 +67,15 @@ impl Db {
     pub(crate) fn option(&self) -> String {
         match self.db == usual() {
             true => String::new(),
-            false => format!(" --db {}", text::quoted(&self.db.display().to_string())),
+            false => format!(" --db {}", self.name()),
         }
+    }
+
+    /// Renders the journal file for a suggested command.
+    pub(crate) fn name(&self) -> String {
+        let name = self.db.display().to_string();
+        // It must not be read as an option.
+        text::quoted(&if name.starts_with('-') { format!("./{name}") } else { name })
     }
 
     /// Checks that the journal file can be created, or is one, before it is opened for writing.
@@ -87,7 +94,7 @@ impl Db {
         if self.db.is_dir() {
             return Err(is_folder(&self.db));
         }
-        match std::fs::metadata(&self.db).is_ok_and(|found| found.len() > 0) {
+        match std::fs::metadata(&self.db).is_ok_and(|found| found.len() > 0 || !found.is_file()) {
             true => other_file(&self.db),
             false => Ok(()),
         }
@@ -149,6 +156,13 @@ pub(crate) fn exists(path: &Path, usage: &str) -> Result<(), Failure> {
 
 /// Rejects a file of another format, before anything is created next to it.
 fn other_file(path: &Path) -> Result<(), Failure> {
+    // A pipe without a writer would be waited for without end.
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(Failure::new(format!(
+            "`{}` is not a journal file: it is not a file but a device or a pipe",
+            path.display()
+        )));
+    }
     if path.is_file() && begins_as_sqlite(path) == Some(false) {
         let shown = path.display();
         let why = format!("`{shown}` is not a journal file: it is not a SQLite file");

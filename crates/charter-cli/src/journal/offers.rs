@@ -152,7 +152,12 @@ impl Offer {
             return format!("not by {}", clean(&by.id));
         }
         if votes.into_iter().any(|id| *id == by.id) {
-            return format!("{} has voted", clean(&by.id));
+            let other = match self.demands.approves {
+                // Its digest is the only data that the event may have.
+                Some(_) => "",
+                None => "; other data is another vote",
+            };
+            return format!("{} has voted{other}", clean(&by.id));
         }
         match self.demands.persons_only && by.kind() != PrincipalKind::Person {
             true => "persons only".to_owned(),

@@ -5,6 +5,7 @@ use charter_kernel::{Code, Digest, Explanation, Machine, Millis, Misfit, Timesta
 use serde_json::Value as Json;
 
 use crate::io::Paint;
+use crate::visible::is_invisible;
 use charter_scenario::timestamp;
 
 /// Maximum length of the message of an `error.*` event, in characters.
@@ -189,25 +190,29 @@ pub(crate) fn elapsed(Millis(ms): Millis) -> String {
     }
 }
 
-/// Replaces control characters and line breaks in untrusted text.
+/// Replaces control characters and line breaks in untrusted text. Invisible characters are made
+/// visible when the text is written: see [`crate::visible`].
 pub(crate) fn clean(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            // Direction marks can make one text look like another.
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// Renders an argument of a suggested command, so that it can be pasted into a shell.
 pub(crate) fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:/+".contains(c);
-    match !argument.is_empty() && argument.chars().all(plain) {
-        true => argument.to_owned(),
-        false => format!("'{}'", clean(argument).replace('\'', "'\\''")),
+    if !argument.is_empty() && argument.chars().all(plain) {
+        return argument.to_owned();
     }
+    let hidden = |c: char| c.is_control() || is_invisible(c);
+    if !argument.contains(hidden) {
+        return format!("'{}'", argument.replace('\'', "'\\''"));
+    }
+    // As bash, zsh and ksh read it.
+    let escaped = argument.chars().map(|c| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if !hidden(c) => c.to_string(),
+        c => format!("\\U{:08x}", u32::from(c)),
+    });
+    format!("$'{}'", escaped.collect::<String>())
 }
 
 /// Renders a digest where it is only compared by people; what is to be pasted has all of it.

@@ -74,11 +74,14 @@ fn answer(
     }
     let task = match (&named, view.tasks.as_slice()) {
         (None, [task]) => task,
-        (None, []) => return Err(Failure::new(format!("run `{}` has no task for a person", run.run))),
+        (None, []) => {
+            let help = format!("`charter log {}{}` shows what was answered", run.run, args.db.option());
+            return Err(Failure::with_help(format!("run `{}` has no open task for a person", run.run), help));
+        }
         (None, tasks) => return Err(several(&run.run, tasks)),
         (Some(named), tasks) => match tasks.iter().find(|task| task.effect == *named) {
             Some(task) => task,
-            None => return Err(not_open(host, &run, &view, named)?),
+            None => return Err(not_open(host, &run, &view, named, &args.db)?),
         },
     };
     let reply = match (&args.decline, data) {
@@ -91,7 +94,7 @@ fn answer(
     let receipt = match host.answer(&task.effect, reply, &args.who.principal())? {
         Ok(receipt) => receipt,
         Err(RuntimeError::NoTask { .. } | RuntimeError::NotAwaited(_)) => {
-            return Err(not_open(host, &run, &host.view(&run.run)?, &task.effect)?);
+            return Err(not_open(host, &run, &host.view(&run.run)?, &task.effect, &args.db)?);
         }
         Err(other) => match other.code() {
             Some((code, rule)) => {
@@ -127,7 +130,7 @@ fn several(run: &str, tasks: &[Task]) -> Failure {
 }
 
 /// Says why a task cannot be answered: it never existed, or what ended it.
-fn not_open(host: &Host, run: &RunInfo, view: &View, effect: &str) -> Result<Failure, Failure> {
+fn not_open(host: &Host, run: &RunInfo, view: &View, effect: &str, db: &Db) -> Result<Failure, Failure> {
     let mut from = EffectId::parse(effect).map_or(0, |effect| effect.seq);
     let mut requested = false;
     let ends = |record: &Record| {
@@ -156,7 +159,7 @@ fn not_open(host: &Host, run: &RunInfo, view: &View, effect: &str) -> Result<Fai
                     record.seq,
                     when(record.at)
                 ),
-                format!("`charter explain {} {}` shows the record", run.run, record.seq),
+                format!("`charter explain {} {}{}` shows the record", run.run, record.seq, db.option()),
             ));
         }
         from = last.seq.saturating_add(1);

@@ -10,7 +10,7 @@ use super::suggest::Suggest;
 use super::{Who, choice};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::offers::{self, Offer};
-use crate::journal::text::{clean, code, count, further, quoted, short, when};
+use crate::journal::text::{clean, code, count, further, short, when};
 use crate::journal::{Db, head_of, show};
 use crate::{page, program};
 
@@ -79,7 +79,7 @@ fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failu
     let (last, file) = (view.snapshot.seq(), db.option());
     let all = match file.is_empty() {
         true => String::new(),
-        false => format!(" {}", quoted(&db.db.display().to_string())),
+        false => format!(" {}", db.name()),
     };
     let commands = [
         (format!("{charter} log {run}{file}"), "list the records of the run"),

@@ -13,6 +13,7 @@ mod exported;
 mod fred;
 mod fred_model;
 mod heads;
+mod hidden;
 mod hints;
 mod hostile;
 #[cfg(unix)]

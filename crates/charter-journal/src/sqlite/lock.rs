@@ -176,6 +176,10 @@ impl Drop for Lock {
 /// The file cannot be opened or locked.
 pub fn holder(path: &Path) -> Result<Option<Holder>, StoreError> {
     let failed = |e: std::io::Error| cannot("opening the journal", &e);
+    // A pipe would be waited for until somebody writes to it.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(failed(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is not a file")));
+    }
     let id = FileId::at(path).map_err(failed)?;
     let open = OpenFile::new(id.clone());
     if is_locked(&id) {
