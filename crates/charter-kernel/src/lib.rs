@@ -52,7 +52,7 @@ pub use ledger::{Entry, EntryStatus, Ledger};
 pub use legal::Legal;
 pub use machine::Machine;
 pub use outline::{Outline, StateOutline, TransitionOutline};
-pub use principal::{Auth, Principal, PrincipalKind, UnknownWord};
+pub use principal::{Auth, Principal, PrincipalKind, RESERVED_NAMES, ReservedName, UnknownWord, check_name};
 pub use problem::Problem;
 pub use query::Query;
 pub use refusal::{

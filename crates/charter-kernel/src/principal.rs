@@ -132,6 +132,31 @@ impl std::fmt::Display for Auth {
     }
 }
 
+/// Names that hosts and the kernel write into `by` for what they do themselves: timers, answers of
+/// actors, events of the charter. A sender can have none of them, neither as its id nor as a role.
+pub const RESERVED_NAMES: [&str; 1] = [SYSTEM];
+
+const SYSTEM: &str = "system";
+
+/// Checks that a sender may have a name, as its id or as a role.
+///
+/// # Errors
+/// The name is one of the [`RESERVED_NAMES`].
+pub fn check_name(name: &str) -> Result<(), ReservedName> {
+    match RESERVED_NAMES.contains(&name) {
+        true => Err(ReservedName { name: name.into() }),
+        false => Ok(()),
+    }
+}
+
+/// A sender has a name that belongs to the host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is the host itself; no sender can have this id or role")]
+pub struct ReservedName {
+    /// The name.
+    pub name: String,
+}
+
 /// A sender, as the host has authenticated it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[serde(expecting = "an object with `id`, `roles`, `kind`, `auth`")]
@@ -161,7 +186,16 @@ impl Principal {
     /// Returns the principal of the host itself: a service.
     #[must_use]
     pub fn system() -> Principal {
-        Principal::new("system", &["system"]).of_kind(PrincipalKind::Service)
+        Principal::new(SYSTEM, &[SYSTEM]).of_kind(PrincipalKind::Service)
+    }
+
+    /// Checks that a principal from outside does not claim to be the host. Hosts call it for every
+    /// sender, whatever has authenticated it.
+    ///
+    /// # Errors
+    /// Its id or one of its roles is one of the [`RESERVED_NAMES`].
+    pub fn check_sender(&self) -> Result<(), ReservedName> {
+        std::iter::once(&self.id).chain(&self.roles).try_for_each(|name| check_name(name))
     }
 
     /// Sets what the principal is.
@@ -213,6 +247,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_sender_is_not_the_host() {
+        assert_eq!(Principal::new("ana", &["operator"]).check_sender(), Ok(()));
+        assert_eq!(Principal::default().check_sender(), Ok(()));
+        for by in [Principal::system(), Principal::new("system", &[]), Principal::new("eve", &["a", "system"])] {
+            assert_eq!(by.check_sender(), Err(ReservedName { name: "system".into() }));
+        }
+    }
 
     #[test]
     fn every_word_reads_as_what_it_names() {

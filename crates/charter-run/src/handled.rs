@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{Append, Record};
-use charter_kernel::{Code, EffectId, PERSONS_ONLY, PrincipalKind, Snapshot, Timestamp};
+use charter_kernel::{Code, EffectId, PERSONS_ONLY, PrincipalKind, ReservedName, Snapshot, Timestamp};
 use serde_json::Value as Json;
 
 /// The result of applying one input. The host commits all records atomically, then performs their
@@ -79,6 +79,9 @@ pub enum Denied {
         /// The id of the run and `/`.
         prefix: String,
     },
+    /// The sender claims to be the host.
+    #[error(transparent)]
+    ReservedName(#[from] ReservedName),
     /// The data is too large.
     #[error("the data of `{event}` is larger than {limit} bytes")]
     DataTooLarge {

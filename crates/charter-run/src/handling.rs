@@ -56,6 +56,9 @@ impl Handling<'_> {
     }
 
     pub(crate) fn input(&mut self, input: Input, known: Known) -> Result<Reply, Denied> {
+        if let Input::Start { by, .. } | Input::Event(EventInput { by, .. }) | Input::Settled { by, .. } = &input {
+            by.check_sender()?;
+        }
         match input {
             Input::Due => Ok(Reply::None),
             Input::Start { input, by, manifest } => self.start(input, by, &manifest, known.first),

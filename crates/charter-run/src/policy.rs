@@ -1,7 +1,7 @@
 //! The keys that every kind of actor has: retries, idempotency, time limit of an attempt, identity.
 
 use charter_kernel::definition::ActorDecl;
-use charter_kernel::{Digest, Millis};
+use charter_kernel::{Digest, Millis, check_name};
 use serde_json::Value as Json;
 
 use crate::key_error::KeyError;
@@ -88,9 +88,13 @@ impl ActorPolicy {
         };
         let id = match config.get("id") {
             None | Some(Json::Null) => None,
-            Some(Json::String(id)) if !id.is_empty() => Some(id.clone()),
+            Some(Json::String(id)) if !id.is_empty() && check_name(id).is_ok() => Some(id.clone()),
             Some(other) => {
-                return Err(KeyError::invalid("id", "a nonempty string, the sender of its events", other));
+                return Err(KeyError::invalid(
+                    "id",
+                    "a nonempty string, the sender of its events, but not `system`",
+                    other,
+                ));
             }
         };
         let retry = config.get("retry").map(retry).transpose()?.unwrap_or_default();

@@ -23,7 +23,7 @@ pub mod trust;
 mod watch;
 
 use charter_journal::Verdict;
-use charter_kernel::{Auth, Code, Envelope, Machine, Principal, PrincipalKind};
+use charter_kernel::{Auth, Code, Envelope, Machine, Principal, PrincipalKind, check_name};
 use charter_runtime::backend::Acknowledged;
 use charter_runtime::{RuntimeError, Start, new_run_id};
 use serde_json::{Value as Json, json};
@@ -93,13 +93,13 @@ pub struct Who {
     kind: PrincipalKind,
 }
 
-/// Parses the id or a role of a sender; `system` is the host itself.
-fn not_the_host(text: &str) -> Result<String, &'static str> {
-    match text {
-        "" => Err("a value is required"),
-        "system" => Err("`system` is the host itself; no sender can be it"),
-        name => Ok(name.to_owned()),
+/// Parses the id or a role of a sender.
+fn not_the_host(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err("a value is required".to_owned());
     }
+    check_name(text).map_err(|e| e.to_string())?;
+    Ok(text.to_owned())
 }
 
 impl Who {
@@ -128,7 +128,7 @@ impl Who {
     pub(crate) fn principal_in(&self, machine: &Machine) -> Principal {
         let mut by = self.principal();
         if !self.has_roles() {
-            by.roles = machine.definition().roles.keys().cloned().collect();
+            by.roles = machine.definition().roles.keys().filter(|role| check_name(role).is_ok()).cloned().collect();
         }
         by
     }

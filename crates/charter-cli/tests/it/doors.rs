@@ -92,3 +92,32 @@ fn a_duplicate_key_that_is_typed_at_a_prompt_is_asked_for_again() {
     let ran = charter(&["show", "r", "--db", &db, "--json"]);
     assert!(ran.out.contains(r#""got":{"x":{"n":3}}"#), "{}{}", ran.out, ran.err);
 }
+
+#[test]
+fn no_sender_can_be_the_host() {
+    let scratch = Scratch::new("doors-system");
+    let (file, db) = started(&scratch);
+    let host = "`system` is the host itself; no sender can have this id or role";
+    let refused = |args: &[&str]| {
+        let ran = charter(args);
+        assert_ne!(ran.code, 0, "{args:?}: {}", ran.out);
+        assert!(format!("{}{}", ran.out, ran.err).contains(host), "{args:?}: {}{}", ran.out, ran.err);
+    };
+    for option in ["--as", "--role"] {
+        refused(&["send", "r", "GO", "{}", option, "system", "--db", &db]);
+        refused(&["run", &file, option, "system", "--db", &db]);
+        refused(&["legal", "r", option, "system", "--db", &db]);
+    }
+    for by in [r#"{"id":"system"}"#, r#"{"id":"eve","roles":["system"]}"#] {
+        let events = scratch.file("events.jsonl", format!(r#"{{"type":"GO","data":{{}},"by":{by}}}"#));
+        refused(&["step", &file, "--events", &events]);
+    }
+    let scenario = "charter: asks.yaml\nsteps:\n  - send: {type: GO, data: {}, as: system, roles: [clerk]}\n";
+    refused(&["test", &scratch.file("as.scenario.yaml", scenario)]);
+    let scenario = "charter: asks.yaml\nprincipals: {eve: [system]}\nsteps:\n  - send: {type: GO, data: {}, as: eve}\n";
+    refused(&["test", &scratch.file("role.scenario.yaml", scenario)]);
+    // An actor that sends events cannot be the host either.
+    let actor = ASKS.replace("kind: human", "kind: human, id: system");
+    let ran = charter(&["run", &scratch.file("actor.yaml", actor), "--db", &db]);
+    assert!(ran.err.contains("but not `system`"), "{}{}", ran.out, ran.err);
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::sentinel_host::{again, sentinel, with};
 use charter_actors::{Folder, Workspaces};
 use charter_journal::MemoryStore;
-use charter_kernel::{Digest, Principal};
+use charter_kernel::{Digest, Principal, PrincipalKind};
 use charter_runtime::{Charter, Options, Runtime, SendEvent};
 use serde_json::json;
 
@@ -167,9 +167,10 @@ async fn a_dirty_workspace_waits_for_a_person() {
     host.start("s", json!({})).await;
     assert_eq!(host.error("s").await["code"], "dirty");
     host.settled("s").await;
-    // The system may not reset it; a person may.
-    let system = SendEvent::new("r", "RESET", json!({}), Principal::system());
-    assert!(host.runtime.send(system).await.unwrap().is_refused());
+    // A service may not reset it; a person may.
+    let service = Principal::new("cron", &[]).of_kind(PrincipalKind::Service);
+    let service = SendEvent::new("r", "RESET", json!({}), service);
+    assert!(host.runtime.send(service).await.unwrap().is_refused());
     host.send("r", "RESET", json!({})).await;
     host.send("r", "START", start).await;
     host.until("r", "AWAITING_CONTEXT_APPROVAL").await;

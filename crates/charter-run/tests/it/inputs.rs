@@ -38,6 +38,22 @@ fn an_event_is_recorded_once_under_its_id() {
 }
 
 #[test]
+fn nobody_but_the_host_is_the_host() {
+    let machine = machine();
+    let reserved = Reply::Denied(Denied::ReservedName(Principal::system().check_sender().unwrap_err()));
+    let mut host = Host::new(&machine);
+    assert_eq!(host.give(Input::start(json!(null), Principal::system())).reply, reserved);
+    let mut host = Host::started(&machine);
+    for by in [Principal::system(), Principal::new("system", &[]), Principal::new("eve", &["boss", "system"])] {
+        let event = Input::Event(EventInput::new("NOTE", json!({"n": 1}), by.clone()));
+        assert_eq!(host.give(event).reply, reserved);
+        let answer = Input::Settled { effect: WORK, outcome: Ok(json!(1)), by };
+        assert_eq!(host.give(answer).reply, reserved);
+    }
+    assert_eq!(host.records.len(), 1);
+}
+
+#[test]
 fn ids_beyond_the_window_are_unknown() {
     let machine = machine();
     let mut host = Host::started(&machine);

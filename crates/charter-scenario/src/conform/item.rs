@@ -2,7 +2,7 @@
 
 use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
 use charter_kernel::definition::{Definition, Stream};
-use charter_kernel::{Machine, Principal, Timestamp, UnknownWord};
+use charter_kernel::{Machine, Principal, ReservedName, Timestamp, UnknownWord};
 use serde_json::Value as Json;
 
 use super::field_set::FieldSet;
@@ -122,6 +122,9 @@ pub(crate) enum PartError {
     /// The `kind` or the `auth` of the sender is not one that exists.
     #[error(transparent)]
     Word(#[from] UnknownWord),
+    /// The sender claims to be the host.
+    #[error(transparent)]
+    ReservedName(#[from] ReservedName),
     /// The value is required, but null.
     #[error("{0} is null")]
     Null(&'static str),
@@ -378,5 +381,7 @@ fn principal(program: &Program, item: &Json) -> Result<Principal, PartError> {
     let word = |key: &str| map.get_str(key).map_or(Ok(None), |value| string_of(&value));
     let kind = word("kind")?.map(|word| word.parse()).transpose()?;
     let auth = word("auth")?.map(|word| word.parse()).transpose()?;
-    Ok(Principal { id: id.to_owned(), roles, kind, auth })
+    let by = Principal { id: id.to_owned(), roles, kind, auth };
+    by.check_sender()?;
+    Ok(by)
 }

@@ -98,7 +98,11 @@ impl<'a> Runner<'a> {
         let known = &self.scenario.principals;
         let is_listed = sender.id.is_empty() || known.is_empty() || known.contains_key(&sender.id);
         if is_listed || sender.roles.is_some() {
-            return Ok(self.scenario.principal(sender));
+            let by = self.scenario.principal(sender);
+            return match by.check_sender() {
+                Ok(()) => Ok(by),
+                Err(e) => Err(StepFailure { code: codes::SCENARIO, span, message: e.to_string(), help: None }),
+            };
         }
         let help = match nearest(&sender.id, known.keys().map(String::as_str)) {
             Some(near) => format!("did you mean `{near}`?"),

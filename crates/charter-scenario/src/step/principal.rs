@@ -38,6 +38,7 @@ pub(super) fn principal<E: de::Error>(value: Json) -> Result<Option<Principal>, 
             }
         }
     }
+    by.check_sender().map_err(E::custom)?;
     Ok(Some(by))
 }
 
@@ -69,6 +70,9 @@ mod tests {
         );
         assert_eq!(failed(json!({"kind": "robot"})), "unknown kind of principal `robot`: use person, agent, service");
         assert!(failed(json!({"auth": "password"})).starts_with("unknown authentication `password`: use key, "));
+        let host = "`system` is the host itself; no sender can have this id or role";
+        assert_eq!(failed(json!({"id": "system"})), host);
+        assert_eq!(failed(json!({"id": "eve", "roles": ["a", "system"]})), host);
         assert_eq!(failed(json!({"kind": 1})), "`by.kind` must be a string");
         assert_eq!(failed(json!({"auth": null})), "`by.auth` must be a string");
         assert_eq!(failed(json!({"roles": "a"})), "`by.roles` must be a list of strings");
