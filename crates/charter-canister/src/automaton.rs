@@ -8,7 +8,6 @@ use charter_journal::{Record, StoredCharter};
 use charter_kernel::{EffectId, Principal, Snapshot, Timestamp};
 use charter_run::{
     Action, EventInput, Fault, Input, InvocationRequest, Kept, Known, RecentIds, Reply, Resume, Run, Task,
-    after_restart,
 };
 use ic_stable_structures::Memory;
 use serde_json::Value as Json;
@@ -120,12 +119,7 @@ impl<M: Memory + Clone> Automaton<M> {
             Ok((from.max(first)..end).filter_map(|seq| stable.log.record(seq).ok()).take(limit).collect())
         };
         let Ok(()) = run.note_refused(records);
-        let mut open = run.open();
-        open.retain(|request| charter.actor(&request.src).is_some_and(|a| a.decl.config.contains_key("retry")));
-        let requested = open.iter().map(|request| request.effect.seq).min().unwrap_or(u64::MAX);
-        for record in (requested.max(first)..end).filter_map(|seq| stable.log.record(seq).ok()) {
-            run.note_attempt(&record);
-        }
+        let Ok(()) = run.note_attempts(&charter.machine, records);
         Ok(Automaton::of(charter, run, stable))
     }
 
@@ -144,10 +138,10 @@ impl<M: Memory + Clone> Automaton<M> {
         for request in self.run.open() {
             let idempotent = self.charter.actor(&request.src).is_none_or(|a| a.idempotent);
             let effect = request.effect;
-            match after_restart(request, idempotent, now.into()) {
+            match self.run.after_restart(request, idempotent, now.into()) {
                 // The answer to another invocation may have ended this one.
                 Resume::Again(request) if self.run.waits_for(effect) => self.request(request),
-                Resume::Again(_) => {}
+                Resume::Again(_) | Resume::Held => {}
                 Resume::Unknown(fault) => {
                     made.extend(self.handle(now, Input::answer(effect, Err(fault.json())))?.records);
                 }
@@ -179,7 +173,7 @@ impl<M: Memory + Clone> Automaton<M> {
             for action in appended.actions {
                 match action {
                     Action::Invoke(request) => self.request(request),
-                    Action::Stop(effect) => self.pending.retain(|a| a.effect != effect),
+                    Action::Hold(effect) | Action::Stop(effect) => self.pending.retain(|a| a.effect != effect),
                     // Emitted events and log lines are in the record, where readers find them.
                     _ => {}
                 }

@@ -32,6 +32,11 @@ pub(crate) enum Act {
         which: Index,
         how: Ended,
     },
+    /// An attempt ends in hosts that have begun it too early; the others know nothing of it.
+    Early {
+        which: Index,
+        how: Ended,
+    },
     /// An attempt ends whose answer the run does not wait for.
     Late {
         which: Index,
@@ -126,6 +131,7 @@ pub(crate) fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(first, second, ended)| Act::Together { first, second, ended }),
         3 => (any::<Index>(), any::<bool>()).prop_map(|(which, other)| Act::Repeat { which, other }),
         5 => (any::<Index>(), ended()).prop_map(|(which, how)| Act::Ends { which, how }),
+        2 => (any::<Index>(), ended()).prop_map(|(which, how)| Act::Early { which, how }),
         1 => (any::<Index>(), ended()).prop_map(|(which, how)| Act::Late { which, how }),
         2 => (any::<Index>(), any::<bool>(), 0..6u8, any::<Index>())
             .prop_map(|(which, done, who, output)| Act::Task { which, done, who, output }),

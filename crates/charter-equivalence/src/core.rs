@@ -2,7 +2,7 @@
 
 use charter_journal::Record;
 use charter_kernel::{EffectId, Timestamp};
-use charter_run::{EventInput, Input, InvocationRequest, Kept, Known, Reply, Resume, Run, after_restart};
+use charter_run::{EventInput, Input, InvocationRequest, Kept, Known, Reply, Resume, Run};
 
 use crate::inputs::{AttemptInput, TraceInput};
 use crate::subject::{Answer, RUN, Setup, Subject, answer_code, idempotent};
@@ -23,6 +23,8 @@ pub enum Flaw {
     ForgetsAttempts,
     /// Repeats every interrupted attempt after a restart.
     RepeatsEverything,
+    /// Begins the next attempt although the run is paused.
+    IgnoresPauses,
 }
 
 /// The core alone.
@@ -122,6 +124,12 @@ impl Core {
 
     fn attempted(&mut self, ended: &AttemptInput) {
         let request = self.run.request(ended.effect).unwrap_or_else(|| unknown(ended.effect));
+        let paused = self.run.snapshot().is_some_and(|s| s.paused_at().is_some());
+        let ignored = self.flaw == Some(Flaw::IgnoresPauses) && paused;
+        if request.attempt == ended.attempt && request.not_before > self.now && !ignored {
+            // It has not begun.
+            return;
+        }
         let request = InvocationRequest { attempt: ended.attempt, ..request };
         let input = Input::attempted(&self.setup.machine, RUN, &request, ended.result.clone(), self.now);
         self.handle(input);
@@ -171,7 +179,7 @@ impl Subject for Core {
             let repeat = self.flaw == Some(Flaw::RepeatsEverything)
                 || idempotent(self.setup.machine.definition().actors.get(request.src.as_ref()));
             let effect = request.effect;
-            if let Resume::Unknown(fault) = after_restart(request, repeat, self.now) {
+            if let Resume::Unknown(fault) = self.run.after_restart(request, repeat, self.now) {
                 self.handle(Input::answer(effect, Err(fault.json())));
             }
         }

@@ -1,7 +1,7 @@
 //! Turns the acts of a case into inputs of a run, in the state that the reference is in.
 
 use charter_kernel::{EffectId, Millis, Principal, Timestamp};
-use charter_run::{EventInput, Fault, InvocationRequest, Resume, after_restart, tasks};
+use charter_run::{EventInput, Fault, InvocationRequest, Resume, tasks};
 use proptest::sample::Index;
 use serde_json::{Value as Json, json};
 
@@ -67,7 +67,12 @@ impl<'c> Director<'c> {
                 TraceInput::Due
             }
             Act::WaitForDue(ms) => {
-                let attempts = core.run().open().into_iter().map(|r| r.not_before).filter(|at| *at > self.now);
+                let attempts = core
+                    .run()
+                    .open()
+                    .into_iter()
+                    .map(|r| r.not_before)
+                    .filter(|at| *at > self.now && *at < Timestamp::MAX);
                 let due = core.run().next_due().into_iter().chain(attempts).min()?;
                 self.now = self.now.max(due).saturating_add(Millis(*ms));
                 TraceInput::Due
@@ -92,6 +97,12 @@ impl<'c> Director<'c> {
             Act::Ends { which, how } => {
                 let ended = self.ends(which, *how, core)?;
                 self.batch(Vec::new(), Some(ended))
+            }
+            Act::Early { which, how } => {
+                let waiting: Vec<_> = core.run().open().into_iter().filter(|r| r.not_before > self.now).collect();
+                let InvocationRequest { effect, attempt, invocation, .. } = pick(*which, &waiting)?.clone();
+                let result = self.result(*how, &invocation);
+                TraceInput::Batch(Vec::new(), Some(AttemptInput { effect, attempt, result }))
             }
             Act::Late { which, how } => {
                 let gone = self.begun.iter().filter(|(effect, _)| core.run().request(*effect).is_none());
@@ -130,8 +141,8 @@ impl<'c> Director<'c> {
         for request in core.run().open() {
             let attempt = (request.effect, request.attempt);
             let idempotent = idempotent(actors.get(request.src.as_ref()));
-            match after_restart(request, idempotent, self.now) {
-                Resume::Again(_) => self.over.retain(|over| *over != attempt),
+            match core.run().clone().after_restart(request, idempotent, self.now) {
+                Resume::Again(_) | Resume::Held => self.over.retain(|over| *over != attempt),
                 Resume::Unknown(_) => self.over.push(attempt),
             }
         }

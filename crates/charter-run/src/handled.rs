@@ -152,6 +152,9 @@ impl Denied {
 pub enum Action {
     /// Starts an attempt of an invocation: the first one, or the next one after a failure.
     Invoke(InvocationRequest),
+    /// Drops an attempt that waits for its start, because the run was paused. [`Action::Invoke`]
+    /// requests it again after the run was resumed. An attempt that has begun continues.
+    Hold(EffectId),
     /// Stops the work on an invocation.
     Stop(EffectId),
     /// Publishes an event.
@@ -183,7 +186,7 @@ pub struct InvocationRequest {
     pub input: Arc<Json>,
     /// The number of the attempt to start with; the first is 1.
     pub attempt: u32,
-    /// Its earliest start.
+    /// Its earliest start; [`Timestamp::MAX`] while it waits for the run to be resumed.
     pub not_before: Timestamp,
 }
 

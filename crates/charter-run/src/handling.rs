@@ -10,6 +10,7 @@ use crate::fault::Fault;
 use crate::handled::{Action, Appended, Denied, InvocationRequest, MAX_EVENT_ID_BYTES, Reply, Trouble};
 use crate::input::{EventInput, Input, Known};
 use crate::position::{Incoming, has_record};
+use crate::retry::NextAttempt;
 use crate::run::{Bounds, MAX_TIMERS, Run};
 use crate::task;
 
@@ -146,13 +147,22 @@ impl Handling<'_> {
         self.check_own()?;
         match (outcome, again_at) {
             (Err(error), Some(retry_at)) => {
-                let made = self.answer(Event::Attempt { invocation, effect, attempt, error, retry_at })?;
+                let event = |error| Event::Attempt { invocation: invocation.clone(), effect, attempt, error, retry_at };
+                let made = match self.answer(event(error)) {
+                    Err(Denied::RecordTooLarge { size, limit, .. }) => {
+                        self.answer(event(too_large("failure", size, limit).json()))?
+                    }
+                    made => made?,
+                };
                 if let Reply::Made(index) = made
                     && let Some(appended) = self.appended.get_mut(index)
                 {
-                    let next = (attempt.saturating_add(1), retry_at);
+                    let held_since = self.run.paused_at().map(|_| appended.append.record.at);
+                    let next = NextAttempt { attempt: attempt.saturating_add(1), not_before: retry_at, held_since };
                     Arc::make_mut(&mut self.run.attempts).insert(effect, next);
-                    appended.actions.extend(self.run.request(effect).map(Action::Invoke));
+                    if held_since.is_none() {
+                        appended.actions.extend(self.run.request(effect).map(Action::Invoke));
+                    }
                 }
                 Ok(made)
             }
@@ -174,10 +184,7 @@ impl Handling<'_> {
                     None => return made,
                 }
             }
-            Err(Denied::RecordTooLarge { size, limit, .. }) => {
-                let message = format!("the record of the answer would have {size} bytes; the limit is {limit}");
-                Fault::new("too-large", message)
-            }
+            Err(Denied::RecordTooLarge { size, limit, .. }) => too_large("answer", *size, *limit),
             _ => return made,
         };
         if !failed {
@@ -223,12 +230,14 @@ impl Handling<'_> {
         if let Some(id) = &id {
             run.recent.insert(id, append.record.seq);
         }
-        let (after, actions) = match outcome {
-            Ok(step) => (Ok(step.snapshot), step.effects.into_iter().map(action).collect()),
+        let was_paused = run.paused_at().is_some();
+        let (after, mut actions) = match outcome {
+            Ok(step) => (Ok(step.snapshot), step.effects.into_iter().map(action).collect::<Vec<_>>()),
             Err(refusal) => (Err(refusal.code), Vec::new()),
         };
         run.position.advance(&envelope, after);
         run.forget_attempts();
+        actions.extend(run.hold_attempts(was_paused, envelope.at));
         let after = run.snapshot().cloned();
         let index = self.appended.len();
         self.appended.push(Appended { append, after, actions });
@@ -240,6 +249,10 @@ impl Handling<'_> {
         let limit = self.bounds.records;
         limit > 0 && self.run.chain.next_seq() >= limit.saturating_mul(times)
     }
+}
+
+fn too_large(what: &str, size: usize, limit: usize) -> Fault {
+    Fault::new("too-large", format!("the record of the {what} would have {size} bytes; the limit is {limit}"))
 }
 
 fn action(effect: Effect) -> Action {

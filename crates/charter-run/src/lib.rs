@@ -21,7 +21,7 @@ pub use key_error::KeyError;
 pub use policy::{ActorPolicy, Retry};
 pub use position::{Incoming, Position, RefusedTimers};
 pub use recent::{IdState, RecentIds};
-pub use retry::{Resume, after_failure, after_restart, next_attempt};
+pub use retry::{NextAttempt, Resume, after_failure};
 pub use run::{Bounds, Kept, KeptError, Run};
 pub use run_id::{BadRunId, check_run_id};
 pub use task::{Task, open_tasks, tasks};

@@ -1,7 +1,9 @@
-//! What happens after a failed attempt, and after a restart of the host.
+//! What happens after a failed attempt, in a paused run, and after a restart of the host.
 
-use charter_journal::{Record, SourceKind};
-use charter_kernel::{EffectId, Event, Timestamp};
+use std::collections::BTreeMap;
+
+use charter_journal::{Record, SourceKind, Verdict};
+use charter_kernel::{EffectId, Event, Millis, Timestamp};
 use serde_json::Value as Json;
 
 use crate::fault::Fault;
@@ -31,39 +33,113 @@ pub fn after_failure(
 pub enum Resume {
     /// The host attempts it again.
     Again(InvocationRequest),
+    /// The run is paused: the run requests the attempt again when it is resumed.
+    Held,
     /// It may have been interrupted and must not be repeated; this fault is its answer.
     Unknown(Fault),
 }
 
-/// Decides what a host does with an open invocation after a restart. `idempotent` means that an
-/// interrupted call may be repeated.
-#[must_use]
-pub fn after_restart(request: InvocationRequest, idempotent: bool, now: Timestamp) -> Resume {
-    // No attempt was running during the pause between two attempts.
-    let paused = request.attempt > 1 && request.not_before > now;
-    match idempotent || paused {
-        true => Resume::Again(request),
-        false => Resume::Unknown(Fault::unknown(&request.src)),
+/// The next attempt of an invocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NextAttempt {
+    /// Its number; the first is 1.
+    pub attempt: u32,
+    /// Its earliest start, as if the run had not been paused since `held_since`.
+    pub not_before: Timestamp,
+    /// Since when it waits for the run to be resumed; `None` if it does not.
+    pub held_since: Option<Timestamp>,
+}
+
+impl NextAttempt {
+    /// Its earliest start; [`Timestamp::MAX`] while it waits for the run to be resumed.
+    pub(crate) fn earliest(&self) -> Timestamp {
+        self.held_since.map_or(self.not_before, |_| Timestamp::MAX)
+    }
+
+    /// Holds it when the run is paused; returns false if it has begun, so that it continues.
+    pub(crate) fn hold(&mut self, now: Timestamp) -> bool {
+        let waits = self.not_before > now;
+        if waits {
+            self.held_since = Some(now);
+        }
+        waits
+    }
+
+    /// Lets it begin after the rest of its pause, when the run is resumed; returns false if it was
+    /// not held.
+    pub(crate) fn release(&mut self, now: Timestamp) -> bool {
+        let held = self.held_since.take();
+        if let Some(since) = held {
+            self.not_before = self.not_before.saturating_add(now.since(since).max(Millis(0)));
+        }
+        held.is_some()
     }
 }
 
-/// Returns the next attempt of an effect and its earliest start, according to the records of its
-/// run, in order.
-pub fn next_attempt<'r>(
-    run: &str,
-    effect: EffectId,
-    records: impl IntoIterator<Item = &'r Record>,
-) -> Option<(u32, Timestamp)> {
-    let name = effect.text(run);
-    let attempts = records.into_iter().filter_map(|record| {
-        let source = &record.source;
-        if source.kind != SourceKind::Attempt || source.effect.as_deref() != Some(&name) {
-            return None;
+/// Reads the next attempts of a run from its records, in order.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    attempts: BTreeMap<EffectId, NextAttempt>,
+    /// Whether the run is paused; `None` before the first record that says so.
+    paused: Option<bool>,
+    /// When attempts failed before that record.
+    undecided: BTreeMap<EffectId, Timestamp>,
+}
+
+impl History {
+    pub(crate) fn note(&mut self, run: &str, record: &Record) {
+        match record.source.kind {
+            SourceKind::Attempt => self.failed(run, record),
+            _ if record.verdict != Verdict::Accepted => {}
+            _ => match &*record.event.r#type {
+                "charter.pause" => {
+                    self.undecided.clear();
+                    self.paused = Some(true);
+                    for next in self.attempts.values_mut() {
+                        next.hold(record.at);
+                    }
+                }
+                "charter.resume" => {
+                    self.decide();
+                    self.paused = Some(false);
+                    for next in self.attempts.values_mut() {
+                        next.release(record.at);
+                    }
+                }
+                _ => {}
+            },
         }
-        match record.envelope().ok()?.event {
-            Event::Attempt { attempt, retry_at, .. } => Some((attempt.saturating_add(1), retry_at)),
-            _ => None,
+    }
+
+    fn failed(&mut self, run: &str, record: &Record) {
+        let Some(Event::Attempt { effect, attempt, retry_at, .. }) = record.envelope().ok().map(|e| e.event) else {
+            return;
+        };
+        if record.source.effect.as_deref() != Some(&effect.text(run)) {
+            return;
         }
-    });
-    attempts.last()
+        let held_since = (self.paused == Some(true)).then_some(record.at);
+        let next = NextAttempt { attempt: attempt.saturating_add(1), not_before: retry_at, held_since };
+        self.attempts.insert(effect, next);
+        if self.paused.is_none() {
+            self.undecided.insert(effect, record.at);
+        }
+    }
+
+    /// The run was paused from the first record on.
+    fn decide(&mut self) {
+        for (effect, since) in std::mem::take(&mut self.undecided) {
+            if let Some(next) = self.attempts.get_mut(&effect) {
+                next.held_since = Some(since);
+            }
+        }
+    }
+
+    /// Returns the next attempts after the last record; `paused` is whether the run is paused now.
+    pub(crate) fn end(mut self, paused: bool) -> BTreeMap<EffectId, NextAttempt> {
+        if paused {
+            self.decide();
+        }
+        self.attempts
+    }
 }

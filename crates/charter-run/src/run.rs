@@ -7,12 +7,13 @@ use charter_journal::{Chain, Loaded, Record, SourceKind, Verdict};
 use charter_kernel::{EffectId, Event, Machine, Snapshot, Timestamp};
 use serde_json::Value as Json;
 
-use crate::handled::{Handled, InvocationRequest, Reply};
+use crate::fault::Fault;
+use crate::handled::{Action, Handled, InvocationRequest, Reply};
 use crate::handling::Handling;
 use crate::input::{Input, Known};
 use crate::position::{Position, RefusedTimers};
 use crate::recent::{IdState, RecentIds};
-use crate::retry::next_attempt;
+use crate::retry::{History, NextAttempt, Resume};
 
 /// Upper limit of the timers that fire before an input; the rest fires before the next one.
 pub(crate) const MAX_TIMERS: usize = 64;
@@ -41,7 +42,7 @@ pub struct Kept {
     /// Timers that this snapshot has refused.
     pub refused: RefusedTimers,
     /// The next attempts of open invocations after a failed one.
-    pub attempts: BTreeMap<EffectId, (u32, Timestamp)>,
+    pub attempts: BTreeMap<EffectId, NextAttempt>,
     /// Ids of recent events.
     pub recent: RecentIds,
 }
@@ -72,7 +73,7 @@ pub enum KeptError {
 pub struct Run {
     pub(crate) position: Position,
     pub(crate) chain: Chain,
-    pub(crate) attempts: Arc<BTreeMap<EffectId, (u32, Timestamp)>>,
+    pub(crate) attempts: Arc<BTreeMap<EffectId, NextAttempt>>,
     pub(crate) recent: RecentIds,
     /// Whether the run had so many records that its timers no longer fire, at the last input.
     full: bool,
@@ -93,7 +94,7 @@ impl Run {
     }
 
     /// Creates a run from what was loaded from a journal; `at` is the time of its last record. Call
-    /// [`Run::note_refused`] next.
+    /// [`Run::note_refused`] and [`Run::note_attempts`] next.
     #[must_use]
     pub fn loaded(loaded: Loaded, at: Timestamp) -> Run {
         let Loaded { snapshot, chain } = loaded;
@@ -118,16 +119,34 @@ impl Run {
         Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent, full: false })
     }
 
-    /// Reads a record of a restored run: it may be a failed attempt of an open invocation, which is
-    /// then counted. Pass the records from the first open invocation on, in order.
-    pub fn note_attempt(&mut self, record: &Record) {
-        let open = |effect: &EffectId| self.waits_for(*effect);
-        let effect = record.source.effect.as_deref().and_then(EffectId::parse).filter(open);
-        if let Some(effect) = effect
-            && let Some(next) = next_attempt(self.id(), effect, [record])
-        {
-            Arc::make_mut(&mut self.attempts).insert(effect, next);
+    /// Counts the failed attempts of the open invocations of a restored run. `read` is as in
+    /// [`Run::note_refused`].
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn note_attempts<E>(
+        &mut self,
+        machine: &Machine,
+        mut read: impl FnMut(u64, usize) -> Result<Vec<Record>, E>,
+    ) -> Result<(), E> {
+        let actors = &machine.definition().actors;
+        let repeated = |src: &str| actors.get(src).is_some_and(|decl| decl.config.contains_key("retry"));
+        let open = self.requests().filter(|request| repeated(&request.src)).map(|request| request.effect.seq);
+        let Some(mut from) = open.min() else {
+            return Ok(());
+        };
+        let mut history = History::default();
+        while from < self.chain.next_seq() {
+            let page = read(from, PAGE)?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            from = last.seq.saturating_add(1);
+            page.iter().for_each(|record| history.note(self.id(), record));
         }
+        self.attempts = Arc::new(history.end(self.paused_at().is_some()));
+        self.forget_attempts();
+        Ok(())
     }
 
     /// Finds the timers of a restored run that were refused. `read` returns at most that many
@@ -182,7 +201,7 @@ impl Run {
             last,
             snapshot: self.snapshot().map(|s| machine.snapshot_text(s)),
             refused: self.position.refused().clone(),
-            attempts: (*self.attempts).clone(),
+            attempts: self.attempts(),
             recent: self.recent.clone(),
         }
     }
@@ -230,10 +249,12 @@ impl Run {
         self.recent.state(id)
     }
 
-    /// Returns the open invocations of services, each with its next attempt.
+    /// Returns the open invocations of services that have no answer yet, each with its next attempt.
+    /// (A run that is paused holds answers.)
     #[must_use]
     pub fn open(&self) -> Vec<InvocationRequest> {
-        self.requests().collect()
+        let held = |effect| self.snapshot().is_some_and(|s| s.holds_answer(effect));
+        self.requests().filter(|request| !held(request.effect)).collect()
     }
 
     /// Returns the next attempt of an open invocation of a service.
@@ -245,7 +266,8 @@ impl Run {
     fn requests(&self) -> impl Iterator<Item = InvocationRequest> {
         let services = self.snapshot().into_iter().flat_map(Snapshot::invocations).filter(|(_, i)| !i.is_machine());
         services.map(|(_, i)| {
-            let (attempt, not_before) = self.attempts.get(&i.effect).copied().unwrap_or((1, Timestamp::MIN));
+            let next = self.attempts.get(&i.effect);
+            let (attempt, not_before) = next.map_or((1, Timestamp::MIN), |n| (n.attempt, n.earliest()));
             InvocationRequest {
                 effect: i.effect,
                 invocation: i.id.clone(),
@@ -255,6 +277,12 @@ impl Run {
                 not_before,
             }
         })
+    }
+
+    /// The next attempts, for [`Kept::attempts`].
+    #[must_use]
+    pub fn attempts(&self) -> BTreeMap<EffectId, NextAttempt> {
+        (*self.attempts).clone()
     }
 
     /// Whether the run waits for the answer to an effect.
@@ -286,6 +314,48 @@ impl Run {
 }
 
 impl Run {
+    /// Since when the run is paused.
+    pub(crate) fn paused_at(&self) -> Option<Timestamp> {
+        self.snapshot().and_then(Snapshot::paused_at)
+    }
+
+    /// Decides what a host does with an open invocation after a restart. `idempotent` means that an
+    /// interrupted attempt may be repeated. While the run is paused, no attempt begins; what then
+    /// waits belongs to [`Kept::attempts`].
+    pub fn after_restart(&mut self, request: InvocationRequest, idempotent: bool, now: Timestamp) -> Resume {
+        // No attempt was running during the pause between two attempts.
+        let waits = request.attempt > 1 && request.not_before > now;
+        if !idempotent && !waits {
+            return Resume::Unknown(Fault::unknown(&request.src));
+        }
+        if self.paused_at().is_none() {
+            return Resume::Again(request);
+        }
+        let attempts = Arc::make_mut(&mut self.attempts);
+        let next = NextAttempt { attempt: request.attempt, not_before: now, held_since: Some(now) };
+        let next = attempts.entry(request.effect).or_insert(next);
+        next.held_since = next.held_since.or(Some(now));
+        Resume::Held
+    }
+
+    /// Holds the attempts that have not begun when the run is paused, and lets them begin when it is
+    /// resumed. Returns what the host does about it.
+    pub(crate) fn hold_attempts(&mut self, was_paused: bool, now: Timestamp) -> Vec<Action> {
+        let paused = self.paused_at().is_some();
+        if paused == was_paused || self.attempts.is_empty() {
+            return Vec::new();
+        }
+        let attempts = Arc::make_mut(&mut self.attempts);
+        let changed: Vec<EffectId> = attempts
+            .iter_mut()
+            .filter_map(|(effect, next)| if paused { next.hold(now) } else { next.release(now) }.then_some(*effect))
+            .collect();
+        match paused {
+            true => changed.into_iter().map(Action::Hold).collect(),
+            false => changed.into_iter().filter_map(|effect| self.request(effect)).map(Action::Invoke).collect(),
+        }
+    }
+
     /// Drops the attempts of invocations that are no longer open.
     pub(crate) fn forget_attempts(&mut self) {
         let obsolete: Vec<EffectId> = self.attempts.keys().copied().filter(|e| !self.waits_for(*e)).collect();

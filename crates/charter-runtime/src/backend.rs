@@ -138,7 +138,7 @@ pub enum Update {
         work: Working,
         /// Why it failed: `{code, message, ...}`.
         error: Json,
-        /// Time of the next attempt.
+        /// Time of the next attempt; [`Timestamp::MAX`] if it waits for the run to be resumed.
         at: Timestamp,
     },
     /// A task waits for an answer from a person.

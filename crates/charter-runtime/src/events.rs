@@ -50,7 +50,7 @@ pub enum RuntimeEvent {
         work: Working,
         /// Why it failed: `{code, message, ...}`.
         error: Json,
-        /// Time of the next attempt.
+        /// Time of the next attempt; [`Timestamp::MAX`] if it waits for the run to be resumed.
         at: Timestamp,
     },
     /// A task waits for an answer from a person.

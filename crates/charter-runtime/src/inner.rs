@@ -48,6 +48,8 @@ pub(crate) struct Inner {
     /// Runs that somebody has allowed on this host: the records whose invocations had to wait for
     /// that, so that no call of them has begun.
     pub(crate) released: Mutex<BTreeMap<String, Range<u64>>>,
+    /// Interrupted invocations of paused runs that are executed again once their run is resumed.
+    pub(crate) held: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
     find_folder: FindFolder,
     /// The charters that were added last, by digest.
     charters: Mutex<FxHashMap<Digest, Arc<Charter>>>,
@@ -76,6 +78,7 @@ impl Inner {
             resume: options.resume,
             interrupted: Mutex::default(),
             released: Mutex::default(),
+            held: Mutex::default(),
             find_folder: options.find_folder,
             charters: Mutex::default(),
             of_runs: Mutex::default(),

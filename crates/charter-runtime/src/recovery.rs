@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use charter_journal::OpenEffect;
 use charter_kernel::{EffectId, Timestamp};
-use charter_run::{Resume, after_restart};
+use charter_run::Resume;
 
 use crate::error::RuntimeError;
 use crate::inner::Inner;
@@ -13,7 +13,7 @@ use crate::mailbox::run::RunState;
 use crate::options::ResumeRuns;
 use crate::sync::lock;
 
-/// Maximum number of effects or records that are read at a time.
+/// Maximum number of effects that are read at a time.
 const PAGE: usize = 1_000;
 
 /// What was open in the journal when it was opened.
@@ -22,6 +22,9 @@ const PAGE: usize = 1_000;
 pub struct Recovery {
     /// Effects that are executed again, because their actors are idempotent.
     pub resumed: Vec<String>,
+    /// Effects that would be executed again, but whose run is paused: they wait for
+    /// `charter.resume`.
+    pub held: Vec<String>,
     /// Effects whose outcome is unknown, because their actors are not idempotent. The run receives
     /// `error.invoke.ID` with the code `unknown`.
     pub unknown: Vec<String>,
@@ -73,7 +76,7 @@ pub(crate) async fn resume_interrupted(inner: &Arc<Inner>, run: &str) -> Recover
     let interrupted = lock(&inner.interrupted).remove(run);
     if let Some(effects) = interrupted {
         match inner.load(run).await {
-            Ok(state) => resume(inner, &run.into(), &state, &mut recovery, |e| effects.contains(&e)).await,
+            Ok(mut state) => resume(inner, &run.into(), &mut state, &mut recovery, |e| effects.contains(&e)).await,
             Err(e) => recovery.failed.push((run.to_owned(), e)),
         }
     }
@@ -95,7 +98,7 @@ pub(crate) async fn note_interrupted(inner: &Arc<Inner>, run: &str) -> Result<()
 
 async fn resume_all(inner: &Arc<Inner>, run: &str, recovery: &mut Recovery) {
     match inner.load(run).await {
-        Ok(state) => resume(inner, &run.into(), &state, recovery, |_| true).await,
+        Ok(mut state) => resume(inner, &run.into(), &mut state, recovery, |_| true).await,
         Err(e) => recovery.failed.push((run.to_owned(), e)),
     }
 }
@@ -126,12 +129,13 @@ fn open_effects(inner: &Inner) -> Result<Vec<OpenEffect>, RuntimeError> {
 async fn resume(
     inner: &Arc<Inner>,
     run: &Arc<str>,
-    state: &RunState,
+    state: &mut RunState,
     recovery: &mut Recovery,
     wanted: impl Fn(EffectId) -> bool,
 ) {
-    for mut request in state.run.open() {
-        if !wanted(request.effect) {
+    for request in state.run.open() {
+        // The record that resumed a paused run may have requested it.
+        if !wanted(request.effect) || inner.calls.has(run, request.effect) {
             continue;
         }
         if !state.allows(&request.src) {
@@ -147,19 +151,15 @@ async fn resume(
         let idempotent = declared.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
         // It was requested while no actor of the run was allowed to work.
         let not_begun = lock(&inner.released).get(run.as_ref()).is_some_and(|seqs| seqs.contains(&request.effect.seq));
-        match next_attempt(inner, run, request.effect).await {
-            Ok(Some(next)) => (request.attempt, request.not_before) = next,
-            Ok(None) => {}
-            Err(e) => {
-                recovery.failed.push((run.to_string(), e));
-                return;
-            }
-        }
         let (effect, attempt) = (request.effect, request.attempt);
-        match after_restart(request, idempotent || not_begun, inner.clock.now()) {
+        match state.run.after_restart(request, idempotent || not_begun, inner.clock.now()) {
             Resume::Again(request) => {
                 recovery.resumed.push(effect.text(run));
                 inner.invoke(&state.charter, run, request);
+            }
+            Resume::Held => {
+                recovery.held.push(effect.text(run));
+                lock(&inner.held).entry(run.to_string()).or_default().insert(effect);
             }
             Resume::Unknown(fault) => {
                 recovery.unknown.push(effect.text(run));
@@ -167,25 +167,4 @@ async fn resume(
             }
         }
     }
-}
-
-/// Returns the next attempt of an effect and its earliest start time, from the records of its run.
-async fn next_attempt(
-    inner: &Arc<Inner>,
-    run: &Arc<str>,
-    effect: EffectId,
-) -> Result<Option<(u32, Timestamp)>, RuntimeError> {
-    let run = run.clone();
-    let read = move |inner: &Inner| {
-        let (mut next, mut from) = (None, effect.seq);
-        loop {
-            let page = inner.store.records(&run, from, PAGE)?;
-            next = charter_run::next_attempt(&run, effect, &page).or(next);
-            match page.last() {
-                Some(last) if page.len() == PAGE => from = last.seq.saturating_add(1),
-                _ => return Ok(next),
-            }
-        }
-    };
-    inner.with_store(read).await?
 }

@@ -11,9 +11,7 @@ use std::thread;
 
 use charter::journal::Record;
 use charter::kernel::{Machine, Principal, Timestamp};
-use charter::run::{
-    Action, Bounds, EventInput, Fault, Input, InvocationRequest, Kept, Known, Reply, Resume, Run, after_restart,
-};
+use charter::run::{Action, Bounds, EventInput, Fault, Input, InvocationRequest, Kept, Known, Reply, Resume, Run};
 use serde_json::{Value as Json, json};
 
 const CHARTER: &str = "
@@ -66,8 +64,10 @@ impl Host {
         for action in handled.appended.into_iter().flat_map(|a| a.actions) {
             match action {
                 Action::Invoke(request) => self.call(id, request),
-                // A call that is running may end; the run no longer waits for its answer.
-                Action::Stop(effect) => self.later.retain(|(run, r)| run != id || r.effect != effect),
+                // A call that is running may end.
+                Action::Stop(effect) | Action::Hold(effect) => {
+                    self.later.retain(|(run, r)| run != id || r.effect != effect)
+                }
                 other => println!("{id}: {other:?}"),
             }
         }
@@ -84,7 +84,6 @@ impl Host {
             return;
         }
         let (id, perform, results) = (id.to_owned(), self.perform.clone(), self.results.0.clone());
-        // Sending fails only if the host has ended.
         thread::spawn(move || drop(results.send((id, request.clone(), perform(&request)))));
     }
 
@@ -106,12 +105,14 @@ impl Host {
     /// Continues after a restart: repeats interrupted calls, or answers them as `unknown`.
     pub(crate) fn recover(&mut self) -> Result<(), Box<dyn Error>> {
         for (id, (_, kept, _)) in self.storage.clone() {
-            for request in Run::restore(&self.machine, &id, 1, kept)?.open() {
+            let mut run = Run::restore(&self.machine, &id, 1, kept)?;
+            for request in run.open() {
                 let decl = &self.machine.definition().actors[request.src.as_ref()];
                 let idempotent = decl.config.get("idempotent") == Some(&json!(true)) || decl.kind == "human";
                 let effect = request.effect;
-                match after_restart(request, idempotent, self.now) {
+                match run.after_restart(request, idempotent, self.now) {
                     Resume::Again(request) => self.call(&id, request),
+                    Resume::Held => self.storage.entry(id.clone()).or_default().1.attempts = run.attempts(),
                     Resume::Unknown(fault) => drop(self.give(&id, Input::answer(effect, Err(fault.json())))?),
                 }
             }

@@ -173,9 +173,10 @@ impl Progress {
                 self.model_progress.forget(&self.run, &work.src);
                 format!("{} started", clean(&work.src))
             }
-            Update::Retrying { work, error, .. } => {
+            Update::Retrying { work, error, at } => {
                 let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("failed");
-                format!("{}: {}; retrying", paint.warning(&clean(&work.src)), clean(why))
+                let when = if *at == Timestamp::MAX { " after `charter.resume`" } else { "" };
+                format!("{}: {}; retrying{when}", paint.warning(&clean(&work.src)), clean(why))
             }
             Update::Waiting(work) => {
                 format!("{} is waiting for a person", paint.help(&clean(&work.src)))

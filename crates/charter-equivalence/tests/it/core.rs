@@ -42,3 +42,9 @@ fn a_host_that_repeats_calls_that_may_have_taken_effect_differs() {
     let text = finds(Flaw::RepeatsEverything, Sources::Only("job"));
     assert!(text.contains("killed"), "{text}");
 }
+
+#[test]
+fn a_host_that_begins_an_attempt_while_the_run_is_paused_differs() {
+    let text = finds(Flaw::IgnoresPauses, Sources::Only("job"));
+    assert!(text.contains("charter.pause") && text.contains("charter.attempt"), "{text}");
+}

@@ -122,6 +122,12 @@ impl Snapshot {
         self.actors().flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))
     }
 
+    /// Whether the answer to an effect is held until the run is resumed.
+    #[must_use]
+    pub fn holds_answer(&self, effect: EffectId) -> bool {
+        self.held.iter().any(|held| held.effect == effect)
+    }
+
     /// The number of answers held until the run is resumed.
     #[must_use]
     pub fn held(&self) -> usize {

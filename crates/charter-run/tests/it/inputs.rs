@@ -1,7 +1,8 @@
+use charter_journal::Record;
 use charter_kernel::{Code, EffectId, Principal, PrincipalKind, Timestamp};
 use charter_run::{
-    Action, Bounds, Denied, EventInput, Fault, IdState, Input, Known, Reply, Resume, Retry, Trouble, after_failure,
-    after_restart, tasks,
+    Action, Bounds, Denied, EventInput, Fault, IdState, Input, Kept, Known, Reply, Resume, Retry, Run, Trouble,
+    after_failure, tasks,
 };
 use serde_json::json;
 
@@ -133,18 +134,89 @@ fn failed_attempts_are_recorded_and_counted() {
     let open = host.run.open();
     assert_eq!((open[0].attempt, open[0].not_before), (2, Timestamp(1_000)));
     assert_eq!(handled.appended[0].actions, [Action::Invoke(open[0].clone())]);
-    assert_eq!(charter_run::next_attempt("r", WORK, &host.records), Some((2, Timestamp(1_000))));
-
     let (error, again_at) = after_failure(&retry, "r/0/0", 2, fault(), host.now);
     assert_eq!((&error["attempts"], again_at), (&json!(2), None));
     assert_eq!(after_failure(&retry, "r/0/0", 1, Fault::new("bad", ""), host.now).1, None);
 
     // During the pause no attempt was running; an attempt that was running may have taken effect.
-    let again =
-        |not_before| after_restart(charter_run::InvocationRequest { not_before, ..open[0].clone() }, false, host.now);
-    assert!(matches!(again(Timestamp(1_000)), Resume::Again(_)));
-    assert!(matches!(again(Timestamp(0)), Resume::Unknown(fault) if fault.code == "unknown"));
-    assert!(matches!(after_restart(open[0].clone(), true, Timestamp(5_000)), Resume::Again(_)));
+    let mut again = |idempotent, now| host.run.after_restart(open[0].clone(), idempotent, Timestamp(now));
+    assert!(matches!(again(false, 0), Resume::Again(_)));
+    assert!(matches!(again(false, 1_000), Resume::Unknown(fault) if fault.code == "unknown"));
+    assert!(matches!(again(true, 5_000), Resume::Again(_)));
+}
+
+/// Lets attempt 1 fail at a time; the next one begins a second later.
+fn fails(host: &mut Host<'_>, at: i64) -> Vec<Action> {
+    host.now = Timestamp(at);
+    let error = Fault::new("busy", "try later").json();
+    let input = Input::Outcome { effect: WORK, attempt: 1, outcome: Err(error), again_at: Some(Timestamp(at + 1_000)) };
+    let mut handled = host.give(input);
+    handled.appended.pop().unwrap().actions
+}
+
+fn control(host: &mut Host<'_>, kind: &str, at: i64) -> Vec<Action> {
+    host.now = Timestamp(at);
+    let by = Principal::new("op", &["operator"]);
+    let mut handled = host.give(Input::Event(EventInput::new(kind, json!(null), by)));
+    handled.appended.pop().unwrap().actions
+}
+
+/// Returns when attempt 2 may begin: in the run, and in the same run read from its records.
+fn next_start(host: &mut Host<'_>) -> (Timestamp, Timestamp) {
+    let live = host.run.request(WORK).unwrap();
+    assert_eq!(live.attempt, 2);
+    let kept = host.run.kept(host.machine, host.records.last().cloned());
+    let mut read = Run::restore(host.machine, "r", 1, Kept { attempts: Default::default(), ..kept }).unwrap();
+    let records = |from: u64, limit| -> Result<Vec<Record>, ()> {
+        Ok(host.records.iter().skip(from as usize).take(limit).cloned().collect())
+    };
+    read.note_attempts(host.machine, records).unwrap();
+    (live.not_before, read.request(WORK).unwrap().not_before)
+}
+
+#[test]
+fn the_pause_between_two_attempts_stops_while_the_run_is_paused() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    let started = fails(&mut host, 0);
+    assert!(matches!(&started[..], [Action::Invoke(r)] if r.not_before == Timestamp(1_000)), "{started:?}");
+    assert_eq!(control(&mut host, "charter.pause", 400), [Action::Hold(WORK)]);
+    assert_eq!(next_start(&mut host), (Timestamp::MAX, Timestamp::MAX));
+    // 600 ms are left.
+    let resumed = control(&mut host, "charter.resume", 10_000);
+    assert!(matches!(&resumed[..], [Action::Invoke(r)] if r.not_before == Timestamp(10_600)), "{resumed:?}");
+    assert_eq!(next_start(&mut host), (Timestamp(10_600), Timestamp(10_600)));
+}
+
+#[test]
+fn an_attempt_that_fails_while_the_run_is_paused_is_repeated_after_it_is_resumed() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    assert_eq!(control(&mut host, "charter.pause", 100), []);
+    assert_eq!(fails(&mut host, 500), []);
+    assert_eq!(next_start(&mut host), (Timestamp::MAX, Timestamp::MAX));
+    let resumed = control(&mut host, "charter.resume", 10_000);
+    assert!(matches!(&resumed[..], [Action::Invoke(r)] if r.not_before == Timestamp(11_000)), "{resumed:?}");
+    assert_eq!(next_start(&mut host), (Timestamp(11_000), Timestamp(11_000)));
+    // It has begun, so it continues.
+    assert_eq!(control(&mut host, "charter.pause", 11_000), []);
+    assert_eq!(next_start(&mut host), (Timestamp(11_000), Timestamp(11_000)));
+}
+
+#[test]
+fn a_restart_of_a_paused_run_starts_nothing() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    control(&mut host, "charter.pause", 100);
+    let request = host.run.request(WORK).unwrap();
+    assert!(matches!(host.run.after_restart(request.clone(), false, host.now), Resume::Unknown(_)));
+    assert_eq!(host.run.after_restart(request, true, host.now), Resume::Held);
+    let resumed = control(&mut host, "charter.resume", 10_000);
+    assert!(matches!(&resumed[..], [Action::Invoke(r)] if r.attempt == 1), "{resumed:?}");
+    // An answer that is held needs no other attempt.
+    control(&mut host, "charter.pause", 20_000);
+    host.give(Input::answer(WORK, Ok(json!({"n": 1}))));
+    assert_eq!(host.run.open(), []);
 }
 
 #[test]

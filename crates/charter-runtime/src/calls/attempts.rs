@@ -1,4 +1,4 @@
-//! Executes an invocation: repeats attempts, with pauses between them, until there is an answer.
+//! Executes an attempt of an invocation.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use tracing::Instrument as _;
 use crate::events::RuntimeEvent;
 use crate::inner::Inner;
 
-/// An invocation that is being executed.
+/// An attempt that is requested.
 pub(crate) struct Work {
     pub(crate) inner: Arc<Inner>,
-    /// The next attempt.
+    /// The attempt.
     pub(crate) call: Call,
     pub(crate) actor: Arc<ActorConfig>,
     pub(crate) executor: Arc<dyn Executor>,
@@ -25,8 +25,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Executes the invocation from the first attempt, which starts no earlier than `not_before`,
-    /// to the answer.
+    /// Makes the attempt, which starts no earlier than `not_before`, and gives its result to the run:
+    /// the answer, or a failure after which the run requests the next attempt.
     pub(crate) async fn run(mut self, not_before: Timestamp, activity: ActivityGuard) {
         let inner = self.inner.clone();
         let clock = &inner.clock;
@@ -35,76 +35,73 @@ impl Work {
         if not_before > clock.now() {
             clock.sleep_until(not_before).await;
         }
-        loop {
-            let permit = match inner.calls.permits.try_acquire() {
-                Ok(permit) => permit,
-                Err(_) => {
-                    // Waiting for a permit does not count as activity.
-                    activity.take();
-                    let Ok(permit) = inner.calls.permits.acquire().await else {
-                        return;
-                    };
-                    activity = Some(clock.work());
-                    permit
+        let permit = match inner.calls.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => {
+                // Waiting for a permit does not count as activity.
+                activity.take();
+                let Ok(permit) = inner.calls.permits.acquire().await else {
+                    return;
+                };
+                activity = Some(clock.work());
+                permit
+            }
+        };
+        let now = clock.now();
+        let call = &mut self.call;
+        let Some(working) = inner.calls.begin_attempt(&call.run, call.effect_id, call.attempt, now) else {
+            return;
+        };
+        inner.publisher.publish(RuntimeEvent::Began(working.clone()));
+        let limit = policy.attempt_timeout.or(self.executor.attempt_timeout());
+        call.deadline = limit.map_or(Timestamp::MAX, |ms| now.saturating_add(ms));
+        let span = crate::trace::attempt(&working);
+        let result = self.attempt().instrument(span.clone()).await;
+        crate::trace::ended(&span, &result);
+        drop(span);
+        let mut results = vec![result];
+        if inner.inject.twice {
+            results.push(self.attempt().await);
+        }
+        drop(permit);
+        let call = &mut self.call;
+        let mut answers: Vec<Result<Outcome, Json>> = Vec::new();
+        let mut again = None;
+        for result in results {
+            answers.push(result.map_err(|fault| {
+                let (error, at) = after_failure(&policy.retry, &call.effect, call.attempt, fault, clock.now());
+                if answers.is_empty() {
+                    again = at;
                 }
-            };
-            let now = clock.now();
-            let call = &mut self.call;
-            let Some(working) = inner.calls.begin_attempt(&call.run, call.effect_id, call.attempt, now) else {
-                return;
-            };
-            inner.publisher.publish(RuntimeEvent::Began(working.clone()));
-            let limit = policy.attempt_timeout.or(self.executor.attempt_timeout());
-            call.deadline = limit.map_or(Timestamp::MAX, |ms| now.saturating_add(ms));
-            let span = crate::trace::attempt(&working);
-            let result = self.attempt().instrument(span.clone()).await;
-            crate::trace::ended(&span, &result);
-            drop(span);
-            let mut results = vec![result];
-            if inner.inject.twice {
-                results.push(self.attempt().await);
-            }
-            drop(permit);
-            let call = &mut self.call;
-            let mut answers: Vec<Result<Outcome, Json>> = Vec::new();
-            let mut again = None;
-            for result in results {
-                answers.push(result.map_err(|fault| {
-                    let (error, at) = after_failure(&policy.retry, &call.effect, call.attempt, fault, clock.now());
-                    if answers.is_empty() {
-                        again = at;
-                    }
-                    error
-                }));
-            }
-            if let (Some(Err(error)), Some(at)) = (answers.first(), again) {
-                inner.publisher.publish(RuntimeEvent::Retrying { work: working, error: error.clone(), at });
-                // An error is ignored here: if the note cannot be written, neither can the answer,
-                // and that error is reported.
-                let _ = inner.note(call, error.clone(), at).await;
-                clock.sleep_until(at).await;
-                call.attempt = call.attempt.saturating_add(1);
-                continue;
-            }
-            if answers.iter().any(|a| matches!(a, Ok(Outcome::Waits))) {
-                inner.publisher.publish(RuntimeEvent::Waiting(working));
-                return;
-            }
-            let mut answers = answers.into_iter().map(|answer| {
-                answer.map(|outcome| match outcome {
-                    Outcome::Done(output) => output,
-                    Outcome::Waits => Json::Null,
-                })
-            });
-            let give = |outcome| inner.give(&call.run, call.effect_id, call.attempt, outcome);
-            match (answers.next(), answers.next()) {
-                (Some(first), Some(second)) => drop(tokio::join!(give(first), give(second))),
-                (Some(only), None) => give(only).await,
-                (None, _) => {}
-            }
+                error
+            }));
+        }
+        if let (Some(Err(error)), Some(at)) = (answers.first(), again) {
+            let paused = inner.view_in_memory(&call.run).is_some_and(|(_, s)| s.paused_at().is_some());
+            let start = if paused { Timestamp::MAX } else { at };
+            inner.publisher.publish(RuntimeEvent::Retrying { work: working, error: error.clone(), at: start });
+            // The record requests the next attempt.
+            inner.note(call, error, at).await;
             drop(activity);
             return;
         }
+        if answers.iter().any(|a| matches!(a, Ok(Outcome::Waits))) {
+            inner.publisher.publish(RuntimeEvent::Waiting(working));
+            return;
+        }
+        let mut answers = answers.into_iter().map(|answer| {
+            answer.map(|outcome| match outcome {
+                Outcome::Done(output) => output,
+                Outcome::Waits => Json::Null,
+            })
+        });
+        let give = |outcome| inner.give(&call.run, call.effect_id, call.attempt, outcome);
+        match (answers.next(), answers.next()) {
+            (Some(first), Some(second)) => drop(tokio::join!(give(first), give(second))),
+            (Some(only), None) => give(only).await,
+            (None, _) => {}
+        }
+        drop(activity);
     }
 
     /// Makes one attempt within its time limit, and checks the answer.

@@ -15,7 +15,6 @@ use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::events::Working;
 use crate::inner::{Inner, RETRY_WRITE};
-use crate::request::Receipt;
 use attempts::Work;
 use charter_run::{Input, InvocationRequest};
 
@@ -78,11 +77,20 @@ impl Inner {
         attempt: u32,
         outcome: Result<Json, Json>,
     ) {
+        self.report(run, Input::Outcome { effect, attempt, outcome, again_at: None }).await;
+    }
+
+    /// Records that an attempt has failed and another one follows.
+    async fn note(self: &Arc<Self>, call: &Call, error: &Json, again_at: Timestamp) {
+        let (effect, attempt, outcome) = (call.effect_id, call.attempt, Err(error.clone()));
+        self.report(&call.run, Input::Outcome { effect, attempt, outcome, again_at: Some(again_at) }).await;
+    }
+
+    async fn report(self: &Arc<Self>, run: &Arc<str>, input: Input) {
         loop {
-            let input = Input::Outcome { effect, attempt, outcome: outcome.clone(), again_at: None };
-            match self.ask_self(run, input).await {
+            match self.ask_self(run, input.clone()).await {
                 Err(RuntimeError::Store(StoreError::NotWritten { .. })) => {
-                    // The work is done, so keep its answer until there is space for the record.
+                    // The work is done, so keep its result until there is space for the record.
                     let later = self.clock.now().saturating_add(RETRY_WRITE);
                     self.clock.sleep_until(later).await;
                 }
@@ -90,12 +98,5 @@ impl Inner {
                 _ => return,
             }
         }
-    }
-
-    /// Records that an attempt has failed and another one follows.
-    async fn note(self: &Arc<Self>, call: &Call, error: Json, again_at: Timestamp) -> Result<Receipt, RuntimeError> {
-        let (effect, attempt) = (call.effect_id, call.attempt);
-        let input = Input::Outcome { effect, attempt, outcome: Err(error), again_at: Some(again_at) };
-        self.ask_self(&call.run, input).await
     }
 }

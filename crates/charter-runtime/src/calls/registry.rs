@@ -1,6 +1,7 @@
 //! The calls that are running.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use charter_kernel::{EffectId, Timestamp};
@@ -14,13 +15,18 @@ use crate::task_tracker::TaskTracker;
 /// The running calls of a host, by run and effect.
 pub(crate) struct Calls {
     running: Mutex<BTreeMap<(Arc<str>, EffectId), RunningCall>>,
+    next: AtomicU64,
     pub(crate) tasks: TaskTracker,
     pub(crate) permits: Semaphore,
 }
 
 struct RunningCall {
+    /// Tells calls of one effect apart: a call ends after the next one has been registered.
+    number: u64,
     task: AbortHandle,
     working: Working,
+    /// Whether the attempt has begun.
+    begun: bool,
 }
 
 const FIRST: EffectId = EffectId { seq: 0, index: 0 };
@@ -30,11 +36,16 @@ const LAST: EffectId = EffectId { seq: u64::MAX, index: u32::MAX };
 pub(crate) struct Registration {
     calls: Arc<Calls>,
     key: (Arc<str>, EffectId),
+    number: u64,
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        lock(&self.calls.running).remove(&self.key);
+        let mut running = lock(&self.calls.running);
+        if running.get(&self.key).is_some_and(|call| call.number == self.number) {
+            running.remove(&self.key);
+        }
+        drop(running);
         self.calls.tasks.down();
     }
 }
@@ -42,10 +53,16 @@ impl Drop for Registration {
 impl Calls {
     pub(crate) fn new(at_once: u32) -> Calls {
         let permits = if at_once == 0 { Semaphore::MAX_PERMITS } else { at_once as usize };
-        Calls { running: Mutex::default(), tasks: TaskTracker::default(), permits: Semaphore::new(permits) }
+        Calls {
+            running: Mutex::default(),
+            next: AtomicU64::new(0),
+            tasks: TaskTracker::default(),
+            permits: Semaphore::new(permits),
+        }
     }
 
-    /// Registers a call. `spawn` starts its task, which holds the registration.
+    /// Registers a call, unless this attempt or a later one is registered. `spawn` starts its task,
+    /// which holds the registration.
     pub(crate) fn register(
         self: &Arc<Self>,
         effect: EffectId,
@@ -55,9 +72,18 @@ impl Calls {
         let key = (working.run.clone(), effect);
         // Keep the map locked until the call is in it: its task may end at once.
         let mut running = lock(&self.running);
+        if running.get(&key).is_some_and(|call| call.working.attempt >= working.attempt) {
+            return;
+        }
         self.tasks.up();
-        let task = spawn(Registration { calls: self.clone(), key: key.clone() });
-        running.insert(key, RunningCall { task, working });
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let task = spawn(Registration { calls: self.clone(), key: key.clone(), number });
+        running.insert(key, RunningCall { number, task, working, begun: false });
+    }
+
+    /// Whether an effect has a call.
+    pub(crate) fn has(&self, run: &Arc<str>, effect: EffectId) -> bool {
+        lock(&self.running).contains_key(&(run.clone(), effect))
     }
 
     /// Returns the running calls of a run.
@@ -80,10 +106,21 @@ impl Calls {
         since: Timestamp,
     ) -> Option<Working> {
         let mut running = lock(&self.running);
-        let working = &mut running.get_mut(&(run.clone(), effect))?.working;
-        working.attempt = attempt;
-        working.since = since;
-        Some(working.clone())
+        let call = running.get_mut(&(run.clone(), effect)).filter(|call| call.working.attempt == attempt)?;
+        call.begun = true;
+        call.working.since = since;
+        Some(call.working.clone())
+    }
+
+    /// Drops a call whose attempt has not begun.
+    pub(crate) fn hold(&self, run: &Arc<str>, effect: EffectId) {
+        let mut running = lock(&self.running);
+        let key = (run.clone(), effect);
+        if running.get(&key).is_some_and(|call| !call.begun)
+            && let Some(call) = running.remove(&key)
+        {
+            call.task.abort();
+        }
     }
 
     /// Stops a call.

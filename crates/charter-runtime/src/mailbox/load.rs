@@ -38,7 +38,9 @@ impl Inner {
         let charter = self.charter_of_run(info.charter, manifest)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
         let mut current = charter_run::Run::loaded(loaded, info.updated);
-        current.note_refused(|from, limit| self.store.records(run, from, limit))?;
+        let read = |from: u64, limit: usize| self.store.records(run, from, limit);
+        current.note_refused(read)?;
+        current.note_attempts(&charter.machine, read)?;
         let trusted = self.is_trusted(run, &charter)?;
         let imported = self.store.imported(run)?;
         Ok(Box::new(RunState { charter, run: current, trusted, imported }))

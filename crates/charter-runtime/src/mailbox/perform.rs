@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use charter_journal::Verdict;
 use charter_run::{Action, Reply as Answer};
 
 use super::evaluate::Entry;
@@ -26,6 +27,7 @@ impl Inner {
         for (index, appended) in appended.into_iter().enumerate() {
             let (record, snapshot) = (appended.append.record, appended.after);
             let seq = record.seq;
+            let resumed = record.verdict == Verdict::Accepted && &*record.event.r#type == "charter.resume";
             crate::trace::record(&record);
             self.publisher.publish(RuntimeEvent::Recorded(Recorded {
                 record: record.clone(),
@@ -39,6 +41,9 @@ impl Inner {
             }
             for action in appended.actions {
                 self.carry_out(run, state, seq, action);
+            }
+            if resumed {
+                self.invoke_held(run, state);
             }
         }
         let Some(reply) = reply else {
@@ -55,13 +60,12 @@ impl Inner {
 
     fn carry_out(self: &Arc<Self>, run: &Arc<str>, state: &RunState, seq: u64, action: Action) {
         match action {
-            // A call continues with its next attempt by itself.
-            Action::Invoke(request) if request.attempt > 1 => {}
             Action::Invoke(request) if !state.allows(&request.src) => {
                 lock(&self.interrupted).entry(run.to_string()).or_default().insert(request.effect);
                 self.publisher.trouble(Some(run), RuntimeError::Untrusted { run: run.to_string() }.to_string());
             }
             Action::Invoke(request) => self.invoke(&state.charter, run, request),
+            Action::Hold(effect) => self.calls.hold(run, effect),
             Action::Stop(effect) => self.calls.cancel(run, effect, &self.publisher),
             Action::Emit { r#type, data } => {
                 self.publisher.publish(RuntimeEvent::Emitted { run: run.clone(), seq, r#type: r#type.into(), data });
@@ -70,6 +74,14 @@ impl Inner {
                 self.publisher.publish(RuntimeEvent::Logged { run: run.clone(), seq, label, value });
             }
             other => self.publisher.trouble(Some(run), format!("this host cannot carry out {other:?}")),
+        }
+    }
+
+    /// Executes the invocations again that a restart has interrupted while the run was paused.
+    fn invoke_held(self: &Arc<Self>, run: &Arc<str>, state: &RunState) {
+        let held = lock(&self.held).remove(run.as_ref()).unwrap_or_default();
+        for request in held.into_iter().filter_map(|effect| state.run.request(effect)) {
+            self.invoke(&state.charter, run, request);
         }
     }
 

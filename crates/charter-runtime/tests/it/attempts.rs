@@ -214,6 +214,98 @@ fn a_pause_between_attempts_survives_a_crash() {
     });
 }
 
+/// An executor whose first attempts fail; counts them.
+#[derive(Clone)]
+struct FailsTwice(Arc<AtomicU32>);
+
+impl Executor for FailsTwice {
+    fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            match call.attempt {
+                1 | 2 => Err(Fault::new("busy", "later").retryable()),
+                attempt => Ok(Outcome::Done(json!(attempt))),
+            }
+        })
+    }
+}
+
+/// Pauses a run, or resumes it.
+async fn control(h: &Host, kind: &str) {
+    let op = who("op", &["operator"]);
+    assert!(!h.try_send(SendEvent::new("r", kind, json!({}), op)).await.unwrap().is_refused());
+}
+
+#[test]
+fn a_paused_run_starts_no_attempt() {
+    block_on(async {
+        let source = one("{kind: fails, retry: {attempts: 3, backoff: 10s, factor: 1, jitter: 0}}");
+        for restarts in [false, true] {
+            let count = Arc::new(AtomicU32::new(0));
+            let set = |o: Options| o.executor("fails", FailsTwice(count.clone()));
+            let mut h = host_with(&source, set).await;
+            h.start("r", json!({})).await;
+            h.clock.advance(4_000).await;
+            control(&h, "charter.pause").await;
+            h.clock.advance(3_600_000).await;
+            assert_eq!(count.load(Ordering::SeqCst), 1);
+            if restarts {
+                h = h.crash(charter(&source), set).await;
+                assert_eq!((&h.recovery.held[..], h.recovery.resumed.len()), (&["r/0/0".to_string()][..], 0));
+                h.clock.advance(1_000_000).await;
+                assert_eq!(count.load(Ordering::SeqCst), 1);
+            }
+            control(&h, "charter.resume").await;
+            // The rest of the pause between the attempts: 6 s.
+            h.clock.advance(5_999).await;
+            assert_eq!(count.load(Ordering::SeqCst), 1);
+            h.clock.run(3_600_000).await;
+            assert_eq!(result(&h, "r").await, (Status::Done, json!(3)));
+            assert_eq!(count.load(Ordering::SeqCst), 3);
+            assert!(charter_journal::verify(h.store.as_ref(), None).unwrap().is_verified());
+        }
+    });
+}
+
+#[test]
+fn an_attempt_that_fails_in_a_paused_run_is_repeated_once_it_is_resumed() {
+    block_on(async {
+        let source = one(
+            "{kind: scripted, retry: {attempts: 2, backoff: 10s, jitter: 0}, answers: [{attempts: [{after: 5s, error: {code: busy}}, {after: 5s, output: 7}]}]}",
+        );
+        let h = host(&source).await;
+        h.start("r", json!({})).await;
+        h.clock.advance(1_000).await;
+        control(&h, "charter.pause").await;
+        h.clock.advance(3_600_000).await;
+        assert_eq!(h.story("r").last().unwrap(), "5000 charter.attempt ignored working");
+        control(&h, "charter.resume").await;
+        h.clock.run(3_600_000).await;
+        assert_eq!(result(&h, "r").await, (Status::Done, json!(7)));
+        // 10 s between the attempts, and 5 s for the second one.
+        assert_eq!(h.story("r").last().unwrap(), "3616000 done.invoke.work accepted done");
+    });
+}
+
+#[test]
+fn an_interrupted_attempt_of_a_paused_run_is_repeated_once_the_run_is_resumed() {
+    block_on(async {
+        let source = one("{kind: slow, idempotent: true}");
+        let count = Arc::new(AtomicU32::new(0));
+        let set = |o: Options| o.executor("slow", Slow(count.clone()));
+        let h = host_with(&source, set).await;
+        h.start("r", json!({})).await;
+        h.clock.advance(1_000).await;
+        control(&h, "charter.pause").await;
+        let h = h.crash(charter(&source), set).await;
+        h.clock.advance(86_400_000).await;
+        assert_eq!(count.load(Ordering::SeqCst), 1);
+        control(&h, "charter.resume").await;
+        h.clock.run(86_400_000).await;
+        assert_eq!((result(&h, "r").await.0, count.load(Ordering::SeqCst)), (Status::Done, 2));
+    });
+}
+
 #[test]
 fn a_run_that_cannot_be_resumed_does_not_affect_the_others() {
     block_on(async {

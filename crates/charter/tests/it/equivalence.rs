@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use charter::journal::Record;
 use charter::kernel::{EffectId, Timestamp};
-use charter::run::{Fault, Input, InvocationRequest, Reply, Resume, Run, after_restart};
+use charter::run::{Fault, Input, InvocationRequest, Reply, Resume, Run};
 use charter_equivalence::{Answer, RUN, Setup, Sources, Subject, TraceInput, answer_code, compare, idempotent};
 use charter_test_support::cases;
 use serde_json::Value as Json;
@@ -156,10 +156,11 @@ impl Subject for Mine {
         let storage = std::mem::take(&mut self.host.storage);
         if let Some((_, kept, _)) = storage.get(RUN) {
             let actors = &self.setup.machine.definition().actors;
-            for request in Run::restore(&self.setup.machine, RUN, 1, kept.clone()).unwrap().open() {
+            let mut run = Run::restore(&self.setup.machine, RUN, 1, kept.clone()).unwrap();
+            for request in run.open() {
                 let attempt = (request.effect, request.attempt);
                 if let Resume::Unknown(_) =
-                    after_restart(request.clone(), idempotent(actors.get(request.src.as_ref())), at)
+                    run.after_restart(request.clone(), idempotent(actors.get(request.src.as_ref())), at)
                 {
                     self.unknown.push(attempt);
                 }
