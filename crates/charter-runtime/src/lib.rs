@@ -26,10 +26,10 @@ mod view;
 
 pub use admit::ActorError;
 pub use charter::Charter;
-pub use charter_run::{BadRunId, Task, check_run_id, open_tasks, tasks};
+pub use charter_run::{BadRunId, Resume, Task, check_run_id, open_tasks, tasks};
 pub use error::RuntimeError;
 pub use events::{Recorded, RuntimeEvent, Subscription, Working};
 pub use options::{FaultInjection, FindFolder, Limits, NewId, Options, ResumeRuns, new_run_id};
-pub use recovery::Recovery;
+pub use recovery::{Recovery, after_restart};
 pub use request::{Receipt, SendEvent, Start, View};
 pub use runtime::Runtime;

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use charter_journal::OpenEffect;
-use charter_kernel::{EffectId, Timestamp};
-use charter_run::Resume;
+use charter_actors::{Executor, Executors};
+use charter_journal::{OpenEffect, Store};
+use charter_kernel::{EffectId, Machine, Timestamp};
+use charter_run::{ActorPolicy, Resume, Run};
 
 use crate::error::RuntimeError;
 use crate::inner::Inner;
@@ -125,6 +126,38 @@ fn open_effects(inner: &Inner) -> Result<Vec<OpenEffect>, RuntimeError> {
     }
 }
 
+/// Whether an interrupted call may be repeated. An actor without an executor has never run on this
+/// host, so it may be called: the call fails like any other call without an executor.
+fn is_idempotent(policy: Option<&ActorPolicy>, executor: Option<&Arc<dyn Executor>>) -> bool {
+    policy.and_then(|p| p.idempotent).or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true)
+}
+
+/// Reads from a journal what a host with these executors will do with the open invocations of a run
+/// that no process executes, when it resumes them; by effect, `RUN/SEQ/INDEX`.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn after_restart(
+    store: &dyn Store,
+    machine: &Machine,
+    run: &str,
+    executors: &Executors,
+    now: Timestamp,
+) -> Result<BTreeMap<String, Resume>, RuntimeError> {
+    let info = store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
+    let mut current = Run::loaded(charter_journal::load(store, machine, run)?, info.updated);
+    current.note_attempts(machine, |from, limit| store.records(run, from, limit))?;
+    let mut found = BTreeMap::new();
+    for request in current.open() {
+        let decl = machine.definition().actors.get(request.src.as_ref());
+        let policy = decl.and_then(|decl| ActorPolicy::read(decl).ok());
+        let executor = decl.and_then(|decl| executors.get(&decl.kind));
+        let effect = request.effect.text(run);
+        found.insert(effect, current.after_restart(request, is_idempotent(policy.as_ref(), executor), now));
+    }
+    Ok(found)
+}
+
 /// Resumes the open invocations of a run.
 async fn resume(
     inner: &Arc<Inner>,
@@ -145,10 +178,7 @@ async fn resume(
         }
         let actor = state.charter.actors.get(request.src.as_ref());
         let executor = actor.and_then(|a| inner.executors.get(a.kind.as_ref()));
-        let declared = actor.and_then(|a| a.policy.idempotent);
-        // An actor without an executor has never run on this host, so it may be called: the call
-        // fails like any other call without an executor.
-        let idempotent = declared.or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true);
+        let idempotent = is_idempotent(actor.map(|a| &a.policy), executor);
         // It was requested while no actor of the run was allowed to work.
         let not_begun = lock(&inner.released).get(run.as_ref()).is_some_and(|seqs| seqs.contains(&request.effect.seq));
         let (effect, attempt) = (request.effect, request.attempt);

@@ -32,7 +32,6 @@ pub(crate) type Perform = Arc<dyn Fn(&InvocationRequest) -> Result<Json, Fault> 
 
 /// What the host stores of each run: its records, the state to continue from, its next timer.
 pub(crate) type Storage = BTreeMap<String, (Vec<Record>, Kept, Option<Timestamp>)>;
-
 type Attempted = (String, InvocationRequest, Result<Json, Fault>);
 
 pub(crate) struct Host {

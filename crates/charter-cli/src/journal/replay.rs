@@ -43,8 +43,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     )?;
     let digest = super::text::short_digest(machine.snapshot_digest(&snapshot));
     writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as in record {seq}")))?;
-    let host = show::Hosting::NotKnown;
+    let (host, resumed) = (show::Hosting::NotKnown, Default::default());
     let (machine, snapshot, db) = (&machine, &snapshot, &args.db);
-    show::print(&show::Waiting { machine, snapshot, db, now: when, host, overdue: None }, io)?;
+    show::print(&show::Waiting { machine, snapshot, db, now: when, host, resumed, overdue: None }, io)?;
     Ok(Exit::Yes)
 }

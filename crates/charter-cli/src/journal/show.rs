@@ -1,6 +1,9 @@
 //! `charter show RUN`: the current state of a run, and what it waits for.
 
-use charter_kernel::{Machine, Millis, Snapshot, Status, Timer, Timestamp};
+use std::collections::BTreeMap;
+
+use charter_kernel::{EffectId, Machine, Millis, Snapshot, Status, Timer, Timestamp};
+use charter_runtime::Resume;
 use serde_json::{Value as Json, json};
 
 use super::offers::{self, Offer};
@@ -10,7 +13,7 @@ use super::{Db, at, charter_of, find};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::page;
 use crate::run::suggest::Suggest;
-use crate::run::{Who, follow, legal};
+use crate::run::{Who, follow, legal, setup};
 use charter_scenario::timestamp;
 
 /// Shows a run.
@@ -75,7 +78,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     for line in page::lines(&machine, &snapshot, run.updated, None, paint) {
         writeln!(io.out, "{line}")?;
     }
-    let waits = Waiting { machine: &machine, snapshot: &snapshot, db: &args.db, now: follow::now(), host, overdue };
+    let (machine, snapshot, db, now) = (&machine, &snapshot, &args.db, follow::now());
+    let resumed = charter_runtime::after_restart(&store, machine, &run.run, &setup::executors(), now)?;
+    let waits = Waiting { machine, snapshot, db, now, host, resumed, overdue };
     print(&waits, io)?;
     Ok(Exit::Yes)
 }
@@ -151,6 +156,8 @@ pub(crate) struct Waiting<'a> {
     pub(crate) db: &'a Db,
     pub(crate) now: Timestamp,
     pub(crate) host: Hosting,
+    /// What becomes of the open invocations that no process executes, by effect.
+    pub(crate) resumed: BTreeMap<String, Resume>,
     /// When the first timer was due that no process fires.
     pub(crate) overdue: Option<Timestamp>,
 }
@@ -201,9 +208,37 @@ pub(crate) fn print(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure>
     Ok(())
 }
 
+/// Renders an open invocation of an actor: whether it is executed, and what `resume` does with it.
+fn open(waits: &Waiting<'_>, since: &str, effect: EffectId, resume: &str) -> String {
+    let Waiting { snapshot, host, resumed, .. } = waits;
+    let (text, paused) = (effect.text(snapshot.run()), snapshot.paused_at().is_some());
+    if snapshot.holds_answer(effect) {
+        return format!("answered {since}; the answer is held until the run is resumed");
+    }
+    let (why, one) = match host {
+        Hosting::Process { working, .. } if working.contains(&text) => {
+            let held = if paused { "; its answer is held until the run is resumed" } else { "" };
+            return format!("running  {since}{held}");
+        }
+        Hosting::NotKnown => return format!("open     {since}"),
+        Hosting::Nobody => ("no process has this journal open".to_owned(), true),
+        Hosting::Process { pid, .. } => (format!("process {pid} has the journal open, but was not asked to"), false),
+    };
+    let what = match resumed.get(&text) {
+        Some(Resume::Held) => return format!("open     {since}; not running: it begins once the run is resumed"),
+        Some(Resume::Unknown(_)) if paused => {
+            "once the run is resumed, it is reported as `unknown`, because it is not idempotent".to_owned()
+        }
+        Some(Resume::Unknown(_)) => format!("`{resume}` reports it as `unknown`, because it is not idempotent"),
+        _ if one => format!("`{resume}` runs it"),
+        _ => format!("`{resume}` asks it"),
+    };
+    format!("open     {since}; not running: {why}; {what}")
+}
+
 /// Prints what a run waits for: actors, timers, persons.
 fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
-    let Waiting { machine, snapshot, db, now, host, overdue } = waits;
+    let Waiting { machine, snapshot, db, now, overdue, .. } = waits;
     let (paint, who) = (Paint(io.color_out), Who::unnamed());
     let offers = offers::all(machine, snapshot, *now);
     let suggest = Suggest::new((machine, snapshot), &who, db, &offers, *now);
@@ -225,22 +260,7 @@ fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
             writeln!(io.out, "         {}", paint.faint(&decline))?;
             continue;
         }
-        let resume = suggest.resume();
-        match host {
-            _ if paused => {
-                writeln!(io.out, "\nopen     {since}; its result waits until the run is resumed")?;
-            }
-            Hosting::Nobody => writeln!(
-                io.out,
-                "\nopen     {since}; not running: no process has this journal open; `{resume}` runs it"
-            )?,
-            Hosting::Process { working, .. } if working.contains(&effect) => writeln!(io.out, "\nrunning  {since}")?,
-            Hosting::Process { pid, .. } => writeln!(
-                io.out,
-                "\nopen     {since}; not running: process {pid} has the journal open, but was not asked to; `{resume}` asks it"
-            )?,
-            Hosting::NotKnown => writeln!(io.out, "\nopen     {since}")?,
-        }
+        writeln!(io.out, "\n{}", open(waits, &since, i.effect, &suggest.resume()))?;
     }
     let mut heading = "\ntimers   ";
     for line in timers_left(snapshot) {

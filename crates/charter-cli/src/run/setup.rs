@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use charter_actors::{FindSecret, Folder};
+use charter_actors::{Executors, FindSecret, Folder};
 use charter_journal::StoredCharter;
 use charter_models::{Model, Models, cassette::Cassette};
 use charter_runtime::{ActorError, Charter, Options};
@@ -33,6 +33,11 @@ fn options_for_check(models: Models, secrets: FindSecret) -> Options {
     #[cfg(unix)]
     let options = options.executor("workspace", charter_actors::Workspaces::new("."));
     options
+}
+
+/// Returns the executors that a host of this program has, to ask them about actors.
+pub(crate) fn executors() -> Executors {
+    options_for_check(Models::offline(), secrets()).executors
 }
 
 /// Checks, as far as possible without a journal file, that a run of a charter can start. Creates no

@@ -52,18 +52,11 @@ impl<'a> Suggest<'a> {
 
     /// The commands that answer and that decline a task.
     pub(crate) fn answer(&self, task: &Task) -> [String; 2] {
-        let role = self.role(&task.by).map(|role| format!(" --role {}", quoted(role))).unwrap_or_default();
-        let may = match self.who.has_roles() {
-            true => task.is_for(&self.who.principal()),
-            false => self.who.kind == PrincipalKind::Person || task.agents,
-        };
-        let who = match may {
-            true => self.who.option(),
-            false => format!("--as {SOMEBODY}"),
-        };
+        let roles: Vec<String> = self.role(&task.by).cloned().into_iter().collect();
+        let who = self.one_who(&roles, 0, |by| task.is_for(by));
         let (name, file) = (program::name(), &self.file);
         let data = argument(&example::data(task.output.as_ref(), None));
-        let command = |what: &str| format!("{name} answer {}{what} {who}{role}{file}", quoted(&task.effect));
+        let command = |what: &str| format!("{name} answer {}{what} {who}{file}", quoted(&task.effect));
         [command(&data), command(" --decline 'the reason'")]
     }
 
@@ -84,18 +77,23 @@ impl<'a> Suggest<'a> {
             true => offer.roles.clone(),
             false => self.role(&offer.roles).cloned().into_iter().collect(),
         };
+        // Those who have voted or are excluded may have the placeholder's name.
+        let voters = offer.demands.quorum.iter().flat_map(|q| &q.votes).map(Vec::len).sum::<usize>();
+        let known = voters.saturating_add(offer.demands.not_by.len());
+        self.one_who(&roles, known, |by| may_send(self.machine, self.snapshot, by, &offer.key(), self.now))
+    }
+
+    /// Renders `--as` and `--role` of somebody with these roles who may: the user, if possible. At
+    /// most `known` ids are excluded besides.
+    fn one_who(&self, roles: &[String], known: usize, may: impl Fn(&Principal) -> bool) -> String {
         let options: String = roles.iter().map(|role| format!(" --role {}", quoted(role))).collect();
         let may = |id: &str, kind| {
-            let by = Principal { roles: roles.clone(), ..Principal::new(id, &[]) };
-            let by = by.of_kind(kind).authenticated(Auth::Local);
-            may_send(self.machine, self.snapshot, &by, &offer.key(), self.now)
+            let by = Principal { roles: roles.to_vec(), ..Principal::new(id, &[]) };
+            may(&by.of_kind(kind).authenticated(Auth::Local))
         };
         if may(self.who.id(), self.who.kind) {
             return format!("{}{options}", self.who.option());
         }
-        // Those who have voted or are excluded may have the placeholder's name.
-        let voters = offer.demands.quorum.iter().flat_map(|q| &q.votes).map(Vec::len).sum::<usize>();
-        let known = voters.saturating_add(offer.demands.not_by.len());
         let names = (2..=known.saturating_add(2)).map(|number| format!("{SOMEBODY}-{number}"));
         let free = std::iter::once(SOMEBODY.to_owned()).chain(names).find(|id| may(id, PrincipalKind::Person));
         match free {
