@@ -249,8 +249,8 @@ impl Run {
         self.recent.state(id)
     }
 
-    /// Returns the open invocations of services that have no answer yet, each with its next attempt.
-    /// (A run that is paused holds answers.)
+    /// Returns the open invocations of services that have no answer yet, each with its next
+    /// attempt. (A run that is paused holds answers.)
     #[must_use]
     pub fn open(&self) -> Vec<InvocationRequest> {
         let held = |effect| self.snapshot().is_some_and(|s| s.holds_answer(effect));
@@ -338,8 +338,8 @@ impl Run {
         Resume::Held
     }
 
-    /// Holds the attempts that have not begun when the run is paused, and lets them begin when it is
-    /// resumed. Returns what the host does about it.
+    /// Holds the attempts that have not begun when the run is paused, and lets them begin when it
+    /// is resumed. Returns what the host does about it.
     pub(crate) fn hold_attempts(&mut self, was_paused: bool, now: Timestamp) -> Vec<Action> {
         let paused = self.paused_at().is_some();
         if paused == was_paused || self.attempts.is_empty() {

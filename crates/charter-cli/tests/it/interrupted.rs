@@ -140,3 +140,35 @@ fn a_paused_run_says_how_to_resume_it() {
     site.run("send a charter.resume --as me --role operator");
     assert_eq!(site.any("legal a").0, 0);
 }
+
+#[test]
+fn show_says_what_becomes_of_work_that_no_process_does() {
+    let site = Site::new("interrupted-open", &[]);
+    let slow = "charter: 1\nid: slow\nactors: {nap: {kind: exec, command: [sleep, '30']}}\ninitial: a\nstates: {a: {invoke: {src: nap, onDone: b}}, b: {type: final}}\n";
+    site.0.file("slow.yaml", slow);
+    let mut process = site.start("run slow.yaml --run s");
+    site.holder();
+    until("running", || site.any("show s").1.contains("\nrunning  nap since record 0\n"));
+    process.kill();
+    site.wait_for_no_holder();
+    let shown = site.any("show s").1;
+    assert!(shown.contains("\nopen     nap since record 0; not running: no process has this journal open; `charter run --resume s` reports it as `unknown`, because it is not idempotent"), "{shown}");
+    site.any("send s charter.pause --as op --role operator");
+    let shown = site.any("show s").1;
+    assert!(
+        shown.contains("; once the run is resumed, it is reported as `unknown`, because it is not idempotent"),
+        "{shown}"
+    );
+    let slow = slow.replace("id: slow", "id: again").replace("kind: exec", "kind: exec, idempotent: true");
+    site.0.file("again.yaml", &slow);
+    let mut process = site.start("run again.yaml --run a");
+    site.holder();
+    until("running", || site.any("show a").1.contains("\nrunning  nap since record 0\n"));
+    process.kill();
+    site.wait_for_no_holder();
+    let shown = site.any("show a").1;
+    assert!(shown.contains("no process has this journal open; `charter run --resume a` runs it"), "{shown}");
+    site.any("send a charter.pause --as op --role operator");
+    let shown = site.any("show a").1;
+    assert!(shown.contains("not running: it begins once the run is resumed"), "{shown}");
+}

@@ -291,33 +291,6 @@ fn open_work_that_no_process_does_is_not_called_running() {
     shell.here("charter run desk.yaml --run d");
     let failed = shell.here("charter answer d --decline no --role clerk");
     shell.paste(&[failed, shell.here("charter show d"), shell.here("charter runs")]);
-    let slow = "charter: 1\nid: slow\nactors: {nap: {kind: exec, command: [sleep, '30']}}\ninitial: a\nstates: {a: {invoke: {src: nap, onDone: b}}, b: {type: final}}\n";
-    shell.site.0.file("slow.yaml", slow);
-    let mut process = shell.site.start("run slow.yaml --run s");
-    shell.site.holder();
-    until("running", || shell.here("charter show s").1.contains("\nrunning  nap since record 0\n"));
-    process.kill();
-    shell.site.wait_for_no_holder();
-    let shown = shell.here("charter show s").1;
-    assert!(shown.contains("\nopen     nap since record 0; not running: no process has this journal open; `charter run --resume s` reports it as `unknown`, because it is not idempotent"), "{shown}");
-    shell.here("charter send s charter.pause --as op --role operator");
-    let shown = shell.here("charter show s").1;
-    assert!(
-        shown.contains("; once the run is resumed, it is reported as `unknown`, because it is not idempotent"),
-        "{shown}"
-    );
-    let slow = slow.replace("id: slow", "id: again").replace("kind: exec", "kind: exec, idempotent: true");
-    shell.site.0.file("again.yaml", &slow);
-    let mut process = shell.site.start("run again.yaml --run a");
-    shell.site.holder();
-    until("running", || shell.here("charter show a").1.contains("\nrunning  nap since record 0\n"));
-    process.kill();
-    shell.site.wait_for_no_holder();
-    let shown = shell.here("charter show a").1;
-    assert!(shown.contains("no process has this journal open; `charter run --resume a` runs it"), "{shown}");
-    shell.here("charter send a charter.pause --as op --role operator");
-    let shown = shell.here("charter show a").1;
-    assert!(shown.contains("not running: it begins once the run is resumed"), "{shown}");
 }
 
 #[test]

@@ -25,8 +25,8 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Makes the attempt, which starts no earlier than `not_before`, and gives its result to the run:
-    /// the answer, or a failure after which the run requests the next attempt.
+    /// Makes the attempt, which starts no earlier than `not_before`, and gives its result to the
+    /// run: the answer, or a failure after which the run requests the next attempt.
     pub(crate) async fn run(mut self, not_before: Timestamp, activity: ActivityGuard) {
         let inner = self.inner.clone();
         let clock = &inner.clock;
