@@ -237,7 +237,7 @@ impl<M: Memory + Clone> Automaton<M> {
     /// Returns the open tasks of people.
     #[must_use]
     pub fn tasks(&self) -> Vec<Task> {
-        self.snapshot().map(|s| charter_run::tasks(&self.charter.machine, s)).unwrap_or_default()
+        self.snapshot().map(|s| charter_run::tasks(&self.charter.machine, s, false)).unwrap_or_default()
     }
 
     /// Adds a request, unless it is for a person.

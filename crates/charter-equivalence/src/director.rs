@@ -111,7 +111,7 @@ impl<'c> Director<'c> {
                 TraceInput::Batch(Vec::new(), Some(AttemptInput { effect, attempt, result: self.result(*how, "") }))
             }
             Act::Task { which, done, who, output } => {
-                let open = tasks(&self.setup.machine, core.run().snapshot()?);
+                let open = tasks(&self.setup.machine, core.run().snapshot()?, false);
                 let task = pick(*which, &open)?;
                 let answer = match done {
                     true => TaskAnswer::Done(self.output(*output, &task.invocation)),
@@ -170,7 +170,7 @@ impl<'c> Director<'c> {
                 Some(self.batch(vec![EventInput { to: to.clone(), id, ..event }], None))
             }
             Input::Answer { invocation, result } => {
-                let open = tasks(&self.setup.machine, snapshot);
+                let open = tasks(&self.setup.machine, snapshot, false);
                 if let Some(task) = open.iter().find(|t| t.invocation == *invocation) {
                     let answer = match result {
                         Ok(output) => TaskAnswer::Done(value(output, Some(snapshot))),

@@ -25,7 +25,7 @@ pub use record::{
     Approval, EventField, FORMAT, Fields, GENESIS, Manifest, Origin, Record, RecordBuilder, RecordError, Redacted,
     Source, SourceKind, TimerField, TimerWord, Verdict,
 };
-pub use replay::{Loaded, ReplayError, fork, load, machine, replay};
+pub use replay::{Loaded, ReplayError, fork, load, machine, origin, replay};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{AcceptHead, Deletion, SelectError, SelectLimits, SqliteOptions, SqliteStore, Visit, holder};
 pub use store::{

@@ -232,14 +232,21 @@ fn apply(
 }
 
 /// Creates a new run from the records of another, up to and including record `at`: the same events
-/// under a new id. Record 0 of the fork names its origin (`forked_from`). No effect is executed
-/// again: effects and timers that are open after record `at` are also open in the fork, and the
-/// host decides what to do with them.
+/// under a new id. Record 0 of the fork names its origin (`forked_from`), and whether the fork is
+/// dry: then no host calls an actor for it. Invocations and timers that are open after record `at`
+/// are also open in the fork; the host of a fork that is not dry calls their actors again.
 ///
 /// # Errors
 /// See [`replay`]. In addition, the new run already exists, or the same events have different
 /// results under the new id (because the charter reads `run.id`).
-pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str) -> Result<Loaded, ReplayError> {
+pub fn fork(
+    store: &dyn Store,
+    machine: &Machine,
+    run: &str,
+    at: u64,
+    new: &str,
+    dry: bool,
+) -> Result<Loaded, ReplayError> {
     let info = store.run(run)?.ok_or_else(|| StoreError::UnknownRun(run.into()))?;
     if info.charter != machine.digest() {
         return Err(ReplayError::Charter {
@@ -260,7 +267,7 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
     }
     let mut chain = Chain::new(new);
     chain.manifest = past.first().and_then(|first| first.manifest.clone());
-    chain.forked_from = Some(Origin { run: run.to_owned().into(), seq: at, hash: last.hash });
+    chain.forked_from = Some(Origin { run: run.to_owned().into(), seq: at, hash: last.hash, dry });
     let mut snapshot: Option<Snapshot> = None;
     let mut batch = Vec::with_capacity(past.len());
     for original in &past {
@@ -295,6 +302,15 @@ pub fn fork(store: &dyn Store, machine: &Machine, run: &str, at: u64, new: &str)
     }
     store.append(batch)?;
     Ok(Loaded { snapshot, chain })
+}
+
+/// Returns the origin of a run that is a fork.
+///
+/// # Errors
+/// The store cannot be read, or record 0 of the run is invalid.
+pub fn origin(store: &dyn Store, run: &str) -> Result<Option<Origin<'static>>, StoreError> {
+    let first = store.records(run, 0, 1)?.into_iter().next();
+    Ok(first.and_then(|first| first.forked_from.clone()))
 }
 
 impl Chain {

@@ -123,12 +123,13 @@ impl Client {
         &self.about
     }
 
-    /// Creates a run that shares the records of another one up to `at`.
+    /// Creates a run that shares the records of another one up to `at`; `dry` is whether its actors
+    /// are not called ([`charter_journal::Origin::dry`]).
     ///
     /// # Errors
     /// The run or record does not exist, or the new id is taken.
-    pub async fn fork(&self, run: &str, at: u64, new: &str) -> Result<(), RuntimeError> {
-        let request = Request::Fork { run: run.into(), at, new: new.into() };
+    pub async fn fork(&self, run: &str, at: u64, new: &str, dry: bool) -> Result<(), RuntimeError> {
+        let request = Request::Fork { run: run.into(), at, new: new.into(), dry };
         self.ask(&request, LONG_TIME).await
     }
 
@@ -295,13 +296,13 @@ impl Backend for Client {
 
     fn view(&self, run: String) -> Answer<'_, View> {
         Box::pin(async move {
-            let ViewText { charter, snapshot, working, untrusted } =
+            let ViewText { charter, snapshot, working, untrusted, dry } =
                 self.ask(&Request::View { run }, ANSWER_TIME).await?;
             let charter = self.charter_of(charter).await?;
             let invalid = |e: String| RuntimeError::Remote(format!("process {}: invalid snapshot: {e}", self.pid));
             let json: Json = parse(&snapshot).map_err(|e| invalid(e.to_string()))?;
             let snapshot = charter.machine().restore(&json).map_err(|e| invalid(e.to_string()))?;
-            Ok(View { untrusted, ..View::new(charter, snapshot, working) })
+            Ok(View { untrusted, ..View::new(charter, snapshot, working, dry) })
         })
     }
 

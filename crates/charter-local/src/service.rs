@@ -108,6 +108,7 @@ impl Service {
                     snapshot,
                     working: view.working,
                     untrusted: view.untrusted,
+                    dry: view.dry,
                 })
             }
             Request::Legal { run, by } => json(&host.legal(&run, &local(by)).await?),
@@ -121,7 +122,7 @@ impl Service {
                 json(&host.runs(filter).await?)
             }
             Request::Records { run, from, limit } => self.records(run, from, limit).await,
-            Request::Fork { run, at, new } => self.fork(run, at, new).await,
+            Request::Fork { run, at, new, dry } => self.fork(run, at, new, dry).await,
             Request::Import { file } => self.import(&file).await,
             Request::Rebuild {} => {
                 let store = self.store.clone();
@@ -164,13 +165,13 @@ impl Service {
         json(&texts)
     }
 
-    async fn fork(&self, run: String, at: u64, new: String) -> Result<Json, RuntimeError> {
+    async fn fork(&self, run: String, at: u64, new: String, dry: bool) -> Result<Json, RuntimeError> {
         charter_runtime::check_run_id(&new)?;
         let info = self.runtime.run(run.clone()).await?.ok_or(RuntimeError::UnknownRun(run.clone()))?;
         let charter = self.runtime.charter(info.charter).await?;
         let (store, id) = (self.store.clone(), new.clone());
         blocking(move || {
-            charter_journal::fork(store.as_ref(), charter.machine(), &run, at, &id)?;
+            charter_journal::fork(store.as_ref(), charter.machine(), &run, at, &id, dry)?;
             Ok(())
         })
         .await?;

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 /// The version of the protocol. A holder and a client with different versions do not talk.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// Maximum size of a request in bytes: the largest charter that can be handed over.
 pub(crate) const MAX_REQUEST_BYTES: usize = 8 << 20;
@@ -54,7 +54,7 @@ pub(crate) enum Request {
     Runs(RunFilter),
     Records { run: String, from: u64, limit: usize },
     Updates { run: Option<String> },
-    Fork { run: String, at: u64, new: String },
+    Fork { run: String, at: u64, new: String, dry: bool },
     Import { file: PathBuf },
     Rebuild {},
     Keep { run: String, all_timers: bool },
@@ -154,6 +154,8 @@ pub(crate) struct ViewText {
     pub(crate) working: Vec<Working>,
     #[serde(default)]
     pub(crate) untrusted: bool,
+    #[serde(default)]
+    pub(crate) dry: bool,
 }
 
 /// The answer to a request.

@@ -67,7 +67,7 @@ impl Handling<'_> {
             Input::Outcome { effect, attempt, outcome, again_at } => self.outcome(effect, attempt, outcome, again_at),
             Input::Settled { effect, outcome, by } => {
                 let snapshot = self.run.snapshot().ok_or(Denied::NeverStarted)?;
-                let invocation = task::invocation(self.machine, snapshot, effect, &by)?.to_owned();
+                let invocation = task::invocation(self.machine, snapshot, self.run.is_dry(), effect, &by)?.to_owned();
                 self.check_own()?;
                 let event = Event::answer(invocation, effect, outcome);
                 self.append(None, Incoming { to: None, event, by, expected_seq: None })

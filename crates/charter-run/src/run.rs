@@ -77,6 +77,8 @@ pub struct Run {
     pub(crate) recent: RecentIds,
     /// Whether the run had so many records that its timers no longer fire, at the last input.
     full: bool,
+    /// Whether it is a dry fork.
+    dry: bool,
 }
 
 impl Run {
@@ -90,6 +92,7 @@ impl Run {
             attempts: Arc::default(),
             recent: RecentIds::default(),
             full: false,
+            dry: false,
         }
     }
 
@@ -99,7 +102,7 @@ impl Run {
     pub fn loaded(loaded: Loaded, at: Timestamp) -> Run {
         let Loaded { snapshot, chain } = loaded;
         let position = Position::resume(snapshot, chain.next_seq(), at, RefusedTimers::default());
-        Run { position, chain, attempts: Arc::default(), recent: RecentIds::unknown(), full: false }
+        Run { position, chain, attempts: Arc::default(), recent: RecentIds::unknown(), full: false, dry: false }
     }
 
     /// Restores a run that a host has stored. `keep_every` is as in [`Run::new`].
@@ -116,7 +119,7 @@ impl Run {
         };
         let position = Position::resume(snapshot, last.seq.saturating_add(1), last.at, kept.refused);
         let chain = Chain::after(&last).snapshot_every(keep_every);
-        Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent, full: false })
+        Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent, full: false, dry: false })
     }
 
     /// Counts the failed attempts of the open invocations of a restored run. `read` is as in
@@ -204,6 +207,19 @@ impl Run {
             attempts: self.attempts(),
             recent: self.recent.clone(),
         }
+    }
+
+    /// Sets whether the run is a dry fork ([`charter_journal::Origin::dry`]).
+    #[must_use]
+    pub fn with_dry(self, dry: bool) -> Run {
+        Run { dry, ..self }
+    }
+
+    /// Whether the run is a dry fork: the host calls no actor for it, and persons may answer all of
+    /// its invocations.
+    #[must_use]
+    pub fn is_dry(&self) -> bool {
+        self.dry
     }
 
     /// The id of the run.

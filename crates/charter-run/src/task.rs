@@ -1,4 +1,5 @@
-//! Tasks for people: open invocations of actors of kind `human`, and who may answer them.
+//! Tasks for people: open invocations of actors of kind `human`, in a dry fork those of all actors;
+//! and who may answer them.
 
 use charter_kernel::{EffectId, Invocation, Machine, Principal, PrincipalKind, Snapshot, Status};
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,8 @@ use serde_json::Value as Json;
 use crate::handled::Denied;
 use crate::values::texts;
 
-/// An open invocation of an actor of kind `human`.
+/// An open invocation that persons may answer: of an actor of kind `human`, or any one of a dry
+/// fork.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// The run.
@@ -30,6 +32,9 @@ pub struct Task {
     pub input: Json,
     /// JSON Schema of the answer, if the charter has one.
     pub output: Option<Json>,
+    /// Whether the actor is not a person: it is not called, because the run is a dry fork.
+    #[serde(default)]
+    pub dry: bool,
 }
 
 impl Task {
@@ -40,22 +45,22 @@ impl Task {
     }
 }
 
-/// Returns the tasks of a run that can be answered now.
+/// Returns the tasks of a run that can be answered now; `dry` is whether it is a dry fork.
 #[must_use]
-pub fn tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
+pub fn tasks(machine: &Machine, snapshot: &Snapshot, dry: bool) -> Vec<Task> {
     match snapshot.status() {
-        Status::Active => open_tasks(machine, snapshot),
+        Status::Active => open_tasks(machine, snapshot, dry),
         _ => Vec::new(),
     }
 }
 
 /// Returns the open tasks of a run. Those of a paused run can be answered once it is resumed.
 #[must_use]
-pub fn open_tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
+pub fn open_tasks(machine: &Machine, snapshot: &Snapshot, dry: bool) -> Vec<Task> {
     if snapshot.status().is_finished() {
         return Vec::new();
     }
-    let tasks = snapshot.invocations().filter(|(_, i)| is_task(machine, i)).map(|(actor, i)| {
+    let tasks = snapshot.invocations().filter(|(_, i)| is_task(machine, i, dry)).map(|(actor, i)| {
         let decl = machine.definition().actors.get(i.src.as_ref());
         Task {
             run: snapshot.run().to_owned(),
@@ -66,6 +71,7 @@ pub fn open_tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
             title: decl.and_then(|d| d.config.get("title")).and_then(Json::as_str).map(str::to_owned),
             by: roles(machine, &i.src),
             agents: admits_agents(machine, &i.src),
+            dry: !is_task(machine, i, false),
             input: (*i.input).clone(),
             output: decl.and_then(|d| d.output.clone()),
         }
@@ -77,11 +83,12 @@ pub fn open_tasks(machine: &Machine, snapshot: &Snapshot) -> Vec<Task> {
 pub(crate) fn invocation<'s>(
     machine: &Machine,
     snapshot: &'s Snapshot,
+    dry: bool,
     effect: EffectId,
     by: &Principal,
 ) -> Result<&'s str, Denied> {
     let task = || effect.text(snapshot.run());
-    let found = snapshot.invocations().find(|(_, i)| i.effect == effect && is_task(machine, i));
+    let found = snapshot.invocations().find(|(_, i)| i.effect == effect && is_task(machine, i, dry));
     let Some((_, i)) = found.filter(|_| !snapshot.status().is_finished()) else {
         return Err(Denied::NoTask { task: task() });
     };
@@ -95,19 +102,26 @@ pub(crate) fn invocation<'s>(
     Ok(&i.id)
 }
 
-fn is_task(machine: &Machine, i: &Invocation) -> bool {
-    !i.is_machine() && machine.definition().actors.get(i.src.as_ref()).is_some_and(|d| d.kind == "human")
+fn is_task(machine: &Machine, i: &Invocation, dry: bool) -> bool {
+    !i.is_machine() && (dry || is_person(machine, &i.src))
+}
+
+fn is_person(machine: &Machine, src: &str) -> bool {
+    machine.definition().actors.get(src).is_some_and(|decl| decl.kind == "human")
 }
 
 /// Roles that may answer a task of an actor; empty: anybody.
 fn roles(machine: &Machine, src: &str) -> Vec<String> {
-    let by = machine.definition().actors.get(src).and_then(|d| d.config.get("by"));
+    // Another actor's configuration may use the name differently.
+    let decl = machine.definition().actors.get(src).filter(|_| is_person(machine, src));
+    let by = decl.and_then(|d| d.config.get("by"));
     by.and_then(|by| texts("by", by).ok()).unwrap_or_default()
 }
 
 /// Whether agents and services may answer the tasks of an actor.
 fn admits_agents(machine: &Machine, src: &str) -> bool {
-    machine.definition().actors.get(src).and_then(|d| d.config.get("agents")) == Some(&Json::Bool(true))
+    is_person(machine, src)
+        && machine.definition().actors.get(src).and_then(|d| d.config.get("agents")) == Some(&Json::Bool(true))
 }
 
 fn has_role(roles: &[String], by: &Principal) -> bool {

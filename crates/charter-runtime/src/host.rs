@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use charter_actors::{ActorEvent, BoxFuture, CallHost, Clock, Delivery, Executor, Fault, RunUpdate, RunUpdates};
-use charter_journal::{Record, StoreError};
+use charter_journal::{Record, Store, StoreError};
 use charter_kernel::{Digest, Snapshot};
+use rustc_hash::FxHashMap;
 
 use crate::events::{RuntimeEvent, Subscription};
 use crate::inner::Inner;
+use crate::mailbox::run::Seen;
 use crate::request::SendEvent;
 
 impl CallHost for Inner {
@@ -42,7 +44,7 @@ impl CallHost for Inner {
     }
 
     fn snapshot(&self, run: &str) -> Result<Snapshot, Fault> {
-        if let Some((_, snapshot)) = self.view_in_memory(run) {
+        if let Some(Seen { snapshot, .. }) = self.view_in_memory(run) {
             return Ok(snapshot);
         }
         let snapshot = self.load_now(run).and_then(|state| state.started());
@@ -54,12 +56,41 @@ impl CallHost for Inner {
     }
 
     fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
-        self.store.emitted(r#type, visit)
+        let mut failed = None;
+        let mut origins: FxHashMap<String, Option<u64>> = FxHashMap::default();
+        self.store.emitted(r#type, &mut |run, seq, data| {
+            let from = match origins.get(run) {
+                Some(from) => *from,
+                None => match own_records(self.store.as_ref(), run) {
+                    Ok(from) => *origins.entry(run.to_owned()).or_insert(from),
+                    Err(e) => {
+                        failed = Some(e);
+                        return false;
+                    }
+                },
+            };
+            from.is_none_or(|from| seq < from) || visit(run, seq, data)
+        })?;
+        failed.map_or(Ok(()), Err)
     }
 
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
         self.store.put_blob(data)
     }
+}
+
+/// Returns the first record of a run that counts: all of a run that is no fork; of a fork those
+/// that it does not share with a run of this journal; of a dry fork none, since what it did is not
+/// real.
+fn own_records(store: &dyn Store, run: &str) -> Result<Option<u64>, StoreError> {
+    Ok(match charter_journal::origin(store, run)? {
+        None => Some(0),
+        Some(origin) if origin.dry => None,
+        Some(origin) => match store.run(&origin.run)? {
+            Some(_) => Some(origin.seq.saturating_add(1)),
+            None => Some(0),
+        },
+    })
 }
 
 impl RunUpdates for Subscription {

@@ -13,6 +13,7 @@ mod host;
 mod inner;
 mod mailbox;
 mod options;
+mod past;
 mod rates;
 mod recovery;
 mod request;

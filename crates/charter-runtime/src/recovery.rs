@@ -171,6 +171,10 @@ async fn resume(
         if !wanted(request.effect) || inner.calls.has(run, request.effect) {
             continue;
         }
+        if state.repeats(&request.src) {
+            inner.repeat(&state.charter, run, request);
+            continue;
+        }
         if !state.allows(&request.src) {
             lock(&inner.interrupted).entry(run.to_string()).or_default().insert(request.effect);
             recovery.failed.push((run.to_string(), RuntimeError::Untrusted { run: run.to_string() }));

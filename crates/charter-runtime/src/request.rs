@@ -115,14 +115,16 @@ pub struct View {
     pub tasks: Vec<Task>,
     /// Whether the run came from another journal, and nobody has allowed its actors to work.
     pub untrusted: bool,
+    /// Whether the run is a dry fork: no actor is called for it.
+    pub dry: bool,
 }
 
 impl View {
-    /// Describes the state of a run.
+    /// Describes the state of a run; `dry` is whether it is a dry fork.
     #[must_use]
-    pub fn new(charter: Arc<Charter>, snapshot: Snapshot, working: Vec<Working>) -> View {
-        let tasks = charter_run::tasks(charter.machine(), &snapshot);
-        View { charter, snapshot, working, tasks, untrusted: false }
+    pub fn new(charter: Arc<Charter>, snapshot: Snapshot, working: Vec<Working>, dry: bool) -> View {
+        let tasks = charter_run::tasks(charter.machine(), &snapshot, dry);
+        View { charter, snapshot, working, tasks, untrusted: false, dry }
     }
 
     /// Whether the run is active but can never continue: no timer, no open invocation, no event

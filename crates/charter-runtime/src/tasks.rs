@@ -5,6 +5,7 @@ use charter_run::Task;
 use serde_json::Value as Json;
 
 use crate::error::RuntimeError;
+use crate::mailbox::run::Seen;
 use crate::recovery;
 use crate::request::Receipt;
 use crate::runtime::Runtime;
@@ -48,10 +49,10 @@ impl Runtime {
     pub async fn tasks(&self, by: &Principal, limit: usize) -> Result<Vec<Task>, RuntimeError> {
         let mut out = Vec::new();
         for run in recovery::runs_with_open_effects(&self.inner).await? {
-            let Ok((charter, snapshot)) = self.inner.look(&run).await else {
+            let Ok(Seen { charter, snapshot, dry }) = self.inner.look(&run).await else {
                 continue;
             };
-            out.extend(charter_run::tasks(&charter.machine, &snapshot).into_iter().filter(|t| t.is_for(by)));
+            out.extend(charter_run::tasks(&charter.machine, &snapshot, dry).into_iter().filter(|t| t.is_for(by)));
             if out.len() >= limit {
                 out.truncate(limit);
                 break;

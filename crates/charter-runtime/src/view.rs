@@ -6,10 +6,10 @@ use std::sync::Arc;
 use charter_journal::{RunFilter, RunInfo};
 use charter_kernel::{Legal, Principal, Snapshot};
 
-use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::events::Subscription;
 use crate::inner::Inner;
+use crate::mailbox::run::Seen;
 use crate::request::View;
 use crate::runtime::Runtime;
 use crate::sync::lock;
@@ -20,10 +20,10 @@ impl Runtime {
     /// # Errors
     /// There is no such run, or it cannot be restored from its records.
     pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
-        let (charter, snapshot) = self.inner.look(run).await?;
+        let Seen { charter, snapshot, dry } = self.inner.look(run).await?;
         let (id, of_run) = (run.to_owned(), charter.clone());
         let trusted = self.inner.with_store(move |inner| inner.is_trusted(&id, &of_run)).await??;
-        let view = View::new(charter, snapshot, self.inner.calls.of_run(run));
+        let view = View::new(charter, snapshot, self.inner.calls.of_run(run), dry);
         Ok(View { untrusted: !trusted, ..view })
     }
 
@@ -32,7 +32,7 @@ impl Runtime {
     /// # Errors
     /// See [`Runtime::view`].
     pub async fn legal(&self, run: &str, by: &Principal) -> Result<Vec<Legal>, RuntimeError> {
-        let (charter, snapshot) = self.inner.look(run).await?;
+        let Seen { charter, snapshot, .. } = self.inner.look(run).await?;
         Ok(charter.machine.legal(&snapshot, by, self.inner.clock.now()))
     }
 
@@ -78,17 +78,15 @@ impl Runtime {
 
 impl Inner {
     /// Returns the current state of a run without going through its mailbox.
-    pub(crate) async fn look(self: &Arc<Self>, run: &str) -> Result<(Arc<Charter>, Snapshot), RuntimeError> {
+    pub(crate) async fn look(self: &Arc<Self>, run: &str) -> Result<Seen, RuntimeError> {
         if let Some(view) = self.view_in_memory(run) {
             return Ok(view);
         }
-        let state = self.load(run).await?;
-        let snapshot = state.started()?;
-        Ok((state.charter, snapshot))
+        self.load(run).await?.seen().ok_or_else(|| RuntimeError::NeverStarted(run.into()))
     }
 
     /// Returns the current state of a run if the run is in memory.
-    pub(crate) fn view_in_memory(&self, run: &str) -> Option<(Arc<Charter>, Snapshot)> {
+    pub(crate) fn view_in_memory(&self, run: &str) -> Option<Seen> {
         let found = lock(&self.runs).get(run).cloned();
         found.and_then(|run| run.view())
     }

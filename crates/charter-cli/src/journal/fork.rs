@@ -22,6 +22,9 @@ pub struct Args {
     /// Id of the new run [default: the id of the old one plus `.fork1`, `.fork2`, ...]
     #[arg(long = "run", alias = "as", value_name = "ID")]
     new: Option<String>,
+    /// Let actors work for the new run: open calls are repeated
+    #[arg(long)]
+    live: bool,
     #[command(flatten)]
     db: Db,
 }
@@ -34,13 +37,20 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     args.db.check()?;
     let (run, new) = perform(&args.db.db, &mut Fork { args, requested: None })?;
     if machine_output {
-        let line = json!({"run": new, "forked_from": {"run": run, "seq": args.at}, "journal": head_of(&args.db.db)});
+        let line = json!({
+            "run": new, "forked_from": {"run": run, "seq": args.at}, "dry": !args.live, "journal": head_of(&args.db.db),
+        });
         writeln!(io.out, "{line}")?;
     } else {
         writeln!(io.out, "{new}")?;
         let paint = Paint(io.color_err);
         let to = format!("`charter run --resume {new}{}` continues after record {}", args.db.option(), args.at);
         writeln!(io.err, "{}", paint.faint(&to))?;
+        let how = match args.live {
+            true => "actors work for it: open calls are repeated".to_owned(),
+            false => format!("dry: no actor is called; answers come from the past of {run}, or from you"),
+        };
+        writeln!(io.err, "{}", paint.faint(&how))?;
     }
     Ok(Exit::Yes)
 }
@@ -79,7 +89,7 @@ impl Operation for Fork<'_> {
         }
         let new = new.ok_or_else(|| taken(self.args, &run.run))?;
         let machine = charter_journal::machine(store, run.charter)?;
-        charter_journal::fork(store, &machine, &run.run, self.args.at, &new)?;
+        charter_journal::fork(store, &machine, &run.run, self.args.at, &new, !self.args.live)?;
         Ok((run.run, new))
     }
 
@@ -103,7 +113,7 @@ impl Operation for Fork<'_> {
             }
             let new = new.ok_or_else(|| taken(self.args, &run.run))?;
             self.requested = Some((run.run.clone(), new.clone()));
-            client.fork(&run.run, self.args.at, &new).await?;
+            client.fork(&run.run, self.args.at, &new, !self.args.live).await?;
             Ok((run.run, new))
         })
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use charter_journal::{Record, Store};
 
 use super::text::RecordLines;
-use super::{Db, find};
+use super::{Db, find, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -56,6 +56,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let machine = LazyCell::new(|| charter_journal::machine(&store, charter).ok());
     let machine_for = |record: &Record| record.refusal.as_ref().and_then(|_| machine.as_ref());
     let mut found = false;
+    if let Some(origin) = charter_journal::origin(&store, &head.run)?.filter(|_| !machine_output) {
+        writeln!(io.err, "{}", Paint(io.color_err).faint(&show::origin_line(&origin)))?;
+    }
     loop {
         let page = store.records(&head.run, next, PAGE)?;
         let lines = lines.get_or_insert_with(|| RecordLines::new(Paint(io.color_out), &page));

@@ -44,7 +44,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let digest = super::text::short_digest(machine.snapshot_digest(&snapshot));
     writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as in record {seq}")))?;
     let (host, resumed) = (show::Hosting::NotKnown, Default::default());
+    let dry = show::is_dry(charter_journal::origin(&store, &run.run)?.as_ref());
     let (machine, snapshot, db) = (&machine, &snapshot, &args.db);
-    show::print(&show::Waiting { machine, snapshot, db, now: when, host, resumed, overdue: None }, io)?;
+    show::print(&show::Waiting { machine, snapshot, db, now: when, host, resumed, overdue: None, dry }, io)?;
     Ok(Exit::Yes)
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::overdue::{has_no_holder, overdue};
 use super::table::Table;
 use super::text::{count, seconds};
-use super::{Db, charter_of};
+use super::{Db, charter_of, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use charter_scenario::timestamp;
@@ -59,6 +59,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     for run in &runs {
         let last = store.records(&run.run, run.seq, 1)?;
         let state = last.first().map(|r| r.state.clone()).unwrap_or_default();
+        let origin = charter_journal::origin(&store, &run.run)?;
         if machine_output {
             let mut line = json!({
                 "run": run.run, "charter": id(run.charter), "digest": run.charter,
@@ -68,8 +69,13 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             if let (Some(due), Some(line)) = (overdue.get(&run.run), line.as_object_mut()) {
                 line.insert("overdue".into(), timestamp::text(*due).into());
             }
+            if let Some(line) = line.as_object_mut() {
+                line.extend(show::origin_members(origin.as_ref()));
+            }
             writeln!(io.out, "{line}")?;
         } else {
+            let dry = if show::is_dry(origin.as_ref()) { ", dry" } else { "" };
+            let shared = origin.map(|origin| format!(" ({} shared)", origin.seq + 1)).unwrap_or_default();
             let status = match overdue.get(&run.run) {
                 Some(due) => format!("{}, overdue since {}", word(run.status), seconds(*due)),
                 None => word(run.status).to_owned(),
@@ -77,9 +83,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             table.row(vec![
                 run.run.clone(),
                 id(run.charter).to_owned(),
-                status,
+                format!("{status}{dry}"),
                 state.join(", "),
-                (run.seq + 1).to_string(),
+                format!("{}{shared}", run.seq + 1),
                 seconds(run.updated),
             ]);
         }

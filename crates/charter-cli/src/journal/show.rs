@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use charter_journal::Origin;
 use charter_kernel::{EffectId, Machine, Millis, Snapshot, Status, Timer, Timestamp};
 use charter_runtime::Resume;
 use serde_json::{Value as Json, json};
@@ -38,6 +39,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let (machine, snapshot) = at(&store, &run, None)?;
     let definition = machine.definition();
     let overdue = overdue(&store, has_no_holder)?.get(&run.run).copied();
+    let origin = charter_journal::origin(&store, &run.run)?;
     if machine_output {
         let mut all = json!({
             "run": run.run,
@@ -50,6 +52,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         if let (Json::Object(all), Json::Object(now)) = (&mut all, now(&machine, &snapshot, follow::now())) {
             all.extend(now);
             all.extend(overdue.map(|due| ("overdue".to_owned(), timestamp::text(due).into())));
+            all.extend(origin_members(origin.as_ref()));
         }
         writeln!(io.out, "{all}")?;
         return Ok(Exit::Yes);
@@ -65,6 +68,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         seconds(run.started),
         when(run.updated)
     )?;
+    if let Some(origin) = &origin {
+        writeln!(io.out, "  {}", origin_line(origin))?;
+    }
     if let Some(due) = overdue {
         let since = paint.warning(&format!("overdue since {}", when(due)));
         let how = format!("charter run --resume {}{}", run.run, args.db.option());
@@ -80,7 +86,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     let (machine, snapshot, db, now) = (&machine, &snapshot, &args.db, follow::now());
     let resumed = charter_runtime::after_restart(&store, machine, &run.run, &setup::executors(), now)?;
-    let waits = Waiting { machine, snapshot, db, now, host, resumed, overdue };
+    let waits = Waiting { machine, snapshot, db, now, host, resumed, overdue, dry: is_dry(origin.as_ref()) };
     print(&waits, io)?;
     Ok(Exit::Yes)
 }
@@ -160,6 +166,31 @@ pub(crate) struct Waiting<'a> {
     pub(crate) resumed: BTreeMap<String, Resume>,
     /// When the first timer was due that no process fires.
     pub(crate) overdue: Option<Timestamp>,
+    /// Whether the run is a dry fork.
+    pub(crate) dry: bool,
+}
+
+/// Whether a run with this origin is a dry fork.
+pub(crate) fn is_dry(origin: Option<&Origin<'_>>) -> bool {
+    origin.is_some_and(|origin| origin.dry)
+}
+
+/// The members that a fork has in JSON.
+pub(crate) fn origin_members(origin: Option<&Origin<'_>>) -> Vec<(String, Json)> {
+    let Some(origin) = origin else {
+        return Vec::new();
+    };
+    let from = json!({"run": origin.run, "seq": origin.seq});
+    vec![("forked_from".to_owned(), from), ("dry".to_owned(), origin.dry.into())]
+}
+
+/// Says what a fork is.
+pub(crate) fn origin_line(origin: &Origin<'_>) -> String {
+    let of = format!("fork of {} after record {}", clean(&origin.run), origin.seq);
+    match origin.dry {
+        true => format!("dry {of}: no actor is called; answers come from the past of that run, or from persons"),
+        false => of,
+    }
 }
 
 /// Returns what was left of a timer when its run was paused; `None` if the run is not paused.
@@ -238,12 +269,12 @@ fn open(waits: &Waiting<'_>, since: &str, effect: EffectId, resume: &str) -> Str
 
 /// Prints what a run waits for: actors, timers, persons.
 fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
-    let Waiting { machine, snapshot, db, now, overdue, .. } = waits;
+    let Waiting { machine, snapshot, db, now, overdue, dry, .. } = waits;
     let (paint, who) = (Paint(io.color_out), Who::unnamed());
     let offers = offers::all(machine, snapshot, *now);
     let suggest = Suggest::new((machine, snapshot), &who, db, &offers, *now);
     let paused = snapshot.status() == Status::Paused;
-    let tasks = charter_runtime::open_tasks(machine, snapshot);
+    let tasks = charter_runtime::open_tasks(machine, snapshot, *dry);
     for (_, i) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
         let (id, effect) = (clean(&i.id), i.effect.text(snapshot.run()));
         let since = format!("{id} since record {}", i.effect.seq);
@@ -255,7 +286,10 @@ fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
                 writeln!(io.out, "\ntask     {title}{by}, {since}; it can be answered once the run is resumed")?;
                 continue;
             }
-            writeln!(io.out, "\ntask     {title}{by}, {since}")?;
+            match task.dry {
+                true => writeln!(io.out, "\ndry      {since}: not started; answer with")?,
+                false => writeln!(io.out, "\ntask     {title}{by}, {since}")?,
+            }
             writeln!(io.out, "         {}", paint.faint(&answer))?;
             writeln!(io.out, "         {}", paint.faint(&decline))?;
             continue;

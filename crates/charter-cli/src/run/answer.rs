@@ -1,4 +1,4 @@
-//! `charter answer TASK`: answers a task for a person, or declines it.
+//! `charter answer TASK`: answers a task for a person, or any call of a dry fork; or declines it.
 
 use charter_journal::{Record, RunInfo, SourceKind};
 use charter_kernel::{Code, EffectId};
@@ -17,7 +17,7 @@ use crate::models;
 /// Maximum number of records that are read at a time.
 const PAGE: usize = 1_000;
 
-/// Answers a task.
+/// Answers a task, or a call of a dry fork.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The task, as `charter show RUN` lists it: `RUN/SEQ/INDEX`; or the run, if it has one task
@@ -87,7 +87,7 @@ fn answer(
     let reply = match (&args.decline, data) {
         (Some(reason), _) => TaskAnswer::Declined(reason.clone()),
         (None, Some(data)) => TaskAnswer::Output(data),
-        (None, None) if choice::needs_no_data(task.output.as_ref()) => TaskAnswer::Output(json!({})),
+        (None, None) if !task.dry && choice::needs_no_data(task.output.as_ref()) => TaskAnswer::Output(json!({})),
         (None, None) => return Err(no_data(args, &view, task)),
     };
     let events = host.watch(&run.run, Some(run.seq))?;
@@ -110,7 +110,7 @@ fn answer(
 /// Returns the task that is meant, if it is open and the run is paused.
 fn paused(view: &View, named: Option<&str>) -> Option<Task> {
     view.snapshot.paused_at()?;
-    let open = charter_runtime::open_tasks(view.charter.machine(), &view.snapshot);
+    let open = charter_runtime::open_tasks(view.charter.machine(), &view.snapshot, view.dry);
     open.into_iter().find(|task| named.is_none_or(|named| task.effect == named))
 }
 

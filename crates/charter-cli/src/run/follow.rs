@@ -229,10 +229,14 @@ fn moved_on(what: &str, view: &View) -> String {
     }
 }
 
-/// Whether an actor other than a person is running. None does in a run that nobody has allowed.
+/// Whether an actor other than a person is running. None does in a run that nobody has allowed; in
+/// a dry fork, answers from the past are given.
 pub(crate) fn is_busy(view: &View) -> bool {
     let open = view.snapshot.invocations().filter(|(_, i)| !i.is_machine()).count();
-    open > view.tasks.len() && !view.untrusted
+    match view.dry {
+        true => !view.working.is_empty(),
+        false => open > view.tasks.len() && !view.untrusted,
+    }
 }
 
 /// Returns the time of the system clock.

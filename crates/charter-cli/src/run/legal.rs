@@ -35,7 +35,7 @@ pub struct Args {
 /// # Errors
 /// The run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let State { machine, snapshot, overdue } = state(args)?;
+    let State { machine, snapshot, overdue, dry } = state(args)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
     let by = args.who.principal_in(&machine);
@@ -45,6 +45,14 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     };
     if let Some(due) = overdue.filter(|_| !machine_output) {
         writeln!(io.out, "{}", paint.warning(&overdue::warning(due)))?;
+    }
+    if dry && !machine_output {
+        let tasks = charter_runtime::tasks(&machine, &snapshot, true);
+        let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
+        for task in tasks.iter().filter(|task| task.dry) {
+            let [answer, _] = suggest.answer(task);
+            writeln!(io.out, "{}: not started; answer with `{answer}`", paint.warning(&format!("dry: {}", task.src)))?;
+        }
     }
     for offer in &all {
         let Offer { event, demands, .. } = offer;
@@ -74,12 +82,15 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
     if all.is_empty() && !machine_output {
-        let tasks = charter_runtime::tasks(&machine, &snapshot);
+        let tasks = charter_runtime::tasks(&machine, &snapshot, dry);
         let why = match (snapshot.status(), tasks.as_slice()) {
             (status, _) if status.is_finished() => format!("no events accepted: the run is {}", status.word()),
             (Status::Paused, _) => format!("no events accepted now: the run is paused; `{}`", suggest.unpause()),
             (_, []) if args.who.is_unnamed() => "no events accepted now: waiting for an actor or a timer".to_owned(),
             (_, []) => format!("no events accepted now from {}", clean(args.who.id())),
+            (_, [task, ..]) if task.dry => {
+                "no events accepted now: the run is a dry fork, which waits for answers".to_owned()
+            }
             (_, [task, ..]) => {
                 let [answer, _] = suggest.answer(task);
                 let title = clean(task.title.as_deref().unwrap_or(&task.src));
@@ -104,6 +115,8 @@ struct State {
     snapshot: Snapshot,
     /// When the first timer was due that no process fires.
     overdue: Option<Timestamp>,
+    /// Whether it is a dry fork.
+    dry: bool,
 }
 
 /// Returns the current state of the run.
@@ -111,8 +124,8 @@ fn state(args: &Args) -> Result<State, Failure> {
     match held(&args.db, &args.run) {
         // No process has the journal open, or it has just ended.
         Ok(None) | Err(Failure::Lost(_)) => {}
-        Ok(Some((_, View { charter, snapshot, .. }))) => {
-            return Ok(State { machine: charter.machine().clone(), snapshot, overdue: None });
+        Ok(Some((_, View { charter, snapshot, dry, .. }))) => {
+            return Ok(State { machine: charter.machine().clone(), snapshot, overdue: None, dry });
         }
         Err(e) => return Err(e),
     }
@@ -121,7 +134,8 @@ fn state(args: &Args) -> Result<State, Failure> {
     let run = find(&store, &args.run)?;
     let (machine, snapshot) = at(&store, &run, None)?;
     let overdue = overdue::overdue(&store, has_no_holder)?.get(&run.run).copied();
-    Ok(State { machine: Arc::new(machine), snapshot, overdue })
+    let dry = show::is_dry(charter_journal::origin(&store, &run.run)?.as_ref());
+    Ok(State { machine: Arc::new(machine), snapshot, overdue, dry })
 }
 
 /// Returns the process that has the journal open, and the run as it is there.

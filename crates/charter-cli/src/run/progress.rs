@@ -33,6 +33,8 @@ pub(crate) struct Progress {
     paint: Paint,
     /// Whether the status line is drawn.
     live: bool,
+    /// Whether the run is a dry fork.
+    dry: bool,
     drawn: bool,
     turn: usize,
     /// The last record shown.
@@ -55,6 +57,7 @@ impl Progress {
             run: run.to_owned(),
             paint: Paint(io.color_err),
             live: io.terminal,
+            dry: false,
             drawn: false,
             turn: 0,
             seen: None,
@@ -72,6 +75,7 @@ impl Progress {
         self.seen = seen;
         self.began = seen;
         self.machine = Some(view.charter.machine().clone());
+        self.dry = view.dry;
     }
 
     /// Sets the source of model progress.
@@ -177,6 +181,9 @@ impl Progress {
                 let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("failed");
                 let when = if *at == Timestamp::MAX { " after `charter.resume`" } else { "" };
                 format!("{}: {}; retrying{when}", paint.warning(&clean(&work.src)), clean(why))
+            }
+            Update::Waiting(work) if self.dry && *work.kind != *"human" => {
+                format!("{} is not started: {}", paint.help(&clean(&work.src)), paint.warning("dry"))
             }
             Update::Waiting(work) => {
                 format!("{} is waiting for a person", paint.help(&clean(&work.src)))

@@ -34,6 +34,9 @@ pub(crate) fn write(
             all.insert("run".into(), snapshot.run().into());
             all.insert("seq".into(), snapshot.seq().into());
             all.insert("journal".into(), head_of(&db.db));
+            if view.dry {
+                all.insert("dry".into(), true.into());
+            }
         }
         writeln!(io.out, "{all}")?;
         return Ok(());
@@ -148,7 +151,10 @@ pub(crate) fn waits(
             false => format!(" by {}", task.by.join(" or ")),
         };
         let [answer, decline] = suggest.answer(task);
-        writeln!(io.out, "  for a person{by}: {}  {}", clean(title), paint.faint(&answer))?;
+        match task.dry {
+            true => writeln!(io.out, "  dry: {} not started; answer with  {}", clean(title), paint.faint(&answer))?,
+            false => writeln!(io.out, "  for a person{by}: {}  {}", clean(title), paint.faint(&answer))?,
+        }
         writeln!(io.out, "    to decline: {}", paint.faint(&decline))?;
     }
     // On a terminal, the prompt has already shown the previews.

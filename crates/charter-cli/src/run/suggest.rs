@@ -55,7 +55,11 @@ impl<'a> Suggest<'a> {
         let roles: Vec<String> = self.role(&task.by).cloned().into_iter().collect();
         let who = self.one_who(&roles, 0, |by| task.is_for(by));
         let (name, file) = (program::name(), &self.file);
-        let data = argument(&example::data(task.output.as_ref(), None));
+        let data = match argument(&example::data(task.output.as_ref(), None)) {
+            // What an actor would have answered is given on purpose.
+            none if none.is_empty() && task.dry => " '{}'".to_owned(),
+            data => data,
+        };
         let command = |what: &str| format!("{name} answer {}{what} {who}{file}", quoted(&task.effect));
         [command(&data), command(" --decline 'the reason'")]
     }

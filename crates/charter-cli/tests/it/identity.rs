@@ -86,7 +86,7 @@ fn an_imported_run_does_nothing_before_somebody_allows_it() {
     ours.run("export r -o r.jsonl");
     let here = folder("here");
     here.run(&format!("import {}", ours.path("r.jsonl").display()));
-    here.run("fork r --at 1");
+    here.run("fork r --at 1 --live");
     for run in ["r", "r.fork1"] {
         let (_, out, err) = here.any(&format!("send {run} OK --role boss"));
         assert!(err.contains(&format!("`charter trust {run}`")), "{out}{err}");

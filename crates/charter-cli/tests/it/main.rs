@@ -8,6 +8,8 @@ mod commands;
 mod cover;
 mod documents;
 mod doors;
+#[cfg(unix)]
+mod dry;
 mod eval;
 mod exported;
 mod fred;
@@ -19,7 +21,6 @@ mod hostile;
 #[cfg(unix)]
 mod identity;
 mod imports;
-#[cfg(target_os = "linux")]
 mod interrupted;
 #[cfg(unix)]
 mod local_access;

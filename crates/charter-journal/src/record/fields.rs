@@ -249,6 +249,19 @@ pub struct Origin<'a> {
     pub seq: u64,
     /// The hash of that record.
     pub hash: Digest,
+    /// Whether the fork is dry: no actor is called for it; answers come from the past of the other
+    /// run, or from persons.
+    #[serde(default)]
+    pub dry: bool,
+}
+
+impl Origin<'_> {
+    /// Converts the origin to owned data.
+    #[must_use]
+    pub fn owned(self) -> Origin<'static> {
+        let Origin { run, seq, hash, dry } = self;
+        Origin { run: run.into_owned().into(), seq, hash, dry }
+    }
 }
 
 impl Fields<'static> {
@@ -327,7 +340,7 @@ impl Fields<'_> {
             notes: self.notes,
             answers: self.answers,
             status: self.status,
-            forked_from: self.forked_from.map(|o| Origin { run: own(o.run), seq: o.seq, hash: o.hash }),
+            forked_from: self.forked_from.map(Origin::owned),
             manifest: self.manifest,
             snapshot: self.snapshot,
             prev: self.prev,

@@ -256,7 +256,7 @@ mod tests {
             notes: list(13),
             answers: has(14).then(|| word.to_owned()),
             status: Some(Status::Active),
-            forked_from: has(15).then(|| Origin { run: word.into(), seq: n >> 11, hash: GENESIS }),
+            forked_from: has(15).then(|| Origin { run: word.into(), seq: n >> 11, hash: GENESIS, dry: has(17) }),
             manifest: has(16)
                 .then(|| Box::new(Manifest { files: [(word.into(), GENESIS)].into(), ..Manifest::default() })),
             snapshot: GENESIS,

@@ -56,7 +56,11 @@ impl Fields<'_> {
             whole(out, seen);
         }
         if let Some(origin) = &self.forked_from {
-            out.push_str(",\"forked_from\":{\"hash\":\"");
+            out.push_str(",\"forked_from\":{");
+            if origin.dry {
+                out.push_str("\"dry\":true,");
+            }
+            out.push_str("\"hash\":\"");
             origin.hash.push_text(out);
             out.push_str("\",\"run\":");
             write_str(out, &origin.run);

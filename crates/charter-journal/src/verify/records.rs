@@ -40,8 +40,7 @@ impl Verifier<'_> {
             current.machine = Some(
                 found.map_err(|e| diagnose::not_intact(text).unwrap_or((Difference::Charter, diagnose::reason(e))))?,
             );
-            current.origin =
-                input.forked_from.clone().map(|o| Origin { run: o.run.into_owned().into(), seq: o.seq, hash: o.hash });
+            current.origin = input.forked_from.clone().map(Origin::owned);
             current.manifest = input.manifest.clone();
         }
         // Record 0 has set the machine, unless the run is broken.

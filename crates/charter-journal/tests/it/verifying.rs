@@ -40,7 +40,7 @@ proptest! {
         // A fork is verified like any run.
         for (source, records) in ALL.iter().zip(&runs) {
             let at = records.len() as u64 / 2;
-            fork(&store, &machine(source), &records[0].run, at, &format!("fork of {}", records[0].run)).unwrap();
+            fork(&store, &machine(source), &records[0].run, at, &format!("fork of {}", records[0].run), true).unwrap();
         }
         let report = verify(&store, None).unwrap();
         prop_assert_eq!(&report.findings, &[]);

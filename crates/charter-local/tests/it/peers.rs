@@ -17,7 +17,7 @@ use crate::common::*;
 async fn connected(site: &Site) -> BufReader<UnixStream> {
     let mut stream = BufReader::new(UnixStream::connect(site.address()).await.unwrap());
     let greeting = line(&mut stream).await;
-    assert_eq!((&greeting["protocol"], &greeting["pid"]), (&json!(1), &json!(std::process::id())));
+    assert_eq!((&greeting["protocol"], &greeting["pid"]), (&json!(2), &json!(std::process::id())));
     stream
 }
 
@@ -130,7 +130,7 @@ async fn a_holder_of_another_version_is_named() {
         });
         connected.unwrap_err()
     };
-    let other = greet("{\"protocol\":2,\"version\":\"9.9\",\"pid\":4711}\n").await;
+    let other = greet("{\"protocol\":1,\"version\":\"9.9\",\"pid\":4711}\n").await;
     assert_eq!(
         other.to_string(),
         "process 4711 holds the journal and is another version of this program (9.9); use that version, or stop the process"

@@ -243,7 +243,7 @@ fn tasks_are_answered_by_those_they_are_for() {
     let machine = machine();
     let mut host = Host::started(&machine);
     host.give(Input::answer(WORK, Ok(json!({"n": 1}))));
-    let [task] = &tasks(&machine, host.run.snapshot().unwrap())[..] else { panic!() };
+    let [task] = &tasks(&machine, host.run.snapshot().unwrap(), false)[..] else { panic!() };
     assert_eq!((task.effect.as_str(), task.by.as_slice()), ("r/1/0", ["boss".to_owned()].as_slice()));
     let review = EffectId { seq: 1, index: 0 };
     let settle = |by: Principal| Input::Settled { effect: review, outcome: Ok(json!("fine")), by };

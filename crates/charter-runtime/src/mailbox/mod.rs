@@ -210,7 +210,7 @@ impl Inner {
             match self.commit(appends).await {
                 Ok(()) => {
                     let Batch { state: after, entries, .. } = batch;
-                    lock(&run.mailbox).view = after.run.snapshot().cloned().map(|s| (after.charter.clone(), s));
+                    lock(&run.mailbox).view = after.seen();
                     let after = state.insert(Box::new(after));
                     let records = entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
                     for record in records {

@@ -21,6 +21,7 @@ impl Inner {
     /// Publishes the committed records of an input, sends the reply, and executes the effects.
     pub(super) fn perform(self: &Arc<Self>, run: &Arc<str>, state: &RunState, entry: Entry) {
         let Entry { mut reply, appended, answer, troubles, .. } = entry;
+        let mut later = None;
         for trouble in troubles {
             self.publisher.trouble(Some(run), trouble.to_string());
         }
@@ -37,13 +38,22 @@ impl Inner {
             if answer == Answer::Made(index)
                 && let Some(reply) = reply.take()
             {
-                drop(reply.send(Ok(Receipt { record, snapshot, repeated: false })));
+                let receipt = Ok(Receipt { record, snapshot, repeated: false });
+                // The next answer from the past of a dry fork is on its way before this one counts
+                // as given.
+                match state.run.is_dry() {
+                    true => later = Some((reply, receipt)),
+                    false => drop(reply.send(receipt)),
+                }
             }
             for action in appended.actions {
                 self.carry_out(run, state, seq, action);
             }
             if resumed {
                 self.invoke_held(run, state);
+            }
+            if let Some((reply, receipt)) = later.take() {
+                drop(reply.send(receipt));
             }
         }
         let Some(reply) = reply else {
@@ -60,6 +70,7 @@ impl Inner {
 
     fn carry_out(self: &Arc<Self>, run: &Arc<str>, state: &RunState, seq: u64, action: Action) {
         match action {
+            Action::Invoke(request) if state.repeats(&request.src) => self.repeat(&state.charter, run, request),
             Action::Invoke(request) if !state.allows(&request.src) => {
                 lock(&self.interrupted).entry(run.to_string()).or_default().insert(request.effect);
                 self.publisher.trouble(Some(run), RuntimeError::Untrusted { run: run.to_string() }.to_string());

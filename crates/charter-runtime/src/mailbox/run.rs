@@ -33,11 +33,20 @@ pub(super) struct Mailbox {
     /// The run, while no task is processing the queue.
     pub(super) state: Option<Box<RunState>>,
     /// What readers see: the state after the last durable record.
-    pub(super) view: Option<(Arc<Charter>, Snapshot)>,
+    pub(super) view: Option<Seen>,
+}
+
+/// The state of a run as readers see it.
+#[derive(Clone)]
+pub(crate) struct Seen {
+    pub(crate) charter: Arc<Charter>,
+    pub(crate) snapshot: Snapshot,
+    /// Whether it is a dry fork.
+    pub(crate) dry: bool,
 }
 
 impl Run {
-    pub(crate) fn view(&self) -> Option<(Arc<Charter>, Snapshot)> {
+    pub(crate) fn view(&self) -> Option<Seen> {
         lock(&self.mailbox).view.clone()
     }
 }
@@ -66,7 +75,16 @@ pub(crate) struct RunState {
 impl RunState {
     /// Whether an actor may work. A task of a person may wait in any run.
     pub(crate) fn allows(&self, src: &str) -> bool {
-        self.trusted || self.charter.actors.get(src).is_some_and(|actor| *actor.kind == *"human")
+        self.trusted || self.is_person(src)
+    }
+
+    /// Whether a call of an actor is only repeated from the past.
+    pub(crate) fn repeats(&self, src: &str) -> bool {
+        self.run.is_dry() && !self.is_person(src)
+    }
+
+    fn is_person(&self, src: &str) -> bool {
+        self.charter.actors.get(src).is_some_and(|actor| *actor.kind == *"human")
     }
 
     /// Reads a record; returns whether it allows the actors of the run to work, which they were not
@@ -75,6 +93,12 @@ impl RunState {
         let now = !self.trusted && allows(record, &self.charter.manifest().digest(self.charter.digest()));
         self.trusted |= now;
         now
+    }
+
+    /// What readers see; nothing if the start of the run was refused.
+    pub(crate) fn seen(&self) -> Option<Seen> {
+        let snapshot = self.run.snapshot().cloned()?;
+        Some(Seen { charter: self.charter.clone(), snapshot, dry: self.run.is_dry() })
     }
 
     /// The snapshot of a run that has started.

@@ -7,6 +7,7 @@ mod attempts;
 mod common;
 mod crash;
 mod documents;
+mod dry;
 mod equivalence;
 mod events;
 mod feijoa;
