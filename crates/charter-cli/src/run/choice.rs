@@ -50,6 +50,8 @@ pub(crate) struct TaskChoice {
     pub(super) title: String,
     pub(super) input: Json,
     pub(super) schema: Option<Json>,
+    /// Whether it is a call of a dry fork.
+    pub(super) dry: bool,
 }
 
 /// Returns all choices.
@@ -57,13 +59,15 @@ pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
     let machine = view.charter.machine();
     let by = who.principal_in(machine);
     let mut choices = Vec::new();
-    for Task { effect, title, src, input, output, .. } in view.tasks.iter().filter(|t| t.is_for(&by)).cloned() {
+    for Task { effect, title, src, input, output, dry, .. } in view.tasks.iter().filter(|t| t.is_for(&by)).cloned() {
         choices.push(Choice::Task(TaskChoice {
             effect,
             by: by.clone(),
-            title: title.unwrap_or(src),
+            title: if dry { format!("dry: {src} is not started; answer for it") } else { title.unwrap_or(src) },
             input,
-            schema: output.map(resolved),
+            // The answer of an actor may be anything, and is not made up.
+            schema: output.map(resolved).or_else(|| dry.then(anything)),
+            dry,
         }));
     }
     for (Legal { to, r#type, data, description, .. }, demands) in offers::from(machine, &view.snapshot, &by, now) {
@@ -95,6 +99,11 @@ pub(crate) fn is_among(choice: &Choice, view: &View, who: &Who, now: Timestamp) 
         }
         _ => false,
     })
+}
+
+/// The schema of a value that is asked for as JSON.
+fn anything() -> Json {
+    json!({"type": ["null", "boolean", "number", "string", "array", "object"]})
 }
 
 /// Returns a schema with its references and those of its properties resolved.
@@ -155,6 +164,8 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool) -> Option<(Choice, Json)> 
         }
     };
     choices.iter().find_map(|choice| match choice {
+        // Neither flag says what an actor would have answered.
+        Choice::Task(task) if task.dry => None,
         // An answer is the person's own; only one that needs no data can be given for them.
         Choice::Task(task) if yes => needs_no_data(task.schema.as_ref()).then(|| (choice.clone(), json!({}))),
         Choice::Task(task) => Some((Choice::Decline(task.clone()), "declined with --no".into())),

@@ -79,6 +79,10 @@ fn later_steps_of_a_dry_fork_start_nothing() {
     // Whatever happens next: another process resumes it, an event enters another state.
     let (_, out, err) = site.any("run --resume f");
     assert!(out.contains("dry: pay not started; answer with  charter answer f/5/0 '{}'"), "{out}{err}");
+    for flag in ["--yes", "--no"] {
+        site.any(&format!("run --resume f {flag}"));
+        assert_eq!(site.records("f").len(), 6, "{flag} does not say what an actor would have answered");
+    }
     let (code, ..) = site.any("answer f/5/0");
     assert_eq!(code, 2, "an answer is given on purpose");
     site.run("answer f/5/0 7");
@@ -92,6 +96,27 @@ fn later_steps_of_a_dry_fork_start_nothing() {
     assert_eq!(site.lines("paid"), 2);
     assert!(!site.path("shipped").exists());
     assert!(site.run("verify").contains("verified"));
+}
+
+#[test]
+fn an_import_stays_dry_and_cannot_be_made_live() {
+    let site = paid_twice("fork-import");
+    site.run("fork r --at 1 --run f");
+    let exported = site.run("export f");
+    assert!(exported.contains("{\"dry\":true,"), "{exported}");
+    let other = Site::new("fork-importer", &[("order.yaml", CHARTER.to_owned()), ("pay.sh", PAY.to_owned())]);
+    std::fs::write(other.path("live.jsonl"), exported.replace("{\"dry\":true,", "{")).unwrap();
+    let (code, _, err) = other.any("import live.jsonl");
+    assert_eq!((code, err.contains("not verified")), (1, true), "{err}");
+    std::fs::write(other.path("dry.jsonl"), exported).unwrap();
+    other.run("import dry.jsonl");
+    // Allowing its manifest does not make it live.
+    let (_, out, err) = other.any("trust f --charter order.yaml");
+    assert!(out.contains("dry"), "{out}{err}");
+    other.any("run --resume f");
+    assert!(!other.path("paid").exists());
+    other.run("answer f/1/0 1");
+    assert_eq!(other.records("f").last().unwrap()["event"]["type"], "done.invoke.pay");
 }
 
 #[test]
