@@ -203,7 +203,7 @@ mod tests {
     fn a_child_left_behind_is_killed_and_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("late");
-        let script = format!("(/bin/sleep 1; echo late > {}) & exit 0", file.display());
+        let script = format!("setsid /bin/sh -c 'sleep 1; echo late > {}' & exit 0", file.display());
         assert!(run(&script, |_| {}).accepted);
         std::thread::sleep(Duration::from_millis(1_300));
         assert!(!file.exists());
