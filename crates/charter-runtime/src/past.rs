@@ -16,11 +16,10 @@ impl Inner {
     /// Answers an invocation of a dry fork from the past of the other run, or leaves it to a
     /// person.
     pub(crate) fn repeat(self: &Arc<Self>, charter: &Charter, run: &Arc<str>, request: InvocationRequest) {
-        let InvocationRequest { effect, invocation, src, .. } = request;
-        // The record that resumed a paused run may have requested it already.
-        if self.is_closing() || self.calls.has(run, effect) {
+        if self.is_closing() {
             return;
         }
+        let InvocationRequest { effect, invocation, src, .. } = request;
         let kind = charter.actors.get(src.as_ref()).map_or_else(|| "".into(), |actor| actor.kind.clone());
         let working = Working {
             run: run.clone(),

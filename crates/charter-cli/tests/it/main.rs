@@ -21,6 +21,7 @@ mod hostile;
 #[cfg(unix)]
 mod identity;
 mod imports;
+#[cfg(target_os = "linux")]
 mod interrupted;
 #[cfg(unix)]
 mod local_access;

@@ -77,7 +77,7 @@ impl Work {
             }));
         }
         if let (Some(Err(error)), Some(at)) = (answers.first(), again) {
-            let paused = inner.view_in_memory(&call.run).is_some_and(|(_, s)| s.paused_at().is_some());
+            let paused = inner.view_in_memory(&call.run).is_some_and(|seen| seen.snapshot.paused_at().is_some());
             let start = if paused { Timestamp::MAX } else { at };
             inner.publisher.publish(RuntimeEvent::Retrying { work: working, error: error.clone(), at: start });
             // The record requests the next attempt.
