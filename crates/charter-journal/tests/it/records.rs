@@ -117,7 +117,7 @@ proptest! {
             let appends = drive(&machine, "r", &acts);
             let at = at.index(appends.len()) as u64;
             store.append(appends.clone()).unwrap();
-            let forked = fork(&store, &machine, "r", at, "f", at % 2 == 0).unwrap();
+            let forked = fork(&store, &machine, "r", at, "f", at.is_multiple_of(2)).unwrap();
             let origin = store.records("f", 0, 1).unwrap().remove(0).forked_from.clone().unwrap();
             prop_assert_eq!((origin.run.as_ref(), origin.seq, origin.hash), ("r", at, appends[at as usize].record.hash));
             prop_assert_eq!(&forked.snapshot, &replay(&store, &machine, "f", None).unwrap());
@@ -126,7 +126,7 @@ proptest! {
                 store.append(vec![driver.act(act)]).unwrap();
             }
             prop_assert_eq!(replay(&store, &machine, "f", None).unwrap(), driver.snapshot);
-            prop_assert!(fork(&store, &machine, "r", at, "f", at % 2 == 0).is_err(), "it exists");
+            prop_assert!(fork(&store, &machine, "r", at, "f", at.is_multiple_of(2)).is_err(), "it exists");
         }
     }
 }
