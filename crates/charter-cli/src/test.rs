@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::bundled;
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::text::count;
 use crate::load::{Loaded, Source, compile, find, plain, read, text_of};
 use charter_scenario::runner::{Cover, ScenarioResult, compile_expressions, gaps, run as run_scenario, unseen_codes};
 
@@ -216,7 +217,7 @@ impl Report {
                 io.out,
                 "  {}   {name} {}",
                 self.paint.good("ok"),
-                self.paint.faint(&format!("({} steps)", result.steps))
+                self.paint.faint(&format!("({})", count(result.steps as u64, "step")))
             )?,
             Some(failure) => {
                 writeln!(io.out, "  {} {name}", self.paint.error("FAIL"))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use charter_journal::{Record, SourceKind, Verdict};
-use charter_kernel::{EffectId, Event, Millis, Timestamp};
+use charter_kernel::{EffectId, Event, Millis, Status, Timestamp};
 use serde_json::Value as Json;
 
 use crate::fault::Fault;
@@ -79,11 +79,7 @@ impl NextAttempt {
 /// Reads the next attempts of a run from its records, in order.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    attempts: BTreeMap<EffectId, NextAttempt>,
-    /// Whether the run is paused; `None` before the first record that says so.
-    paused: Option<bool>,
-    /// When attempts failed before that record.
-    undecided: BTreeMap<EffectId, Timestamp>,
+    pub(crate) attempts: BTreeMap<EffectId, NextAttempt>,
 }
 
 impl History {
@@ -93,15 +89,11 @@ impl History {
             _ if record.verdict != Verdict::Accepted => {}
             _ => match &*record.event.r#type {
                 "charter.pause" => {
-                    self.undecided.clear();
-                    self.paused = Some(true);
                     for next in self.attempts.values_mut() {
                         next.hold(record.at);
                     }
                 }
                 "charter.resume" => {
-                    self.decide();
-                    self.paused = Some(false);
                     for next in self.attempts.values_mut() {
                         next.release(record.at);
                     }
@@ -115,31 +107,10 @@ impl History {
         let Some(Event::Attempt { effect, attempt, retry_at, .. }) = record.envelope().ok().map(|e| e.event) else {
             return;
         };
-        if record.source.effect.as_deref() != Some(&effect.text(run)) {
-            return;
+        if record.source.effect.as_deref() == Some(&effect.text(run)) {
+            let held_since = (record.status == Some(Status::Paused)).then_some(record.at);
+            let next = NextAttempt { attempt: attempt.saturating_add(1), not_before: retry_at, held_since };
+            self.attempts.insert(effect, next);
         }
-        let held_since = (self.paused == Some(true)).then_some(record.at);
-        let next = NextAttempt { attempt: attempt.saturating_add(1), not_before: retry_at, held_since };
-        self.attempts.insert(effect, next);
-        if self.paused.is_none() {
-            self.undecided.insert(effect, record.at);
-        }
-    }
-
-    /// The run was paused from the first record on.
-    fn decide(&mut self) {
-        for (effect, since) in std::mem::take(&mut self.undecided) {
-            if let Some(next) = self.attempts.get_mut(&effect) {
-                next.held_since = Some(since);
-            }
-        }
-    }
-
-    /// Returns the next attempts after the last record; `paused` is whether the run is paused now.
-    pub(crate) fn end(mut self, paused: bool) -> BTreeMap<EffectId, NextAttempt> {
-        if paused {
-            self.decide();
-        }
-        self.attempts
     }
 }

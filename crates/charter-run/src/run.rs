@@ -147,7 +147,7 @@ impl Run {
             from = last.seq.saturating_add(1);
             page.iter().for_each(|record| history.note(self.id(), record));
         }
-        self.attempts = Arc::new(history.end(self.paused_at().is_some()));
+        self.attempts = Arc::new(history.attempts);
         self.forget_attempts();
         Ok(())
     }

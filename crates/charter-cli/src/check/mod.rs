@@ -185,7 +185,7 @@ fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failu
     Ok(writeln!(io.out)?)
 }
 
-/// Prints the events that lead to a finding, as input lines for `charter step`.
+/// Prints the events that lead to a finding, as input lines for `charter step`; equal ones once.
 fn witness(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
     const MAX_EVENTS: usize = 12;
     if finding.witness.is_empty() {
@@ -194,14 +194,32 @@ fn witness(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
     let input = finding.input.as_ref();
     let input = input.map(|i| format!(" with the input {i}")).unwrap_or_default();
     writeln!(io.out, "  reached{input} by these events:")?;
-    for event in finding.witness.iter().take(MAX_EVENTS) {
+    let mut left = finding.witness.as_slice();
+    for _ in 0..MAX_EVENTS {
+        let Some(event) = left.first() else { break };
+        let same = left.iter().take_while(|other| is_same(event, other)).count();
+        left = left.get(same..).unwrap_or_default();
         writeln!(io.out, "    {event}")?;
+        match same {
+            1 => {}
+            2 => writeln!(io.out, "    the same again")?,
+            _ => writeln!(io.out, "    the same again, {} times", same - 1)?,
+        }
     }
-    let more = finding.witness.len().saturating_sub(MAX_EVENTS);
+    let more = left.len();
     if more > 0 {
         writeln!(io.out, "    and {more} more (`--json` lists them all)")?;
     }
     Ok(())
+}
+
+/// Whether two events of a trace differ in nothing but their time.
+fn is_same(event: &Json, other: &Json) -> bool {
+    let rest = |event: &Json| {
+        let fields = event.as_object().into_iter().flatten().filter(|(key, _)| *key != "at");
+        fields.map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>()
+    };
+    event == other || (event.is_object() && rest(event) == rest(other))
 }
 
 /// Renders `2 errors, 1 warning`, or `no findings`.

@@ -115,7 +115,11 @@ fn cannot_open(path: &Path, e: StoreError) -> Failure {
 }
 
 fn in_use(path: &Path, holder: Holder) -> Failure {
-    Failure::InUse(Box::new(InUse { path: path.to_owned(), holder }))
+    let others = match holder.pid {
+        0 => other_names(path),
+        _ => None,
+    };
+    Failure::InUse(Box::new(InUse { path: path.to_owned(), holder, others }))
 }
 
 /// A journal file that another process has open and does not share.
@@ -123,6 +127,26 @@ fn in_use(path: &Path, holder: Holder) -> Failure {
 pub struct InUse {
     pub(crate) path: PathBuf,
     pub(crate) holder: Holder,
+    /// The other names of the file in its folder, if it has other names and its holder has opened
+    /// it by one of them.
+    others: Option<Vec<PathBuf>>,
+}
+
+/// Returns the other names of a file (hard links) that are in its folder; `None` if it has none
+/// anywhere.
+fn other_names(path: &Path) -> Option<Vec<PathBuf>> {
+    use std::os::unix::fs::MetadataExt as _;
+    /// Maximum number of files that are looked at.
+    const MAX_FILES: usize = 10_000;
+    let own = std::fs::metadata(path).ok().filter(|own| own.nlink() > 1)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_FILES);
+    let is_other = |file: &std::fs::DirEntry| {
+        let same = file.metadata().is_ok_and(|found| (found.dev(), found.ino()) == (own.dev(), own.ino()));
+        same && path.file_name() != Some(&file.file_name())
+    };
+    let names = files.filter(is_other).map(|file| path.with_file_name(file.file_name()));
+    Some(names.collect())
 }
 
 impl std::fmt::Display for InUse {
@@ -131,6 +155,18 @@ impl std::fmt::Display for InUse {
             0 => "another process".to_owned(),
             pid => format!("process {pid}"),
         };
+        if let Some(others) = &self.others {
+            let path = self.path.display();
+            write!(
+                f,
+                "`{path}` is another name of a journal file that is in use, whose holder accepts requests only "
+            )?;
+            let names: Vec<String> = others.iter().map(|name| format!("`{}`", name.display())).collect();
+            return match names.is_empty() {
+                true => f.write_str("under the name by which it has opened the file"),
+                false => write!(f, "under the name by which it has opened the file: {}", names.join(" or ")),
+            };
+        }
         write!(f, "`{}` is in use by {by}, which accepts no requests of other processes", self.path.display())
     }
 }

@@ -4,8 +4,8 @@ use charter_journal::{Record, SourceKind, Store, Verdict};
 use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind};
 use serde_json::{Value as Json, json};
 
-use super::text::{clean, code, error, further, is_log, logged, short, short_digest_text, when};
-use super::{Db, find};
+use super::text::{clean, code, error, further, is_held, is_log, logged, short, short_digest_text, when};
+use super::{Db, delivered, find};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Explains a record.
@@ -23,12 +23,18 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
     let machine = record.refusal.as_ref().and_then(|_| charter_journal::machine(&store, info.charter).ok());
     let machine = machine.as_ref();
     let condition = machine.and_then(|machine| condition(&store, machine, &record));
+    let held = delivered(&store, &record);
+    let story = |paint| {
+        let mut story = explanation(&record, machine, condition.as_ref(), paint).trim_end().to_owned();
+        story.extend(held.iter().map(|held| format!("\n  {held}")));
+        story
+    };
     if machine_output {
         // Written as it is: a record may be nested more deeply than serde_json reads.
-        let story = Json::from(explanation(&record, machine, condition.as_ref(), Paint(false)));
+        let story = Json::from(story(Paint(false)));
         writeln!(io.out, "{{\"record\":{},\"story\":{story}}}", record.shown(machine))?;
     } else {
-        writeln!(io.out, "{}", explanation(&record, machine, condition.as_ref(), Paint(io.color_out)).trim_end())?;
+        writeln!(io.out, "{}", story(Paint(io.color_out)))?;
     }
     Ok(Exit::Yes)
 }
@@ -88,7 +94,6 @@ fn explanation(record: &Record, machine: Option<&Machine>, condition: Option<&Co
 fn ignored(record: &Record) -> String {
     let kind = record.event.r#type.as_ref();
     match record.source.kind {
-        SourceKind::Attempt => "a failed attempt is only noted; the invocation stays open".to_owned(),
         SourceKind::External => {
             "no transition accepts this event in this state, and the charter is not strict".to_owned()
         }
@@ -104,6 +109,9 @@ fn verdict(record: &Record, paint: Paint) -> String {
         false => format!("nothing changed; the state is still {}", paint.strong(&from)),
     };
     match record.verdict {
+        Verdict::Accepted if is_held(record) => {
+            format!("{}: the run is paused, so the answer is held until the run is resumed", paint.good("accepted"))
+        }
         Verdict::Accepted if from.is_empty() => {
             format!("{}: the run starts in {}", paint.good("accepted"), paint.strong(&to))
         }
@@ -117,6 +125,9 @@ fn verdict(record: &Record, paint: Paint) -> String {
             format!("{}: the run has not started", paint.error("refused"))
         }
         Verdict::Refused => format!("{}: {still}", paint.error("refused")),
+        Verdict::Ignored if record.source.kind == SourceKind::Attempt => {
+            format!("{}: the invocation stays open; {still}", paint.warning("noted"))
+        }
         Verdict::Ignored => format!("{}: {}; {still}", paint.warning("ignored"), ignored(record)),
         Verdict::Vote => format!("{}: counted, but the quorum is not reached yet; {still}", paint.help("vote")),
         Verdict::Late => format!("{}: the invocation is no longer open; {still}", paint.warning("late")),

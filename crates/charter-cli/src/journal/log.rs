@@ -6,7 +6,7 @@ use std::time::Duration;
 use charter_journal::{Record, Store};
 
 use super::text::RecordLines;
-use super::{Db, find, show};
+use super::{Db, delivered, find, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -66,7 +66,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             found = true;
             match machine_output {
                 true => writeln!(io.out, "{}", record.shown(machine_for(record)))?,
-                false => io.out.write_all(lines.line(record, machine_for(record)).as_bytes())?,
+                false => {
+                    io.out.write_all(lines.line(record, machine_for(record)).as_bytes())?;
+                    if let Some(held) = delivered(&store, record) {
+                        writeln!(io.out, "{:31}{held}", "")?;
+                    }
+                }
             }
         }
         if let Some(last) = page.last() {

@@ -21,7 +21,9 @@ pub use access::InUse;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use charter_journal::{ReplayError, RunFilter, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError};
+use charter_journal::{
+    Record, ReplayError, RunFilter, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError, Verdict,
+};
 use charter_kernel::{Digest, Machine, Snapshot};
 use serde_json::Value as Json;
 
@@ -124,6 +126,40 @@ fn opened(path: &Path, store: Result<SqliteStore, StoreError>) -> Result<SqliteS
         }
         other => other.into(),
     })
+}
+
+/// Renders the answers that a record delivers, if it resumed the run: `delivers what was held:
+/// done.invoke.work (record 4)`.
+pub(crate) fn delivered(store: &dyn Store, record: &Record) -> Option<String> {
+    const PAGE: usize = 100;
+    let resumed = record.verdict == Verdict::Accepted && *record.event.r#type == *"charter.resume";
+    if !resumed {
+        return None;
+    }
+    let mut held = Vec::new();
+    let mut end = record.seq;
+    while end > 0 {
+        let from = end.saturating_sub(PAGE as u64);
+        let count = usize::try_from(end.saturating_sub(from)).unwrap_or(PAGE);
+        let page = store.records(&record.run, from, count).ok()?;
+        for earlier in page.iter().rev() {
+            if earlier.status != Some(charter_kernel::Status::Paused) {
+                end = 0;
+                break;
+            }
+            if text::is_held(earlier) {
+                held.push(format!("{} (record {})", text::clean(&earlier.event.r#type), earlier.seq));
+            }
+        }
+        end = end.min(from);
+    }
+    held.reverse();
+    let more = held.len().saturating_sub(PAGE);
+    held.truncate(PAGE);
+    if more > 0 {
+        held.push(format!("and {more} more"));
+    }
+    (!held.is_empty()).then(|| format!("delivers what was held: {}", held.join(", ")))
 }
 
 /// The head of a journal file as JSON, for commands that have written to it; null if it cannot be

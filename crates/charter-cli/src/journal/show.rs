@@ -202,7 +202,7 @@ fn left(snapshot: &Snapshot, timer: &Timer) -> Option<Millis> {
 pub(crate) fn timers_left(snapshot: &Snapshot) -> Vec<String> {
     let timers = snapshot.timers().iter();
     let one = |timer: &std::sync::Arc<Timer>| {
-        left(snapshot, timer).map(|left| format!("timer {}: {} left", clean(&timer.id), elapsed(left)))
+        left(snapshot, timer).map(|left| format!("{}: {} left", clean(&timer.id), elapsed(left)))
     };
     timers.filter_map(one).collect()
 }

@@ -1,7 +1,7 @@
 //! Renders records and values as text, with control characters in untrusted text replaced.
 
 use charter_journal::{Record, SourceKind, Verdict};
-use charter_kernel::{Code, Digest, Explanation, Machine, Millis, Misfit, Timestamp};
+use charter_kernel::{Code, Digest, Explanation, Machine, Millis, Misfit, Status, Timestamp};
 use serde_json::Value as Json;
 
 use crate::io::Paint;
@@ -57,11 +57,20 @@ impl RecordLines {
         } else if let Some(error) = error(record) {
             out.push_str(&format!("{:31}{error}\n", ""));
         }
+        if is_held(record) {
+            out.push_str(&format!("{:31}held until the run is resumed\n", ""));
+        }
         for effect in record.effects.iter().filter(|effect| is_log(effect)) {
             out.push_str(&format!("{:31}log {}\n", "", logged(effect)));
         }
         out
     }
+}
+
+/// Whether a record is an answer that a paused run has held.
+pub(crate) fn is_held(record: &Record) -> bool {
+    let answer = matches!(record.source.kind, SourceKind::Done | SourceKind::Error);
+    answer && record.verdict == Verdict::Accepted && record.status == Some(Status::Paused)
 }
 
 /// Whether an effect is a log message.
@@ -123,9 +132,17 @@ fn who(record: &Record) -> String {
     who.join(" ")
 }
 
+/// The verdict; a failed attempt is ignored by the charter, but it counts.
+fn word(record: &Record) -> &'static str {
+    match record.source.kind {
+        SourceKind::Attempt if record.verdict == Verdict::Ignored => "noted",
+        _ => record.verdict.word(),
+    }
+}
+
 /// Renders the verdict, padded to the width of the widest verdict.
 fn verdict(record: &Record, paint: Paint) -> String {
-    let word = format!("{:<8}", record.verdict.word());
+    let word = format!("{:<8}", word(record));
     match record.verdict {
         Verdict::Accepted => paint.good(&word),
         Verdict::Refused => paint.error(&word),
@@ -179,14 +196,17 @@ pub(crate) fn seconds(at: Timestamp) -> String {
     format!("{day} {}", time.split('.').next().unwrap_or_default())
 }
 
-/// Renders a duration: `1.2 s`, `3 min 05 s`, `2 h 10 min`.
+/// Renders a duration: `1.2 s`, `3 min 05 s`, `2 h 10 min`, `2 days 23 h`.
 pub(crate) fn elapsed(Millis(ms): Millis) -> String {
     let s = ms / 1_000;
     match s {
         ..60 => format!("{s}.{} s", ms % 1_000 / 100),
         60..3_600 => format!("{} min {:02} s", s / 60, s % 60),
         3_600..172_800 => format!("{} h {:02} min", s / 3_600, s / 60 % 60),
-        _ => format!("{} days", s / 86_400),
+        _ => match s / 3_600 % 24 {
+            0 => format!("{} days", s / 86_400),
+            hours => format!("{} days {hours:02} h", s / 86_400),
+        },
     }
 }
 

@@ -10,18 +10,17 @@ use serde_json::{Map, Value as Json, json};
 use super::approval_preview::ApprovalPreview;
 use super::choice::{Choice, approved, previews, required};
 use super::follow::now;
+use super::hint::{by_number, enumerated, typed_as};
 use super::host::Host;
 use super::pages;
 use crate::input::typed;
 use crate::io::{Failure, Io, Paint};
 use crate::journal::offers;
-use crate::journal::text::{clean, count, short, short_text, when};
+use crate::journal::text::{clean, count, short, when};
 use crate::page;
 
 /// How often a prompt looks whether the run has changed.
 const LOOK: Duration = Duration::from_millis(200);
-/// Upper limit of the length of the values of an enum in a prompt, in characters.
-const MAX_VALUES: usize = 300;
 
 /// The reply to a prompt for a choice.
 pub(crate) enum Response {
@@ -175,7 +174,7 @@ fn show(
     match choice {
         Choice::Task(task) => {
             writeln!(io.err, "  {number}  {}", paint.strong(&clean(&task.title)))?;
-            if task.input != json!({}) {
+            if task.input != json!({}) && !task.input.is_null() {
                 writeln!(io.err, "     {}", short(&task.input, 600))?;
             }
         }
@@ -303,7 +302,7 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
     let values = property.get("enum").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let optionally = if optional { ", optional" } else { "" };
     let hint = match values {
-        [] => format!(" ({kind}{optionally})"),
+        [] => format!(" ({}{optionally})", typed_as(kind)),
         values => format!(" ({}{optionally})", enumerated(values)),
     };
     // Validate here as well, because every refused event is recorded.
@@ -329,29 +328,6 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
             Some(misfit) => writeln!(io.err, "  {}", clean(&misfit.message))?,
         }
     }
-}
-
-/// Whether the values of an enum can be chosen by number: not if a number may be one of them.
-fn has_numbers(values: &[Json]) -> bool {
-    values.iter().all(|value| value.as_str().is_some_and(|text| text.parse::<f64>().is_err()))
-}
-
-/// Renders the values of an enum: `1 good, 2 bad; type a value or its number`.
-fn enumerated(values: &[Json]) -> String {
-    let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), clean);
-    if !has_numbers(values) {
-        let all: Vec<String> = values.iter().map(text).collect();
-        return format!("{}; type a value", short_text(&all.join(", "), MAX_VALUES));
-    }
-    let all: Vec<String> =
-        (1..).zip(values).map(|(number, value): (usize, _)| format!("{number} {}", text(value))).collect();
-    format!("{}; type a value or its number", short_text(&all.join(", "), MAX_VALUES))
-}
-
-/// Returns the value of an enum that is chosen by its number.
-fn by_number<'v>(line: &str, values: &'v [Json]) -> Option<&'v Json> {
-    let number = line.parse::<usize>().ok().filter(|_| has_numbers(values))?;
-    values.get(number.checked_sub(1)?)
 }
 
 /// Asks which of the changes are accepted: each selection has its own digest.

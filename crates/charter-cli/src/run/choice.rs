@@ -9,6 +9,7 @@ use super::Who;
 use super::approval_preview::ApprovalPreview;
 use super::host::Host;
 use crate::journal::offers;
+use crate::journal::text::clean;
 
 /// Something that a person can do now.
 #[derive(Debug, Clone)]
@@ -149,27 +150,60 @@ pub(crate) fn previews<'c>(
     events.filter_map(one).collect()
 }
 
+/// Whether an event agrees (`yes`) or disagrees, by what it approves and by its name.
+fn agrees(kind: &str, demands: &Demands, yes: bool) -> bool {
+    const AGREES: [&str; 7] = ["APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE"];
+    const DISAGREES: [&str; 8] = ["REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO"];
+    let words: Vec<String> = kind.split(|c: char| !c.is_alphanumeric()).map(str::to_uppercase).collect();
+    let any = |list: &[&str]| words.iter().any(|w| list.iter().any(|l| w == l || (l.len() > 3 && w.starts_with(l))));
+    match yes {
+        true => demands.approves.is_some() || (any(&AGREES) && !any(&DISAGREES)),
+        false => any(&DISAGREES),
+    }
+}
+
+/// Says why [`agreeing`] has found nothing, although the run waits for a person; `None` if it does
+/// not.
+pub(crate) fn why_not_agreeing(
+    choices: &[Choice],
+    view: &View,
+    who: &Who,
+    yes: bool,
+    now: Timestamp,
+) -> Option<String> {
+    let flag = if yes { "--yes" } else { "--no" };
+    let needs_data = choices.iter().any(|choice| match choice {
+        Choice::Task(_) => yes,
+        Choice::Event(event) => agrees(&event.r#type, &event.demands, yes),
+        Choice::Decline(_) => false,
+    });
+    if needs_data {
+        return Some(format!("`{flag}` gives no answer that needs data; the commands below do"));
+    }
+    let machine = view.charter.machine();
+    let by = who.principal_in(machine);
+    let (_, others) = offers::to(machine, &view.snapshot, &by, now);
+    if let Some(offer) = others.iter().find(|offer| agrees(&offer.event.r#type, &offer.demands, yes)) {
+        return Some(format!("`{flag}` does not send {}: {}", clean(&offer.event.r#type), offer.why_not(&by)));
+    }
+    if let Some(task) = view.tasks.iter().find(|task| !task.is_for(&by)) {
+        let title = clean(task.title.as_deref().unwrap_or(&task.src));
+        return Some(format!("`{flag}` does not answer `{title}`: {} may not", clean(&by.id)));
+    }
+    let what = if yes { "agrees" } else { "disagrees" };
+    (!choices.is_empty()).then(|| format!("`{flag}` finds no event that {what}; the commands below send the others"))
+}
+
 /// Finds the choice that agrees or disagrees, with its data. Returns `None` if there is none, or if
 /// it needs unknown data.
 pub(crate) fn agreeing(choices: &[Choice], yes: bool) -> Option<(Choice, Json)> {
-    const AGREES: [&str; 7] = ["APPROVE", "ACCEPT", "CONFIRM", "YES", "ALLOW", "GRANT", "AGREE"];
-    const DISAGREES: [&str; 8] = ["REJECT", "DENY", "DENIED", "DECLINE", "REFUSE", "NO", "DISAGREE", "VETO"];
-    let fits = |event: &EventChoice| {
-        let words: Vec<String> = event.r#type.split(|c: char| !c.is_alphanumeric()).map(str::to_uppercase).collect();
-        let any =
-            |list: &[&str]| words.iter().any(|w| list.iter().any(|l| w == l || (l.len() > 3 && w.starts_with(l))));
-        match yes {
-            true => event.demands.approves.is_some() || (any(&AGREES) && !any(&DISAGREES)),
-            false => any(&DISAGREES),
-        }
-    };
     choices.iter().find_map(|choice| match choice {
         // Neither flag says what an actor would have answered.
         Choice::Task(task) if task.dry => None,
         // An answer is the person's own; only one that needs no data can be given for them.
         Choice::Task(task) if yes => needs_no_data(task.schema.as_ref()).then(|| (choice.clone(), json!({}))),
         Choice::Task(task) => Some((Choice::Decline(task.clone()), "declined with --no".into())),
-        Choice::Event(event) if fits(event) => {
+        Choice::Event(event) if agrees(&event.r#type, &event.demands, yes) => {
             let mut data = plain_event(event, yes)?;
             if let (Json::Object(map), Some(approval)) = (&mut data, &event.demands.approves) {
                 map.insert("digest".into(), approval.digest.to_string().into());

@@ -80,7 +80,7 @@ impl Follow {
             if view.snapshot.status().is_finished() || view.snapshot.paused_at().is_some() {
                 break view;
             }
-            if is_busy(&view) || self.waits_for_timer(&view) {
+            if is_busy(&view, 0) || self.waits_for_timer(&view) {
                 host.stay()?;
                 progress.wait(&view, now(), io)?;
                 if let Some(event) = host.next(&mut events, TICK)? {
@@ -122,13 +122,12 @@ impl Follow {
                 }
             };
             let Some((choice, data)) = chosen else {
-                let flag = match self.reply {
-                    Reply::Yes => Some("--yes"),
-                    Reply::No => Some("--no"),
+                let yes = match self.reply {
+                    Reply::Yes => Some(true),
+                    Reply::No => Some(false),
                     _ => None,
                 };
-                if let Some(flag) = flag.filter(|_| !choices.is_empty()) {
-                    let why = format!("`{flag}` gives no answer that needs data; the commands below do");
+                if let Some(why) = yes.and_then(|y| choice::why_not_agreeing(&choices, &view, &self.who, y, now())) {
                     progress.warn(&why, io)?;
                 }
                 // Others may have changed the run while the prompt was open.
@@ -229,14 +228,16 @@ fn moved_on(what: &str, view: &View) -> String {
     }
 }
 
-/// Whether an actor other than a person is running. None does in a run that nobody has allowed; in
-/// a dry fork, answers from the past are given.
-pub(crate) fn is_busy(view: &View) -> bool {
-    let open = view.snapshot.invocations().filter(|(_, i)| !i.is_machine()).count();
-    match view.dry {
-        true => !view.working.is_empty(),
-        false => open > view.tasks.len() && !view.untrusted,
+/// Whether an actor other than a person is running that the run has started since a record. None
+/// does in a run that nobody has allowed; in a dry fork, answers from the past are given.
+pub(crate) fn is_busy(view: &View, since: u64) -> bool {
+    if view.dry {
+        return !view.working.is_empty();
     }
+    let run = view.snapshot.run();
+    let services = view.snapshot.invocations().filter(|(_, i)| !i.is_machine() && i.effect.seq >= since);
+    let mut effects = services.map(|(_, i)| i.effect.text(run));
+    !view.untrusted && effects.any(|effect| view.tasks.iter().all(|task| task.effect != effect))
 }
 
 /// Returns the time of the system clock.
@@ -245,8 +246,15 @@ pub(crate) fn now() -> Timestamp {
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Follows a run until no actor is running or it is paused; never prompts.
-pub(crate) fn settle(host: &Host, run: &str, mut events: Watch, seen: u64, io: &mut Io<'_>) -> Result<View, Failure> {
+/// Follows a run until it is paused, or no actor is running of those that it has started since the
+/// record `since`; never prompts. `seen` is the last record that was shown.
+pub(crate) fn settle(
+    host: &Host,
+    run: &str,
+    mut events: Watch,
+    (seen, since): (u64, u64),
+    io: &mut Io<'_>,
+) -> Result<View, Failure> {
     let mut progress = Progress::new(run, io);
     progress.know(&host.view(run)?, Some(seen));
     progress.observe_models(host);
@@ -256,7 +264,7 @@ pub(crate) fn settle(host: &Host, run: &str, mut events: Watch, seen: u64, io: &
         }
         let view = host.view(run)?;
         let status = view.snapshot.status();
-        if status.is_finished() || status == Status::Paused || !is_busy(&view) {
+        if status.is_finished() || status == Status::Paused || !is_busy(&view, since) {
             while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                 progress.show(&event, io)?;
             }

@@ -9,6 +9,7 @@ pub mod background;
 mod choice;
 mod details;
 pub(crate) mod follow;
+mod hint;
 mod host;
 pub mod legal;
 mod model_progress;

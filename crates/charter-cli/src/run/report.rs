@@ -28,11 +28,13 @@ pub(crate) fn write(
     io: &mut Io<'_>,
 ) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
+    // A record that changes nothing has no snapshot of its own.
+    let last = host.find(snapshot.run())?.seq;
     if machine_output {
         let mut all = show::now(machine, snapshot, now);
         if let Json::Object(all) = &mut all {
             all.insert("run".into(), snapshot.run().into());
-            all.insert("seq".into(), snapshot.seq().into());
+            all.insert("seq".into(), last.into());
             all.insert("journal".into(), head_of(&db.db));
             if view.dry {
                 all.insert("dry".into(), true.into());
@@ -54,7 +56,7 @@ pub(crate) fn write(
         "{}: {word} in {}, {}",
         paint.strong(snapshot.run()),
         state.join(", "),
-        count(snapshot.seq() + 1, "record")
+        count(last + 1, "record")
     )?;
     actors(view, paint, io)?;
     let finished = snapshot.status().is_finished();
@@ -68,18 +70,17 @@ pub(crate) fn write(
         writeln!(io.out, "{}", serde_json::to_string_pretty(output).unwrap_or_default())?;
     }
     if !finished {
-        if !page.is_empty() && !io.terminal {
+        if !io.terminal {
             writeln!(io.out, "Waiting")?;
         }
         waits(view, who, db, host, now, paint, io)?;
     }
-    next(view, db, paint, io)
+    next(snapshot.run(), last, db, paint, io)
 }
 
 /// Suggests the next commands.
-fn next(view: &View, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
-    let (run, charter) = (view.snapshot.run(), program::name());
-    let (last, file) = (view.snapshot.seq(), db.option());
+fn next(run: &str, last: u64, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<(), Failure> {
+    let (charter, file) = (program::name(), db.option());
     let all = match file.is_empty() {
         true => String::new(),
         false => format!(" {}", db.name()),
@@ -141,7 +142,7 @@ pub(crate) fn waits(
     if let Some(since) = snapshot.paused_at() {
         writeln!(io.out, "  paused since {}; to continue: {}", when(since), paint.faint(&suggest.unpause()))?;
         for line in show::timers_left(snapshot) {
-            writeln!(io.out, "  {line}")?;
+            writeln!(io.out, "  timer {line}")?;
         }
     }
     for task in &view.tasks {

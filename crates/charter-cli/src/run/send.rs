@@ -146,7 +146,9 @@ impl After<'_> {
             host.leave(run, all_timers)?;
             return Ok(Exit::Yes);
         }
-        let view = follow::settle(host, run, events, record.seq, io)?;
+        // A run that is resumed, or whose actors are allowed to work, continues with everything.
+        let since = if record.event.r#type.starts_with("charter.") { 0 } else { record.seq };
+        let view = follow::settle(host, run, events, (record.seq, since), io)?;
         if !machine_output {
             report::write(&view, self.who, self.db, false, host, follow::now(), io)?;
         }

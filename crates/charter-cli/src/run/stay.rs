@@ -102,7 +102,13 @@ impl Host {
             // The main thread has locked standard error for the whole command. If the terminal is
             // gone, nobody reads the message.
             #[cfg(unix)]
-            let _ = rustix::io::write(rustix::stdio::stderr(), b"interrupted: stopping running actors\n");
+            let _ = rustix::io::write(
+                rustix::stdio::stderr(),
+                match !runtime.working().is_empty() {
+                    true => b"interrupted: stopping running actors\n".as_slice(),
+                    false => b"interrupted\n",
+                },
+            );
             runtime.shutdown(GRACE).await;
             charter_process::kill_all();
             std::process::exit(128_i32.saturating_add(number));

@@ -12,6 +12,7 @@ mod doors;
 mod dry;
 mod eval;
 mod exported;
+mod first_hour;
 mod fred;
 mod fred_model;
 mod heads;

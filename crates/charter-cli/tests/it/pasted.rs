@@ -274,7 +274,7 @@ fn a_paused_run_says_how_to_go_on_and_keeps_its_timers() {
     let paused = shell.here("charter send p charter.pause --role operator");
     let shown = [paused, shell.here("charter show p"), shell.here("charter legal p"), shell.here("charter runs")];
     assert!(
-        shown[1].1.contains("timer review/after/20m: 19 min 5") && shown[1].1.contains(" s left"),
+        shown[1].1.contains("timers   review/after/20m: 19 min 5") && shown[1].1.contains(" s left"),
         "{}",
         shown[1].1
     );

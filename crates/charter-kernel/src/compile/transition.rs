@@ -255,7 +255,9 @@ impl<'d> Compiler<'d> {
             bad(self, "a descriptor is a type without spaces, `prefix.*`, or `*`");
             return None;
         }
-        let declared = self.def.events.contains_key(text);
+        // A key with blanks is several descriptors. The declaration of such a type is one error.
+        let part = |name: &String| name.contains(char::is_whitespace) && name.split_whitespace().any(|w| w == text);
+        let declared = self.def.events.contains_key(text) || self.def.events.keys().any(part);
         if self.def.strict
             && !declared
             && !is_platform(text)

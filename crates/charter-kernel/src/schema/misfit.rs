@@ -98,7 +98,7 @@ impl MisfitDetails {
             "maximum" => format!("{value} is greater than the maximum of {limit}"),
             "exclusiveMinimum" => format!("{value} is less than or equal to the minimum of {limit}"),
             "exclusiveMaximum" => format!("{value} is greater than or equal to the maximum of {limit}"),
-            "multipleOf" => format!("{value} is not a multiple of {limit}"),
+            "multipleOf" => format!("{value} is not a multiple of {}", plain(limit)),
             "minLength" => format!("{value} is shorter than {limit} {}", plural("character", limit)),
             "maxLength" => format!("{value} is longer than {limit} {}", plural("character", limit)),
             "minItems" => format!("the list has fewer than {limit} {}", plural("item", limit)),
@@ -118,7 +118,7 @@ impl MisfitDetails {
             }
             "pattern" if limit.is_null() => format!("{value} takes too long to compare with the pattern"),
             "pattern" => format!("{value} does not match the pattern {limit}"),
-            "format" => format!("{value} is not a {limit}"),
+            "format" => format!("{value} is not a valid {}", limit.as_str().unwrap_or_default()),
             "anyOf" => format!("{value} matches none of the schemas under `anyOf`"),
             "oneOf" if limit == "several" => format!("{value} matches more than one of the schemas under `oneOf`"),
             "oneOf" => format!("{value} matches none of the schemas under `oneOf`"),
@@ -130,6 +130,12 @@ impl MisfitDetails {
 
 fn listed(items: &[Json]) -> String {
     items.iter().map(Json::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Renders a whole number without a fraction.
+fn plain(limit: &Json) -> String {
+    let text = limit.to_string();
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
 fn plural(noun: &str, count: &Json) -> String {

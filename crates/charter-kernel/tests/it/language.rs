@@ -317,6 +317,8 @@ fn a_problem_of_a_definition_has_a_code() {
         "bad-target"
     );
     assert_eq!(all("events: {E: {}}\nstates: {s: {on: {EE: s}}}"), "undeclared-event");
+    // A name with a blank is one error, not one for each word of the key that uses it.
+    assert_eq!(all("events: {B C: {}}\nstates: {s: {on: {B C: s}}}"), "bad-event-name");
 }
 
 /// A record contains why an action failed; the message is rendered when it is shown.

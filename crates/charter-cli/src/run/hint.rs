@@ -1,0 +1,42 @@
+//! What a prompt for a value says, and values that are chosen by number.
+
+use serde_json::Value as Json;
+
+use crate::journal::text::{clean, short_text};
+
+/// Maximum length of the listed values of an enum, in characters.
+const MAX_VALUES: usize = 300;
+
+/// Says what to type for a type of JSON Schema.
+pub(super) fn typed_as(kind: &str) -> &str {
+    match kind {
+        "array" => "a list as JSON, such as [\"a\", \"b\"]",
+        "object" => "an object as JSON, such as {\"a\": 1}",
+        "any" => "text, or JSON",
+        "boolean" => "yes or no",
+        kind => kind,
+    }
+}
+
+/// Whether the values of an enum can be chosen by number: not if a number may be one of them.
+fn has_numbers(values: &[Json]) -> bool {
+    values.iter().all(|value| value.as_str().is_some_and(|text| text.parse::<f64>().is_err()))
+}
+
+/// Renders the values of an enum: `1 good, 2 bad; type a value or its number`.
+pub(super) fn enumerated(values: &[Json]) -> String {
+    let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), clean);
+    if !has_numbers(values) {
+        let all: Vec<String> = values.iter().map(text).collect();
+        return format!("{}; type a value", short_text(&all.join(", "), MAX_VALUES));
+    }
+    let all: Vec<String> =
+        (1..).zip(values).map(|(number, value): (usize, _)| format!("{number} {}", text(value))).collect();
+    format!("{}; type a value or its number", short_text(&all.join(", "), MAX_VALUES))
+}
+
+/// Returns the value of an enum that is chosen by its number.
+pub(super) fn by_number<'v>(line: &str, values: &'v [Json]) -> Option<&'v Json> {
+    let number = line.parse::<usize>().ok().filter(|_| has_numbers(values))?;
+    values.get(number.checked_sub(1)?)
+}

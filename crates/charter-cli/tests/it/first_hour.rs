@@ -1,0 +1,136 @@
+//! What a user meets in the first hour: reports say what is true, in words that say what to do.
+
+use std::fs;
+
+use crate::support::processes::{Site, until};
+
+fn site(name: &str, charter: &str) -> Site {
+    Site::new(name, &[("c.yaml", charter.to_owned())])
+}
+
+#[test]
+fn the_report_counts_records_that_change_nothing() {
+    let site = site("hour-count", "{charter: 1, id: c, strict: false, events: {GO: {}}, states: {a: {on: {GO: a}}}}");
+    site.run("run c.yaml --run ok");
+    for number in 2..5 {
+        let out = site.run("send ok YYY");
+        assert!(out.contains(&format!("ok: active in a, {number} records")), "{out}");
+        assert!(out.contains(&format!("charter explain ok {}", number - 1)), "{out}");
+        assert!(out.contains("\nWaiting\n"), "{out}");
+    }
+}
+
+const WORK: &str = "
+charter: 1
+id: c
+events: {GO: {}, LOOK: {}}
+context: {got: null}
+actors: {work: {kind: exec, command: [sh, -c, 'echo x >> started; until [ -e ready ]; do sleep 0.1; done; echo 1']}}
+initial: idle
+states:
+  idle: {on: {GO: busy}}
+  busy:
+    on: {LOOK: {actions: {log: seen}}}
+    invoke: {src: work, onDone: {target: done, actions: {assign: {got: '= event.output'}}}}
+  done: {type: final}
+";
+
+#[test]
+fn send_waits_only_for_what_its_event_has_started() {
+    let site = site("hour-wait", WORK);
+    site.run("run c.yaml --run r");
+    let sending = site.start("send r GO");
+    site.wait_for_lines("started", 1);
+    site.holder();
+    // The actor is running: `send` would wait for it for ever.
+    let out = site.run("send r LOOK");
+    assert!(out.contains("r: active in busy, 3 records"), "{out}");
+    fs::write(site.path("ready"), "").unwrap();
+    let (code, out, err) = sending.end();
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("r: done in done"), "{out}{err}");
+}
+
+#[test]
+fn an_answer_that_a_paused_run_holds_is_called_held() {
+    let site = site("hour-held", WORK);
+    site.run("run c.yaml --run r");
+    let sending = site.start("send r GO");
+    site.wait_for_lines("started", 1);
+    site.holder();
+    site.run("send r charter.pause --as op --role operator");
+    fs::write(site.path("ready"), "").unwrap();
+    until("an answer", || site.records("r").len() == 4);
+    let shown = site.run("show r");
+    assert!(shown.contains("answered work since record 1; the answer is held until the run is resumed"), "{shown}");
+    let told = site.run("explain r 3");
+    assert!(told.contains("the run is paused, so the answer is held until the run is resumed"), "{told}");
+    let (_, out, err) = sending.end();
+    assert!(out.contains(" records\n"), "{out}{err}");
+    site.run("send r charter.resume --as op --role operator");
+    let log = site.run("log r");
+    assert!(log.contains("held until the run is resumed\n"), "{log}");
+    assert!(log.contains("delivers what was held: done.invoke.work (record 3)\n"), "{log}");
+    let told = site.run("explain r 4");
+    assert!(told.contains("delivers what was held: done.invoke.work (record 3)"), "{told}");
+    assert!(!site.run("explain r 1").contains("held"));
+}
+
+#[test]
+fn a_failed_attempt_is_noted_and_not_repeated_while_the_run_is_paused() {
+    let charter = WORK.replace("echo 1']", "exit 1'], retry: {attempts: 3, backoff: 1s, jitter: 0}");
+    let site = site("hour-attempt", &charter);
+    fs::write(site.path("ready"), "").unwrap();
+    site.run("run c.yaml --run r");
+    let sending = site.start("send r GO");
+    until("a failed attempt", || site.records("r").len() == 3);
+    site.run("send r charter.pause --as op --role operator");
+    let (_, _, err) = sending.end();
+    assert_eq!(site.lines("started"), 1, "{err}");
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    assert_eq!(site.lines("started"), 1, "{err}");
+    let log = site.run("log r");
+    assert!(log.contains("noted     charter.attempt") && log.contains("attempt 1 failed: "), "{log}");
+    let shown = site.run("show r");
+    assert!(shown.contains("not running: it begins once the run is resumed"), "{shown}");
+    site.any("send r charter.resume --as op --role operator");
+    assert_eq!(site.lines("started"), 3);
+}
+
+#[test]
+fn yes_says_why_it_does_not_send_an_event() {
+    let charter = "
+charter: 1
+id: c
+roles: {clerk: {}}
+events: {PAY: {by: clerk, data: {type: object, required: [n], properties: {n: {type: integer}}}}, APPROVE: {by: clerk}}
+context: {payment: null, clerk: null}
+initial: open
+states:
+  open: {on: {PAY: {target: review, actions: {assign: {payment: '= event.n', clerk: '= by.id'}}}}}
+  review: {on: {APPROVE: {target: paid, approves: {value: context.payment, not_by: context.clerk}}}}
+  paid: {type: final}
+";
+    let site = site("hour-yes", charter);
+    site.run("run c.yaml --run r");
+    site.run("send r PAY {\"n\":1} --as ana --role clerk");
+    let (_, _, err) = site.any("run --resume r --yes --as ana");
+    assert!(err.contains("`--yes` does not send APPROVE: not by ana") && !err.contains("needs data"), "{err}");
+    let (code, out, err) = site.any("run --resume r --yes --as bea");
+    assert!(code == 0 && out.contains("r: done in paid"), "{out}{err}");
+}
+
+#[test]
+fn another_name_of_a_journal_in_use_is_called_that() {
+    let site = site("hour-link", WORK);
+    site.run("run c.yaml --run r");
+    let mut sending = site.start("send r GO");
+    site.wait_for_lines("started", 1);
+    site.holder();
+    fs::hard_link(site.path("charter.db"), site.path("other.db")).unwrap();
+    let (code, _, err) = site.any("send r LOOK --db other.db");
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("`other.db` is another name of a journal file that is in use"), "{err}");
+    assert!(err.contains("under the name by which it has opened the file: `charter.db`"), "{err}");
+    sending.kill();
+}
