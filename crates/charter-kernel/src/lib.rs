@@ -60,7 +60,7 @@ pub use refusal::{
     RefusalDetails,
 };
 pub use restore::RestoreError;
-pub use schema::{ExactNumber, Kind, Misfit, MisfitDetails, Schema, SchemaError, TooCostly, View};
+pub use schema::{ExactNumber, Kind, Misfit, MisfitDetails, Schema, SchemaError, TooCostly, View, example_text};
 pub use scope::{ROOTS, SCXML_ROOTS};
 pub use sender::{AUTHENTICATED_ONLY, NOT_BY, PERSONS_ONLY, SENDER_RULES};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};

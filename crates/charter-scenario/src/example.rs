@@ -2,7 +2,7 @@
 //! leaves the value open.
 
 use charter_expr::schema::SchemaNode;
-use charter_kernel::{Approval, Schema};
+use charter_kernel::{Approval, Schema, example_text};
 use serde_json::{Map, Value as Json, json};
 
 /// Maximum nesting of example data.
@@ -79,10 +79,8 @@ fn value(node: SchemaNode<'_>, depth: u8, known: bool) -> Json {
             let is_set = node.get("uniqueItems") == Some(&Json::Bool(true));
             (0..length).map(|n| if is_set { another(&item, n) } else { item.clone() }).collect()
         }
-        Some("string") => {
-            let (shortest, longest) = (number("minLength").unwrap_or(0), number("maxLength").unwrap_or(MAX_LENGTH));
-            ".".repeat(shortest.max(3).min(longest).min(MAX_LENGTH)).into()
-        }
+        Some("string") => text(node).into(),
+        None if node.get("format").is_some() || node.get("pattern").is_some() => text(node).into(),
         _ => {
             let choice = parts("anyOf").chain(parts("oneOf")).next();
             let other = choice.and_then(|choice| node.below(choice)).map(|choice| value(choice, depth, known));
@@ -106,6 +104,11 @@ fn value(node: SchemaNode<'_>, depth: u8, known: bool) -> Json {
             data.into()
         }
     }
+}
+
+/// An example of a text; a placeholder if none was found that fits.
+fn text(node: SchemaNode<'_>) -> String {
+    example_text(node.json(), '.').unwrap_or_else(|| "...".to_owned())
 }
 
 fn field(node: SchemaNode<'_>, name: &str, depth: u8, known: bool) -> Json {
@@ -199,6 +202,11 @@ mod tests {
             object(json!({"any": {"anyOf": [{"type": "null"}, {"type": "string"}]}, "free": {}})),
             json!({"allOf": [object(json!({"a": {"type": "boolean"}})), object(json!({"b": {"type": ["string", "null"]}}))]}),
             json!({"type": "string", "minLength": 2}),
+            object(
+                json!({"at": {"type": "string", "format": "date-time"}, "to": {"format": "email", "minLength": 20}}),
+            ),
+            object(json!({"order": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$"}, "code": {"pattern": "x$"}})),
+            json!({"$ref": "#/$defs/iban", "$defs": {"iban": {"type": "string", "pattern": "^[A-Z]{2}\\d{2}[A-Z0-9]{11,30}$"}}}),
             json!({"required": ["x"]}),
             object(json!({"text": {"type": "string", "default": "", "minLength": 3}, "n": {"const": 2, "default": 1}})),
             json!({"type": "object", "minProperties": 2, "properties": {"a": {"type": "integer"}}}),

@@ -12,12 +12,14 @@ mod number;
 mod object;
 mod pattern;
 mod same;
+mod sample;
 mod view;
 mod walk;
 
 pub use error::{SchemaError, TooCostly};
 pub use misfit::{Misfit, MisfitDetails};
 pub use number::ExactNumber;
+pub use sample::example_text;
 pub use view::{Kind, View};
 
 use std::sync::Arc;

@@ -30,7 +30,7 @@ impl Matcher {
                 return Ok(Matcher::Word(prefix.into()));
             }
         }
-        let translated = Translator::new(pattern).translate()?;
+        let translated = translated(pattern)?;
         Pattern::compile(&translated).map(Matcher::Regex).map_err(|e| match e {
             PatternError::Syntax(why) => format!("`{pattern}` is not a regular expression: {why}"),
             PatternError::TooLarge => format!(
@@ -53,6 +53,14 @@ impl Matcher {
             Matcher::Regex(pattern) => Ok(pattern.is_match(text, fuel)?),
         }
     }
+}
+
+/// Translates a pattern for the crate `regex`.
+///
+/// # Errors
+/// Says why the pattern cannot be used, and what to write instead.
+pub(super) fn translated(pattern: &str) -> Result<String, String> {
+    Translator::new(pattern).translate()
 }
 
 /// Upper limit of the length of a pattern, in bytes.

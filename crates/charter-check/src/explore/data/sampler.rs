@@ -1,6 +1,7 @@
 //! Generates values for a schema, and the values to try for one field.
 
 use charter_expr::schema::SchemaNode;
+use charter_kernel::example_text;
 use serde_json::{Map, Number, Value as Json, json};
 
 use super::super::cone::{Probe, Probes};
@@ -95,6 +96,7 @@ impl<'s> Sampler<'s> {
             }
             Some("object") => self.object(schema, path, deeper),
             Some(_) => Json::Null,
+            None if schema.get("format").is_some() || schema.get("pattern").is_some() => Json::String(text(schema)),
             None => self.probes.get(path.as_slice()).and_then(|p| p.constants.first()).cloned().unwrap_or_else(|| {
                 let below = self.probes.keys().any(|p| p.len() > path.len() && p.starts_with(path));
                 if below { self.object(schema, path, deeper) } else { json!("a") }
@@ -229,22 +231,7 @@ fn kind_of(schema: &Json) -> Option<&str> {
 }
 
 fn text(schema: &Json) -> String {
-    let plain = match schema.get("format").and_then(Json::as_str) {
-        Some("date-time") => "2026-01-01T00:00:00Z",
-        Some("date") => "2026-01-01",
-        Some("time") => "00:00:00Z",
-        Some("duration") => "PT1S",
-        Some("email") => "a@example.org",
-        Some("uri" | "url" | "uri-reference") => "https://example.org/a",
-        Some("uuid") => "00000000-0000-4000-8000-000000000000",
-        Some("hostname") => "example.org",
-        Some("ipv4") => "192.0.2.1",
-        Some("ipv6") => "2001:db8::1",
-        _ => "a",
-    };
-    let least = usize::try_from(schema.get("minLength").and_then(Json::as_u64).unwrap_or(0)).unwrap_or(0).min(10_000);
-    let missing = least.saturating_sub(plain.chars().count());
-    format!("{plain}{}", "a".repeat(missing))
+    example_text(schema, 'a').unwrap_or_else(|| "a".to_owned())
 }
 
 fn number(schema: &Json, whole: bool) -> Json {
