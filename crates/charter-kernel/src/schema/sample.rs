@@ -30,11 +30,13 @@ pub fn example_text(schema: &Json, plain: char) -> Option<String> {
     }
     if let Some(pattern) = schema.get("pattern").and_then(Json::as_str) {
         let hir = translated(pattern).ok().and_then(|pattern| regex_syntax::parse(&pattern).ok());
-        for missing in [0, least] {
+        let mut missing = 0;
+        for _ in 0..2 {
             let mut out = String::new();
             if hir.as_ref().is_some_and(|hir| Shortest { missing }.write(hir, &mut out).is_some()) {
-                let more = least.saturating_sub(out.chars().count());
-                found.extend([out.clone(), format!("{out}{}", "a".repeat(more)), format!("{}{out}", "a".repeat(more))]);
+                missing = least.saturating_sub(out.chars().count());
+                let more = "a".repeat(missing);
+                found.extend([out.clone(), format!("{out}{more}"), format!("{more}{out}")]);
             }
         }
     }
@@ -168,7 +170,7 @@ mod tests {
         for (schema, text) in [
             (json!({"pattern": "^[A-Z]{3}-\\d{4}$"}), "AAA-0000"),
             (json!({"pattern": "^(?:[a-z]+|x)@\\w+\\.(com|org)$"}), "a@a.com"),
-            (json!({"pattern": "^a+$", "minLength": 5}), "aaaaa"),
+            (json!({"pattern": "^a+$", "minLength": 5, "maxLength": 5}), "aaaaa"),
             (json!({"pattern": "^[^a-z0]+$", "minLength": 2}), "AA"),
             (json!({"pattern": "x", "minLength": 3}), "xaa"),
             (json!({"pattern": "^\\p{Lu}", "maxLength": 1}), "A"),
