@@ -37,10 +37,14 @@ pub struct Args {
     /// Replay the answers of models from a cassette
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "model_url"])]
     pub replay_models: Option<PathBuf>,
+    /// Accept the system clock even if it is more than 24 hours behind the newest record of the
+    /// journal, or more than 2 years ahead of it
+    #[arg(long)]
+    pub accept_clock: bool,
 }
 
 impl Args {
-    /// Whether an option is given.
+    /// Whether an option about models is given.
     pub(crate) fn is_given(&self) -> bool {
         self.model.is_some() || self.model_url.is_some() || self.record_models.is_some() || self.replay_models.is_some()
     }

@@ -220,6 +220,15 @@ impl Store for MemoryStore {
         Ok(inner.runs.values().filter_map(Run::info).filter(fits).take(limit).collect())
     }
 
+    fn newest(&self) -> Result<Option<Timestamp>, StoreError> {
+        let inner = self.lock();
+        let own = |run: &Run| {
+            let (place, last) = run.records.last().filter(|(_, last)| last.seq >= run.imported)?;
+            Some((*place, last.at))
+        };
+        Ok(inner.runs.values().filter_map(own).max_by_key(|(place, _)| *place).map(|(_, at)| at))
+    }
+
     fn imported(&self, run: &str) -> Result<u64, StoreError> {
         Ok(self.lock().runs.get(run).map_or(0, |r| r.imported))
     }

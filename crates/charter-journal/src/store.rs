@@ -188,6 +188,15 @@ pub trait Store: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Returns the time of the newest record that was made in this journal: imported records do not
+    /// count. `None` if there is none, or if the store does not know; then a host trusts its clock.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn newest(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(None)
+    }
+
     /// Returns the head of the journal; `None` if the store keeps none.
     ///
     /// # Errors

@@ -296,13 +296,13 @@ impl Backend for Client {
 
     fn view(&self, run: String) -> Answer<'_, View> {
         Box::pin(async move {
-            let ViewText { charter, snapshot, working, untrusted, dry } =
+            let ViewText { charter, snapshot, working, untrusted, dry, next_due } =
                 self.ask(&Request::View { run }, ANSWER_TIME).await?;
             let charter = self.charter_of(charter).await?;
             let invalid = |e: String| RuntimeError::Remote(format!("process {}: invalid snapshot: {e}", self.pid));
             let json: Json = parse(&snapshot).map_err(|e| invalid(e.to_string()))?;
             let snapshot = charter.machine().restore(&json).map_err(|e| invalid(e.to_string()))?;
-            Ok(View { untrusted, ..View::new(charter, snapshot, working, dry) })
+            Ok(View { untrusted, next_due, ..View::new(charter, snapshot, working, dry) })
         })
     }
 

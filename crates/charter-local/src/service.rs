@@ -109,6 +109,7 @@ impl Service {
                     working: view.working,
                     untrusted: view.untrusted,
                     dry: view.dry,
+                    next_due: view.next_due,
                 })
             }
             Request::Legal { run, by } => json(&host.legal(&run, &local(by)).await?),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use charter_actors::Folder;
 use charter_expr::strict_json;
 use charter_journal::{RunFilter, StoreError};
-use charter_kernel::{Digest, Principal};
+use charter_kernel::{Digest, Principal, Timestamp};
 use charter_runtime::{RuntimeError, SendEvent, Start, Working};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -156,6 +156,9 @@ pub(crate) struct ViewText {
     pub(crate) untrusted: bool,
     #[serde(default)]
     pub(crate) dry: bool,
+    /// When the next timer fires.
+    #[serde(default)]
+    pub(crate) next_due: Option<Timestamp>,
 }
 
 /// The answer to a request.

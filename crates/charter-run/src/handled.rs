@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{Append, Record};
-use charter_kernel::{Code, EffectId, PERSONS_ONLY, PrincipalKind, ReservedName, Snapshot, Timestamp};
+use charter_kernel::{Code, Digest, EffectId, PERSONS_ONLY, PrincipalKind, ReservedName, Snapshot, Timestamp};
 use serde_json::Value as Json;
 
 /// The result of applying one input. The host commits all records atomically, then performs their
@@ -82,6 +82,14 @@ pub enum Denied {
     /// The sender claims to be the host.
     #[error(transparent)]
     ReservedName(#[from] ReservedName),
+    /// The event would allow another manifest than that of the run, so it would allow nothing.
+    #[error("the run has the manifest {manifest}, not {given}; an event with another one allows nothing")]
+    OtherManifest {
+        /// The digest of the run's manifest.
+        manifest: Digest,
+        /// The manifest in the event, as JSON.
+        given: String,
+    },
     /// The data is too large.
     #[error("the data of `{event}` is larger than {limit} bytes")]
     DataTooLarge {

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod clock;
 mod fault;
 mod handled;
 mod handling;
@@ -14,6 +15,7 @@ mod run_id;
 mod task;
 mod values;
 
+pub use clock::{MAX_AHEAD, MAX_BEHIND, WrongClock, check_clock};
 pub use fault::Fault;
 pub use handled::{Action, Appended, Denied, Handled, InvocationRequest, MAX_EVENT_ID_BYTES, Reply, Trouble};
 pub use input::{EventInput, Input, Known};

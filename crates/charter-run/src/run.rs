@@ -21,6 +21,10 @@ pub(crate) const MAX_TIMERS: usize = 64;
 /// Maximum number of records that are read at a time.
 const PAGE: usize = 256;
 
+/// Maximum number of pages that are searched for the refusals of timers that were due at the same
+/// time. A timer that is not found is refused once more.
+const MAX_PAGES: usize = 64;
+
 /// Limits of a host for one run; 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -181,7 +185,18 @@ impl Run {
                     _ => end = middle,
                 }
             }
-            read(from, PAGE)?.iter().for_each(|record| self.note_refusal(record, false));
+            // As many timers may be due at once as the charter has.
+            for _ in 0..MAX_PAGES {
+                let page = read(from, PAGE)?;
+                let Some(last) = page.last() else {
+                    break;
+                };
+                from = last.seq.saturating_add(1);
+                page.iter().for_each(|record| self.note_refusal(record, false));
+                if self.position.timer().is_none_or(|timer| timer.due > due) {
+                    break;
+                }
+            }
         }
         Ok(())
     }

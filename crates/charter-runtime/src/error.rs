@@ -2,7 +2,7 @@
 
 use charter_journal::{ReplayError, StoreError};
 use charter_kernel::{Code, Digest, PERSONS_ONLY, PrincipalKind};
-use charter_run::{BadRunId, Denied};
+use charter_run::{BadRunId, Denied, WrongClock};
 
 /// Why a host could not do what was requested. Nothing was written, unless the error says so.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -50,6 +50,10 @@ pub enum RuntimeError {
         "no tokio runtime: open the host inside one that has timers (`#[tokio::main]`, or a `Builder` with `enable_time`)"
     )]
     NoTokio,
+    /// The clock is far from the newest record of the journal, so it is probably wrong;
+    /// [`Options::accept_clock`](crate::Options::accept_clock) accepts it.
+    #[error(transparent)]
+    WrongClock(#[from] WrongClock),
     /// The charter was not added and is not in the journal.
     #[error("unknown charter {0}: add it before a run of it starts")]
     UnknownCharter(Digest),

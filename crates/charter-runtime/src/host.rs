@@ -7,6 +7,7 @@ use charter_journal::{Record, Store, StoreError};
 use charter_kernel::{Digest, Snapshot};
 use rustc_hash::FxHashMap;
 
+use crate::error::RuntimeError;
 use crate::events::{RuntimeEvent, Subscription};
 use crate::inner::Inner;
 use crate::mailbox::run::Seen;
@@ -47,8 +48,9 @@ impl CallHost for Inner {
         if let Some(Seen { snapshot, .. }) = self.view_in_memory(run) {
             return Ok(snapshot);
         }
-        let snapshot = self.load_now(run).and_then(|state| state.started());
-        snapshot.map_err(|e| Fault::new("journal", e.to_string()))
+        let snapshot =
+            self.load_now(run).and_then(|state| state.seen().ok_or_else(|| RuntimeError::NeverStarted(run.into())));
+        snapshot.map(|seen| seen.snapshot).map_err(|e| Fault::new("journal", e.to_string()))
     }
 
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {

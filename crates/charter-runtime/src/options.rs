@@ -34,6 +34,9 @@ pub struct Options {
     pub limits: Limits,
     /// What the host resumes when it opens a journal.
     pub resume: ResumeRuns,
+    /// Whether the clock is accepted even if it is far from the newest record of the journal
+    /// ([`RuntimeError::WrongClock`](crate::RuntimeError::WrongClock)).
+    pub accept_clock: bool,
     /// Faults to inject in tests.
     pub inject: FaultInjection,
 }
@@ -53,6 +56,7 @@ impl Default for Options {
             }),
             limits: Limits::default(),
             resume: ResumeRuns::default(),
+            accept_clock: false,
             inject: FaultInjection::default(),
         }
     }

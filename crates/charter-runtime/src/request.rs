@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Digest, Explanation, Machine, Principal, RefusalDetails, Snapshot, Status};
+use charter_kernel::{Digest, Explanation, Machine, Principal, RefusalDetails, Snapshot, Status, Timestamp};
 use charter_run::Task;
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
@@ -117,22 +117,27 @@ pub struct View {
     pub untrusted: bool,
     /// Whether the run is a dry fork: no actor is called for it.
     pub dry: bool,
+    /// When the next timer fires; `None` if there is none, or if each was refused: it was too
+    /// costly, or it waits for the run to change.
+    pub next_due: Option<Timestamp>,
 }
 
 impl View {
-    /// Describes the state of a run; `dry` is whether it is a dry fork.
+    /// Describes the state of a run of which no timer was refused; `dry` is whether it is a dry
+    /// fork.
     #[must_use]
     pub fn new(charter: Arc<Charter>, snapshot: Snapshot, working: Vec<Working>, dry: bool) -> View {
         let tasks = charter_run::tasks(charter.machine(), &snapshot, dry);
-        View { charter, snapshot, working, tasks, untrusted: false, dry }
+        let next_due = snapshot.next_timer().map(|timer| timer.due);
+        View { charter, snapshot, working, tasks, untrusted: false, dry, next_due }
     }
 
-    /// Whether the run is active but can never continue: no timer, no open invocation, no event
-    /// that any principal may send.
+    /// Whether the run is active but can never continue: no timer that fires, no open
+    /// invocation, no event that any principal may send.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         let s = &self.snapshot;
-        if s.status() != Status::Active || !s.timers().is_empty() || s.invocations().any(|(_, i)| !i.is_machine()) {
+        if s.status() != Status::Active || self.next_due.is_some() || s.invocations().any(|(_, i)| !i.is_machine()) {
             return false;
         }
         let machine = &self.charter.machine;

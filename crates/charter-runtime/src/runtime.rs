@@ -50,11 +50,15 @@ impl Runtime {
     /// others.
     ///
     /// # Errors
-    /// The journal cannot be read, or there is no current tokio runtime
-    /// ([`RuntimeError::NoTokio`]).
+    /// The journal cannot be read, there is no current tokio runtime ([`RuntimeError::NoTokio`]),
+    /// or the clock is far from the newest record ([`RuntimeError::WrongClock`]).
     pub async fn open(store: Arc<dyn Store>, options: Options) -> Result<(Runtime, Recovery), RuntimeError> {
         let handle = tokio::runtime::Handle::try_current().map_err(|_| RuntimeError::NoTokio)?;
+        let accept_clock = options.accept_clock;
         let inner = Arc::new(Inner::new(store, options, handle));
+        if !accept_clock && let Some(newest) = inner.with_store(|inner| inner.store.newest()).await?? {
+            charter_run::check_clock(inner.clock.now(), newest)?;
+        }
         let recovery = recovery::recover(&inner).await?;
         let weak = Arc::downgrade(&inner);
         let fire = move |run: &Arc<str>| match weak.upgrade() {

@@ -49,7 +49,7 @@ impl Runtime {
     pub async fn tasks(&self, by: &Principal, limit: usize) -> Result<Vec<Task>, RuntimeError> {
         let mut out = Vec::new();
         for run in recovery::runs_with_open_effects(&self.inner).await? {
-            let Ok(Seen { charter, snapshot, dry }) = self.inner.look(&run).await else {
+            let Ok(Seen { charter, snapshot, dry, .. }) = self.inner.look(&run).await else {
                 continue;
             };
             out.extend(charter_run::tasks(&charter.machine, &snapshot, dry).into_iter().filter(|t| t.is_for(by)));

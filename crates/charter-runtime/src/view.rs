@@ -20,11 +20,11 @@ impl Runtime {
     /// # Errors
     /// There is no such run, or it cannot be restored from its records.
     pub async fn view(&self, run: &str) -> Result<View, RuntimeError> {
-        let Seen { charter, snapshot, dry } = self.inner.look(run).await?;
+        let Seen { charter, snapshot, dry, next_due } = self.inner.look(run).await?;
         let (id, of_run) = (run.to_owned(), charter.clone());
         let trusted = self.inner.with_store(move |inner| inner.is_trusted(&id, &of_run)).await??;
         let view = View::new(charter, snapshot, self.inner.calls.of_run(run), dry);
-        Ok(View { untrusted: !trusted, ..view })
+        Ok(View { untrusted: !trusted, next_due, ..view })
     }
 
     /// Returns the events that a principal may send to a run now.

@@ -228,6 +228,10 @@ impl From<RuntimeError> for Failure {
             RuntimeError::Store(error) => error.into(),
             RuntimeError::Replay(error) => error.into(),
             RuntimeError::Lost { pid } => Failure::Lost(pid),
+            RuntimeError::WrongClock(wrong) => Failure::with_help(
+                wrong.to_string(),
+                "set the system clock; if it is right, repeat the command with `--accept-clock`",
+            ),
             other => Failure::new(other.to_string()),
         }
     }

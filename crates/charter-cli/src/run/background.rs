@@ -47,6 +47,7 @@ impl Background {
             |e: std::io::Error| Failure::new(format!("cannot start a background process: {}", crate::load::plain(&e)));
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
         command.args(["host", "--db"]).arg(&db.db);
+        command.args(models.accept_clock.then_some("--accept-clock"));
         for (flag, value) in [("--model", &models.model), ("--model-url", &models.model_url)] {
             command.args(value.iter().flat_map(|value| [flag, value]));
         }

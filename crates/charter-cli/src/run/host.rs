@@ -155,7 +155,7 @@ impl Host {
         let options = setup::options(chosen.models, setup::secrets());
         #[cfg(unix)]
         let options = options.executor("workspace", self.workspaces.clone());
-        let options = Options { resume, ..options };
+        let options = Options { resume, accept_clock: self.models.accept_clock, ..options };
         let store = Arc::new(store);
         let (runtime, _) = self.threads.block_on(Runtime::open(store.clone(), options))?;
         self.end_on_signal(runtime.clone());

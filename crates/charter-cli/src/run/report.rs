@@ -136,7 +136,7 @@ pub(crate) fn waits(
     let offers = offers::all_with(machine, snapshot, &who.principal_in(machine), now);
     let suggest = Suggest::new((machine, snapshot), who, db, &offers, now);
     if view.is_stuck() {
-        let stuck = "no timer, no running actor, and no legal event";
+        let stuck = "no timer that fires, no running actor, and no legal event";
         writeln!(io.out, "  {} {stuck}", paint.error("stuck:"))?;
     }
     if let Some(since) = snapshot.paused_at() {
@@ -175,7 +175,7 @@ pub(crate) fn waits(
         let how = paint.faint(&suggest.send(offer));
         writeln!(io.out, "  for {kind}{to}{}{}  {how}", offer.by(), offer.aside())?;
     }
-    if let Some(timer) = snapshot.next_timer() {
+    if let Some(timer) = snapshot.timers().iter().find(|timer| Some(timer.due) == view.next_due) {
         writeln!(io.out, "  for the timer {}, due {}", clean(&timer.id), when(timer.due))?;
     }
     if snapshot.status() != Status::Paused && !view.is_stuck() {

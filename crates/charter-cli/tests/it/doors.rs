@@ -121,3 +121,39 @@ fn no_sender_can_be_the_host() {
     let ran = charter(&["run", &scratch.file("actor.yaml", actor), "--db", &db]);
     assert!(ran.err.contains("but not `system`"), "{}{}", ran.out, ran.err);
 }
+
+/// The newest record of the journal is far from the system clock.
+#[test]
+fn a_wrong_clock_is_refused_with_a_hint() {
+    let scratch = Scratch::new("doors-clock");
+    let path = scratch.0.join("journal.db");
+    let db = path.display().to_string();
+    let file = scratch.file("asks.yaml", ASKS);
+    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    threads.block_on(async {
+        let store = std::sync::Arc::new(charter_journal::SqliteStore::open(&path).unwrap());
+        // The year 2199.
+        let clock = charter_actors::VirtualClock::new(7_226_582_400_000);
+        let options = charter_runtime::Options::default().clock(clock);
+        let (runtime, _) = charter_runtime::Runtime::open(store, options).await.unwrap();
+        let document = charter_test_support::document(ASKS);
+        let charter = charter_runtime::Charter::new(&document, charter_actors::Folder::None).unwrap();
+        let charter = runtime.add(charter).await.unwrap().digest();
+        let by = charter_kernel::Principal::new("ana", &["clerk"]);
+        let start = charter_runtime::Start { charter, run: Some("r".into()), input: serde_json::json!(null), by };
+        runtime.start(start).await.unwrap();
+        runtime.shutdown(std::time::Duration::ZERO).await;
+    });
+    let send = ["send", "r", "GO", "{}", "--role", "clerk", "--db", &db];
+    for args in [&send[..], &["run", &file, "--db", &db], &["answer", "r", "{}", "--db", &db]] {
+        let ran = charter(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}{}", ran.out, ran.err);
+        assert!(ran.err.contains("the newest record of this journal is from 2199-01-01T00:00:00Z"), "{}", ran.err);
+        assert!(ran.err.contains("`--accept-clock`"), "{}", ran.err);
+    }
+    // What only reads needs no clock.
+    assert_eq!(charter(&["show", "r", "--db", &db]).code, 0);
+    assert_eq!(charter(&["verify", &db]).code, 0);
+    let ran = charter(&[&send[..], &["--accept-clock"]].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+}

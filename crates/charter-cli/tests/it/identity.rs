@@ -91,11 +91,14 @@ fn an_imported_run_does_nothing_before_somebody_allows_it() {
         let (_, out, err) = here.any(&format!("send {run} OK --role boss"));
         assert!(err.contains(&format!("`charter trust {run}`")), "{out}{err}");
         // Neither does another manifest, nor a sender without the role.
-        let (code, ..) = here.any(&format!("send {run} charter.trust {{\"manifest\":\"x\"}} --role operator"));
-        assert_eq!(code, 0);
         let (_, shown, _) = here.any(&format!("trust {run} --show --json"));
         let shown: Json = serde_json::from_str(&shown).unwrap();
         let manifest = shown["manifest"].as_str().unwrap();
+        for other in ["{\"manifest\":\"x\"}", "{\"manifest\":1}", "{}"] {
+            let (code, out, err) = here.any(&format!("send {run} charter.trust {other} --role operator"));
+            assert_eq!(code, 2, "{out}{err}");
+            assert!(err.contains(&format!("the run has the manifest {manifest}, not ")), "{err}");
+        }
         let (code, ..) = here.any(&format!("send {run} charter.trust {{\"manifest\":\"{manifest}\"}} --role boss"));
         assert_eq!(code, 1);
         let (_, out, err) = here.any(&format!("run --resume {run}"));

@@ -1,12 +1,38 @@
 //! The table `imports`: runs that came from another journal.
 
+use charter_kernel::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _};
+
+use crate::record::timestamp;
+
+/// Number of records among which the newest one that was made here is looked for.
+const RECENT: i64 = 256;
+
+/// Whether the table exists. A file of an earlier version that was not opened for writing since has
+/// none.
+fn exists(connection: &Connection) -> rusqlite::Result<bool> {
+    let table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'imports'";
+    connection.prepare_cached(table)?.exists([])
+}
+
+/// Returns the time of the newest record that was not imported; `None` if there is none among the
+/// last ones.
+pub(crate) fn newest(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
+    let own = match exists(connection)? {
+        true => "NOT EXISTS (SELECT 1 FROM imports AS i WHERE i.run = r.run AND r.seq < i.records)",
+        false => "1",
+    };
+    let last = "SELECT n, run, seq, at FROM records ORDER BY n DESC LIMIT ?1";
+    let mut select =
+        connection.prepare_cached(&format!("SELECT at FROM ({last}) AS r WHERE {own} ORDER BY n DESC LIMIT 1"))?;
+    let at: Option<String> = select.query_row([RECENT], |row| row.get(0)).optional()?;
+    // Verification reports a column that does not match its record.
+    Ok(at.and_then(|at| timestamp::read(&at)))
+}
 
 /// Returns the number of imported records of a run.
 pub(crate) fn imported(connection: &Connection, run: &str) -> rusqlite::Result<u64> {
-    // A file of an earlier version that was not opened for writing since has no such table.
-    let exists = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'imports'";
-    if !connection.prepare_cached(exists)?.exists([])? {
+    if !exists(connection)? {
         return Ok(0);
     }
     let mut select = connection.prepare_cached("SELECT records FROM imports WHERE run = ?1")?;

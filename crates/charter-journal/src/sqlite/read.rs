@@ -113,6 +113,10 @@ impl Store for SqliteStore {
         self.reading(|c| super::imports::imported(c, run))
     }
 
+    fn newest(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.reading(super::imports::newest)
+    }
+
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::of_bytes(data);
         self.wait(Job::Blob(digest, data.to_vec())).map(|()| digest)

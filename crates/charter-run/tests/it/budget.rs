@@ -59,6 +59,36 @@ fn a_costly_timer_is_refused_once_and_never_fires_again() {
 }
 
 #[test]
+fn of_many_timers_that_were_refused_at_once_none_fires_again() {
+    let regions: String = (0..300).map(|n| format!("\n    r{n}: {{after: {{1h: {{actions: costly}}}}}}")).collect();
+    let text = format!(
+        "charter: 1\nid: many\nroles: {{boss: {{}}}}\nevents: {{NOTE: {{}}}}\nlimits: {{fuel: 30000}}\n\
+         context: {{list: {:?}}}\nactions: {{costly: {{each: {{in: '= context.list', as: i, do: {{each: {{in: '= context.list', as: j, \
+         do: {{log: '= i + j'}}}}}}}}}}}}\ntype: parallel\non: {{NOTE: {{actions: {{log: 1}}}}}}\nstates: {regions}\n",
+        [1; 200]
+    )
+    .replace("states: \n", "states:\n");
+    let machine = charter_test_support::machine(&text);
+    let mut host = Host::started(&machine);
+    host.now = Timestamp(3_600_000);
+    while host.run.next_due().is_some() {
+        host.give(Input::Due);
+    }
+    assert_eq!(host.records.len(), 301);
+    assert!(host.records[1..].iter().all(|r| r.refusal.as_deref().is_some_and(|r| r.code == Code::TooCostly)));
+    // The refusals are no longer those of the last snapshot.
+    host.send("NOTE", json!({}), None);
+    assert!(host.records[301].refusal.is_none());
+    let kept = Kept { refused: Default::default(), ..host.run.kept(&machine, host.records.last().cloned()) };
+    let mut restarted = Run::restore(&machine, "r", 1, kept).unwrap();
+    let read = |from: u64, limit: usize| -> Result<Vec<_>, Infallible> {
+        Ok(host.records.iter().skip(usize::try_from(from).unwrap()).take(limit).cloned().collect())
+    };
+    restarted.note_refused(read).unwrap();
+    assert_eq!(restarted.next_due(), None);
+}
+
+#[test]
 fn an_answer_that_is_too_costly_or_too_large_becomes_its_failure() {
     for (output, code, n) in [(json!(1), Code::TooCostly, 2), (json!("x".repeat(300_000)), Code::TooLarge, 2)] {
         let machine = charter_test_support::machine(CHARTER);

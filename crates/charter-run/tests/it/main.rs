@@ -3,6 +3,7 @@
 #![allow(unreachable_pub, missing_docs)]
 
 mod budget;
+mod clock;
 mod host;
 mod inputs;
 mod kept;

@@ -91,14 +91,13 @@ impl Inner {
         let kept = batch.lookups.unsure.then(|| input.clone());
         let machine = batch.state.charter.machine.clone();
         let bounds = Bounds { records: self.limits.records_per_run, data_bytes: self.limits.data_bytes };
-        let handled = batch.state.run.handle(&machine, &bounds, self.clock.now(), input, known);
-        batch.entries.push(Entry {
-            input: kept,
-            charter,
-            reply,
-            appended: handled.appended,
-            answer: handled.reply,
-            troubles: handled.troubles,
-        });
+        let (appended, answer, troubles) = match batch.state.other_manifest(&input) {
+            Some(denied) => (Vec::new(), Answer::Denied(denied), Vec::new()),
+            None => {
+                let handled = batch.state.run.handle(&machine, &bounds, self.clock.now(), input, known);
+                (handled.appended, handled.reply, handled.troubles)
+            }
+        };
+        batch.entries.push(Entry { input: kept, charter, reply, appended, answer, troubles });
     }
 }

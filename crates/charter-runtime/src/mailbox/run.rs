@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use charter_actors::ActivityGuard;
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Digest, Snapshot};
+use charter_kernel::{Digest, Snapshot, Timestamp};
+use charter_run::Denied;
 use serde_json::Value as Json;
 
 use crate::charter::Charter;
-use crate::error::RuntimeError;
 use crate::request::Input;
 use crate::sync::lock;
 
@@ -43,6 +43,8 @@ pub(crate) struct Seen {
     pub(crate) snapshot: Snapshot,
     /// Whether it is a dry fork.
     pub(crate) dry: bool,
+    /// When the next timer fires; `None` if there is none, or all were refused.
+    pub(crate) next_due: Option<Timestamp>,
 }
 
 impl Run {
@@ -60,6 +62,9 @@ pub(super) fn allows(record: &Record, manifest: &Digest) -> bool {
 
 /// The event that allows the actors of an imported run to work. Its data is `{manifest}`.
 pub(super) const TRUST: &str = "charter.trust";
+
+/// The most characters of a manifest's digest that an error shows.
+const MAX_SHOWN: usize = 80;
 
 /// The state of a run after its last durable record.
 #[derive(Clone)]
@@ -87,6 +92,21 @@ impl RunState {
         self.charter.actors.get(src).is_some_and(|actor| *actor.kind == *"human")
     }
 
+    /// Returns an error for an event that would allow another manifest than that of the run: its
+    /// record would look as if somebody had allowed something.
+    pub(super) fn other_manifest(&self, input: &charter_run::Input) -> Option<Denied> {
+        let charter_run::Input::Event(event) = input else {
+            return None;
+        };
+        if event.r#type != TRUST || !self.run.exists() {
+            return None;
+        }
+        let manifest = self.charter.manifest().digest(self.charter.digest());
+        let given = event.data.get("manifest").unwrap_or(&Json::Null);
+        (given.as_str() != Some(manifest.to_string().as_str()))
+            .then(|| Denied::OtherManifest { manifest, given: given.to_string().chars().take(MAX_SHOWN).collect() })
+    }
+
     /// Reads a record; returns whether it allows the actors of the run to work, which they were not
     /// before.
     pub(crate) fn note_trust(&mut self, record: &Record) -> bool {
@@ -98,11 +118,7 @@ impl RunState {
     /// What readers see; nothing if the start of the run was refused.
     pub(crate) fn seen(&self) -> Option<Seen> {
         let snapshot = self.run.snapshot().cloned()?;
-        Some(Seen { charter: self.charter.clone(), snapshot, dry: self.run.is_dry() })
-    }
-
-    /// The snapshot of a run that has started.
-    pub(crate) fn started(&self) -> Result<Snapshot, RuntimeError> {
-        self.run.snapshot().cloned().ok_or_else(|| RuntimeError::NeverStarted(self.run.id().into()))
+        let (dry, next_due) = (self.run.is_dry(), self.run.next_due());
+        Some(Seen { charter: self.charter.clone(), snapshot, dry, next_due })
     }
 }

@@ -4,6 +4,7 @@
 
 mod actors;
 mod attempts;
+mod clocks;
 mod common;
 mod crash;
 mod documents;
@@ -15,3 +16,4 @@ mod files;
 mod full;
 mod programs;
 mod secrets;
+mod stuck;
