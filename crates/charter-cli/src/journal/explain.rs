@@ -13,7 +13,7 @@ use crate::io::{Exit, Failure, Io, Paint};
 /// # Errors
 /// The run or the record does not exist.
 pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = db.read()?;
+    let store = db.read_and_warn(io)?;
     let info = find(&store, run)?;
     let record = store.records(&info.run, seq, 1)?.into_iter().next();
     let Some(record) = record.filter(|r| r.seq == seq) else {

@@ -47,7 +47,7 @@ pub struct Args {
 /// # Errors
 /// The run does not exist, or the journal cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = args.db.read()?;
+    let store = args.db.read_and_warn(io)?;
     let mut head = find(&store, &args.run)?;
     let mut next = args.from;
     let mut lines: Option<RecordLines> = None;

@@ -27,7 +27,7 @@ use charter_journal::{
 use charter_kernel::{Digest, Machine, Snapshot};
 use serde_json::Value as Json;
 
-use crate::io::Failure;
+use crate::io::{Failure, Io};
 use crate::load::plain;
 
 /// The default journal file, in the current folder.
@@ -58,6 +58,27 @@ impl Db {
     /// The journal file does not exist or cannot be opened.
     pub fn read(&self) -> Result<SqliteStore, Failure> {
         open(&self.db, SELECT)
+    }
+
+    /// Like [`Db::read`]; warns if records are missing that were acknowledged, because what the
+    /// command shows is then not everything.
+    ///
+    /// # Errors
+    /// See [`Db::read`].
+    pub(crate) fn read_and_warn(&self, io: &mut Io<'_>) -> Result<SqliteStore, Failure> {
+        // A process that has the file open has compared the head, and is changing it.
+        let at_rest = overdue::has_no_holder(self);
+        let store = self.read()?;
+        let problems = match at_rest {
+            // `verify` reports a head that cannot be read.
+            true => store.check_head(&[], false).map(|check| check.problems).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        for problem in &problems {
+            let file = text::quoted(&self.db.display().to_string());
+            writeln!(io.err, "warning: {}; run `charter verify {file}`", text::clean(problem))?;
+        }
+        Ok(store)
     }
 
     /// Checks that the journal file exists, before it is opened for writing.

@@ -22,7 +22,7 @@ pub struct Args {
 /// # Errors
 /// The run or record does not exist, or the replay differs from the records.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = args.db.read()?;
+    let store = args.db.read_and_warn(io)?;
     let run = find(&store, &args.run)?;
     let (machine, snapshot) = at(&store, &run, args.to)?;
     if machine_output {

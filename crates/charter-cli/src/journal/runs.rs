@@ -37,7 +37,7 @@ pub struct Args {
 /// The journal file cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let has_no_holder = has_no_holder(&args.db);
-    let store = args.db.read()?;
+    let store = args.db.read_and_warn(io)?;
     let mut runs = store.runs(&RunFilter::default())?;
     let mut charters: FxHashMap<_, String> = FxHashMap::default();
     for run in &runs {

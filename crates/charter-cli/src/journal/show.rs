@@ -33,7 +33,7 @@ pub struct Args {
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let host = legal::hosting(&args.db, &args.run);
     let has_no_holder = matches!(host, Hosting::Nobody);
-    let store = args.db.read()?;
+    let store = args.db.read_and_warn(io)?;
     let run = find(&store, &args.run)?;
     let charter = charter_of(&store, run.charter)?;
     let (machine, snapshot) = at(&store, &run, None)?;

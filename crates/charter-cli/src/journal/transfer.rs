@@ -44,7 +44,7 @@ pub struct ImportArgs {
 /// # Errors
 /// The run does not exist, or the file cannot be written.
 pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let store = args.db.read()?;
+    let store = args.db.read_and_warn(io)?;
     let run = find(&store, &args.run)?;
     let Some(path) = &args.output else {
         charter_journal::export(&store, &run.run, io.out).map_err(failed)?;

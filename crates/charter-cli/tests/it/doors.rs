@@ -157,3 +157,33 @@ fn a_wrong_clock_is_refused_with_a_hint() {
     let ran = charter(&[&send[..], &["--accept-clock"]].concat());
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
 }
+
+/// An older copy of the journal file was put in its place.
+#[test]
+fn what_only_reads_warns_of_missing_records() {
+    let scratch = Scratch::new("doors-head");
+    let (_, db) = started(&scratch);
+    for args in [&["show", "r"][..], &["log", "r"], &["runs"]] {
+        let ran = charter(&[args, &["--db", &db]].concat());
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
+    }
+    let copy = std::fs::read(&db).unwrap();
+    assert_eq!(charter(&["send", "r", "GO", "{}", "--role", "clerk", "--db", &db]).code, 0);
+    std::fs::write(&db, copy).unwrap();
+    let out = scratch.0.join("r.jsonl").display().to_string();
+    let reading = [
+        &["show", "r"][..],
+        &["log", "r"],
+        &["runs"],
+        &["explain", "r", "0"],
+        &["replay", "r"],
+        &["export", "r", "-o", &out],
+    ];
+    for args in reading {
+        let ran = charter(&[args, &["--db", &db]].concat());
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
+        let warning = "warning: records that were acknowledged are missing";
+        assert!(ran.err.starts_with(warning) && ran.err.contains("record 1 of run `r`"), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("`charter verify "), "{}", ran.err);
+    }
+}

@@ -5,6 +5,15 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::record::timestamp;
 
+/// The table. Files that pre-releases made after the journal had a head, and before it knew of
+/// imports, get it when they are opened for writing.
+pub(crate) const TABLE: &str = "
+CREATE TABLE IF NOT EXISTS imports(
+  run TEXT NOT NULL PRIMARY KEY,
+  records INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
 /// Number of records among which the newest one that was made here is looked for.
 const RECENT: i64 = 256;
 

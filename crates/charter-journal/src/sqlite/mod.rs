@@ -139,9 +139,13 @@ impl SqliteStore {
         // opened.
         keep_log(&connection, true).map_err(|e| failed("opening the journal", &e))?;
         match recognize(identity(&connection), path)? {
-            Found::Journal { version: schema::VERSION } => {}
-            Found::Journal { .. } => head::upgrade(&connection, schema::HEAD, schema::VERSION)
-                .map_err(|e| failed("upgrading the journal", &e))?,
+            Found::Journal { version: schema::VERSION } => {
+                connection.execute_batch(imports::TABLE).map_err(|e| failed("opening the journal", &e))?;
+            }
+            Found::Journal { .. } => {
+                head::upgrade(&connection, &[schema::HEAD, imports::TABLE].concat(), schema::VERSION)
+                    .map_err(|e| failed("upgrading the journal", &e))?
+            }
             Found::Empty => {
                 if options.accept_head.is_none() {
                     head::check_absent(lock.place().path())?;

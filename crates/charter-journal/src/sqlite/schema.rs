@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use rusqlite::{Connection, ErrorCode};
 
 use super::ids;
+use super::imports::TABLE as IMPORTS;
 use super::views;
 use crate::error::StoreError;
 
@@ -92,10 +93,6 @@ CREATE TABLE deleted(
   seq INTEGER NOT NULL,
   hash TEXT NOT NULL
 ) STRICT;
-CREATE TABLE imports(
-  run TEXT NOT NULL PRIMARY KEY,
-  records INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
 INSERT INTO journal(id, open) VALUES (lower(hex(randomblob(16))), 0);
 ";
 
@@ -213,7 +210,7 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(&format!(
-        "{CANONICAL}\n{HEAD}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
+        "{CANONICAL}\n{HEAD}\n{IMPORTS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
     ))?;
     ids::create(&transaction)?;
     transaction.commit()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use charter_journal::{SqliteStore, Store, StoreError};
+use charter_journal::{MemoryStore, SqliteStore, Store, StoreError, verify};
 
 use crate::common::*;
 
@@ -149,4 +149,21 @@ fn the_tables_are_documented() {
             section.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name).collect();
         assert_eq!(documented, columns, "docs/sql.md, `{table}`");
     }
+}
+
+/// Pre-releases made files that had a head and no table of imports.
+#[test]
+fn a_file_without_the_table_of_imports_gets_one() {
+    let folder = Folder::new();
+    let file = folder.file("journal.db");
+    let source = MemoryStore::new();
+    fill(&source, &some_acts(6), "r");
+    let mut text = Vec::new();
+    charter_journal::export(&source, "r0", &mut text).unwrap();
+    drop(SqliteStore::open(&file).unwrap());
+    rusqlite::Connection::open(&file).unwrap().execute_batch("DROP TABLE imports").unwrap();
+    let store = SqliteStore::open(&file).unwrap();
+    charter_journal::import(&store, &mut text.as_slice()).unwrap();
+    assert_eq!(store.imported("r0").unwrap(), store.run("r0").unwrap().unwrap().seq + 1);
+    assert_eq!(verify(&store, None).unwrap().findings, []);
 }
