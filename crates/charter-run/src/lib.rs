@@ -9,6 +9,7 @@ mod key_error;
 mod policy;
 mod position;
 mod recent;
+mod refused;
 mod retry;
 mod run;
 mod run_id;

@@ -109,7 +109,8 @@ impl Embedded {
             calls_at_once: 0,
             ..Limits::default()
         };
-        let mut options = Options { limits, ..Options::default().clock(clock.clone()) };
+        // The runs of a case may be from any time.
+        let mut options = Options { limits, accept_clock: true, ..Options::default().clock(clock.clone()) };
         let definition = self.setup.machine.definition();
         for decl in definition.actors.values().filter(|d| d.kind != "human") {
             options = options.executor(&decl.kind, held.clone());
