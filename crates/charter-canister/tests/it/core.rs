@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::support::{BEGIN, Host, Random, ana};
+use crate::support::{BEGIN, Host, Random, add_executors, ana};
 use charter_actors::VirtualClock;
-use charter_automaton::host::add_executors;
 use charter_canister::{Bounds, PORTION, Projection, SEGMENTS, built_in, lines};
 use charter_journal::{MemoryStore, SqliteStore, Store, verify_export};
 use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};

@@ -1,9 +1,12 @@
 //! An automaton in this process: memories on the heap, a manual clock.
 
-use charter_canister::{Automaton, Bounds, CanisterError, Committed, EventInput, Input};
+use charter_actors::{BoxFuture, Call, ConfigError, Executor, Executors, Fault, Folder, Outcome};
+use charter_automaton::SkillSource as _;
+use charter_canister::{Automaton, Bounds, BuiltInSkills, CanisterError, Committed, EventInput, Input};
 use charter_format::ReadOptions;
 use charter_journal::{Record, StoredCharter};
 use charter_kernel::Principal;
+use charter_kernel::definition::ActorDecl;
 use ic_stable_structures::DefaultMemoryImpl;
 use ic_stable_structures::memory_manager::{MemoryId, MemoryManager, VirtualMemory};
 use serde_json::{Value as Json, json};
@@ -14,6 +17,27 @@ pub type Memory = VirtualMemory<DefaultMemoryImpl>;
 
 pub fn ana() -> Principal {
     Principal::new("ana", &["controller"])
+}
+
+/// The skills as in the canister: they are part of the program, not files that a run has.
+struct Skills;
+
+impl Executor for Skills {
+    fn check(&self, _: &str, _: &ActorDecl, _: &Folder) -> Result<(), ConfigError> {
+        Ok(())
+    }
+    fn is_idempotent(&self) -> bool {
+        true
+    }
+    fn call(&self, _: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
+        Box::pin(async { Ok(Outcome::Done(json!({"skills": BuiltInSkills.skills().unwrap()}))) })
+    }
+}
+
+/// The executors of the automaton on the embedded host, for records equal to those of the canister.
+pub fn add_executors(executors: &mut Executors) {
+    charter_automaton::host::add_executors(executors);
+    executors.insert("skills".to_owned(), std::sync::Arc::new(Skills));
 }
 
 pub struct Host {

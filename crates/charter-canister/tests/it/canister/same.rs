@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use charter_actors::VirtualClock;
-use charter_automaton::host::add_executors;
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::{Auth, PrincipalKind};
 use charter_runtime::{Charter, Limits, Options, Runtime, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::support::add_executors;
 
 enum Act {
     Call { method: &'static str, arg: Vec<u8>, event: &'static str, data: Json, id: Option<String> },
