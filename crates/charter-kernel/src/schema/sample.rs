@@ -20,6 +20,8 @@ pub fn example_text(schema: &Json, plain: char) -> Option<String> {
     text.insert("type".into(), "string".into());
     let limit = |key: &str| schema.get(key).and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok());
     let (least, most) = (limit("minLength").unwrap_or(0).min(MAX_LENGTH), limit("maxLength").unwrap_or(MAX_LENGTH));
+    let usual = if plain == '.' { 3 } else { 1 };
+    let plain = plain.to_string().repeat(least.max(usual).min(most).min(MAX_LENGTH));
     let mut found = Vec::new();
     if let Some(format) = schema.get("format").and_then(Json::as_str) {
         for (start, end) in formatted(format) {
@@ -28,6 +30,8 @@ pub fn example_text(schema: &Json, plain: char) -> Option<String> {
             found.push(format!("{start}{}{end}", "0".repeat(missing)));
         }
     }
+    // A placeholder is easier to recognize than what matches a pattern.
+    found.push(plain);
     if let Some(pattern) = schema.get("pattern").and_then(Json::as_str) {
         let hir = translated(pattern).ok().and_then(|pattern| regex_syntax::parse(&pattern).ok());
         let mut missing = 0;
@@ -40,8 +44,6 @@ pub fn example_text(schema: &Json, plain: char) -> Option<String> {
             }
         }
     }
-    let usual = if plain == '.' { 3 } else { 1 };
-    found.push(plain.to_string().repeat(least.max(usual).min(most).min(MAX_LENGTH)));
     let schema = Schema::compile(&Json::Object(text)).ok()?;
     found.into_iter().find(|text| schema.accepts(&Json::from(text.as_str())))
 }
@@ -171,10 +173,11 @@ mod tests {
             (json!({"pattern": "^[A-Z]{3}-\\d{4}$"}), "AAA-0000"),
             (json!({"pattern": "^(?:[a-z]+|x)@\\w+\\.(com|org)$"}), "a@a.com"),
             (json!({"pattern": "^a+$", "minLength": 5, "maxLength": 5}), "aaaaa"),
-            (json!({"pattern": "^[^a-z0]+$", "minLength": 2}), "AA"),
+            (json!({"pattern": "^[^a-z0.]+$", "minLength": 2}), "AA"),
             (json!({"pattern": "x", "minLength": 3}), "xaa"),
             (json!({"pattern": "^\\p{Lu}", "maxLength": 1}), "A"),
             (json!({"minLength": 5}), "....."),
+            (json!({"minLength": 1, "pattern": "\\S"}), "..."),
             (json!({"maxLength": 1}), "."),
         ] {
             assert_eq!(fits(&schema).unwrap(), text, "{schema}");
