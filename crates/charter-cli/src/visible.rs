@@ -39,13 +39,13 @@ impl<'w> Visible<'w> {
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for chunk in bytes.utf8_chunks() {
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
             self.text(chunk.valid())?;
             let invalid = chunk.invalid();
             // Only the last chunk can be the beginning of a character.
-            let is_last =
-                bytes.ends_with(invalid) && std::str::from_utf8(invalid).is_err_and(|e| e.error_len().is_none());
-            match is_last && !invalid.is_empty() {
+            let is_begun = std::str::from_utf8(invalid).is_err_and(|e| e.error_len().is_none());
+            match is_begun && chunks.peek().is_none() {
                 true => self.rest = invalid.to_vec(),
                 false => self.to.write_all(invalid)?,
             }
