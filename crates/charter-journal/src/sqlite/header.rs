@@ -34,9 +34,13 @@ pub(super) fn integrity(connection: &Connection) -> Vec<String> {
         }
     }
     if problems.is_empty() {
-        let counts = number("PRAGMA page_count")
-            .and_then(|all| Ok((all, number("SELECT count(*) FROM dbstat")?, number("PRAGMA freelist_count")?)));
-        match counts {
+        let counts = || -> rusqlite::Result<_> {
+            // In one transaction, because another connection may be writing.
+            let _open = connection.is_autocommit().then(|| connection.unchecked_transaction()).transpose()?;
+            let used = number("SELECT count(*) FROM dbstat")?;
+            Ok((number("PRAGMA page_count")?, used, number("PRAGMA freelist_count")?))
+        };
+        match counts() {
             Ok((all, used, free)) => {
                 // Above 1 GiB, one page is reserved for locks.
                 let reserved = i64::from(all > LOCK_PAGE);
