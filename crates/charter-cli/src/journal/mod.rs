@@ -75,8 +75,7 @@ impl Db {
             false => Vec::new(),
         };
         for problem in &problems {
-            let file = text::quoted(&self.db.display().to_string());
-            writeln!(io.err, "warning: {}; run `charter verify {file}`", text::clean(problem))?;
+            writeln!(io.err, "warning: {}; run `charter verify {}`", text::clean(problem), self.name())?;
         }
         Ok(store)
     }

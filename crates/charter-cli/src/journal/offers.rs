@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use charter_kernel::{Demands, Legal, Machine, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp, check_name};
+use charter_kernel::{Demands, Legal, Machine, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp};
 use serde_json::{Map, Value as Json};
 
 use super::text::{clean, count};
+use crate::run::sender_roles;
 
 /// An event that somebody may send now.
 #[derive(Debug, Clone)]
@@ -30,8 +31,7 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
     };
     found.extend(sent_by(&[]).map(|offer| (offer.key(), offer)));
     let unrestricted: BTreeSet<(String, String)> = found.keys().cloned().collect();
-    let declared = machine.definition().roles.keys().map(String::as_str);
-    let roles: Vec<&str> = declared.filter(|role| check_name(role).is_ok()).collect();
+    let roles: Vec<&str> = sender_roles(machine).collect();
     for role in &roles {
         for offer in sent_by(&[*role]).filter(|offer| !unrestricted.contains(&offer.key())) {
             found.entry(offer.key()).or_insert(offer).roles.push((*role).to_owned());

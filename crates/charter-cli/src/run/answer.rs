@@ -42,11 +42,7 @@ pub struct Args {
 /// There is no such task, it is for other roles, or the answer is missing.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let data = args.data.as_ref().map(|text| data(Some(text))).transpose()?;
-    args.db.check()?;
-    let host = Host::open(&args.db, &args.models, Opener::Here)?;
-    let exit = answer(args, data, &host, machine_output, io);
-    host.close(io);
-    exit
+    Host::with(&args.db, &args.models, Opener::Here, io, |host, io| answer(args, data, host, machine_output, io))
 }
 
 fn answer(

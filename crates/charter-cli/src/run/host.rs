@@ -18,7 +18,7 @@ use tokio::runtime::Runtime as Threads;
 use super::background::Background;
 use super::model_progress::ModelProgress;
 use super::setup;
-use crate::io::Failure;
+use crate::io::{Exit, Failure, Io};
 use crate::journal::access::{self, Access, MAX_LOST};
 use crate::journal::{Db, find_among};
 use crate::models::{self, Recording};
@@ -85,6 +85,22 @@ impl Host {
         let host = Host::nowhere(db, models, opener)?;
         host.find_place(ResumeRuns::OnRequest)?;
         Ok(host)
+    }
+
+    /// Opens an existing journal file, or reaches the process that has it open, for the time of
+    /// `work`.
+    pub(crate) fn with(
+        db: &Db,
+        models: &models::Args,
+        opener: Opener,
+        io: &mut Io<'_>,
+        work: impl FnOnce(&Host, &mut Io<'_>) -> Result<Exit, Failure>,
+    ) -> Result<Exit, Failure> {
+        db.check()?;
+        let host = Host::open(db, models, opener)?;
+        let exit = work(&host, io);
+        host.close(io);
+        exit
     }
 
     /// Opens a journal file in this process and resumes all of its runs; `None` if another process

@@ -103,6 +103,11 @@ fn not_the_host(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// The roles of a charter that a sender may have.
+pub(crate) fn sender_roles(machine: &Machine) -> impl Iterator<Item = &str> {
+    machine.definition().roles.keys().map(String::as_str).filter(|role| check_name(role).is_ok())
+}
+
 impl Who {
     /// A user who names neither an id nor a role.
     pub(crate) fn unnamed() -> Who {
@@ -129,7 +134,7 @@ impl Who {
     pub(crate) fn principal_in(&self, machine: &Machine) -> Principal {
         let mut by = self.principal();
         if !self.has_roles() {
-            by.roles = machine.definition().roles.keys().filter(|role| check_name(role).is_ok()).cloned().collect();
+            by.roles = sender_roles(machine).map(str::to_owned).collect();
         }
         by
     }

@@ -54,25 +54,23 @@ pub struct Args {
 /// The run does not exist, or another process has the journal open.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let data = data(args.data.as_ref())?;
-    args.db.check()?;
     let opener = match args.detach {
         true => Opener::Background,
         false => Opener::Here,
     };
-    let host = Host::open(&args.db, &args.models, opener)?;
-    let info = host.find(&args.run)?;
-    let send = SendEvent {
-        run: info.run.clone(),
-        to: args.to.clone(),
-        r#type: args.r#type.clone(),
-        data,
-        by: args.who.principal(),
-        id: args.id.clone(),
-        expected_seq: args.expect,
-    };
-    let exit = send_and_follow(args, &host, &info, send, machine_output, io);
-    host.close(io);
-    exit
+    Host::with(&args.db, &args.models, opener, io, |host, io| {
+        let info = host.find(&args.run)?;
+        let send = SendEvent {
+            run: info.run.clone(),
+            to: args.to.clone(),
+            r#type: args.r#type.clone(),
+            data,
+            by: args.who.principal(),
+            id: args.id.clone(),
+            expected_seq: args.expect,
+        };
+        send_and_follow(args, host, &info, send, machine_output, io)
+    })
 }
 
 fn send_and_follow(

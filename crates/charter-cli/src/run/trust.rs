@@ -41,11 +41,7 @@ pub struct Args {
 /// # Errors
 /// The run does not exist, has another manifest or charter, or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    args.db.check()?;
-    let host = Host::open(&args.db, &args.models, Opener::Here)?;
-    let exit = allow(args, &host, machine_output, io);
-    host.close(io);
-    exit
+    Host::with(&args.db, &args.models, Opener::Here, io, |host, io| allow(args, host, machine_output, io))
 }
 
 fn allow(args: &Args, host: &Host, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
