@@ -32,6 +32,10 @@ charters:
 wasm:
     .ci/run wasm
 
+# Mutation testing of kernel, journal and run core: a sample of 200, hours
+mutants *ARGS:
+    python3 .ci/mutants.py {{ARGS}}
+
 # Benchmarks beside their peers
 bench:
     cargo bench -p charter-peers
