@@ -31,11 +31,12 @@ ARROWS = {
     "charter-canister-build": "icp-host",
     "charter-peers": "",
     "payment-typed": "format kernel typed",
+    "charter-test-disk": "",
     "charter-test-support": "format kernel",
     "charter-equivalence": "format journal kernel run test-support",
 }
 # Only tests may depend on these, and only those of the canister and of tools/ on the second group.
-TEST_ONLY = {"charter-test-support", "charter-equivalence"}
+TEST_ONLY = {"charter-test-disk", "charter-test-support", "charter-equivalence"}
 TOOLS = {"charter-icp-host", "charter-canister-build", "charter-peers"}
 # Examples of the documentation.
 EXAMPLES = {"payment-typed"}
