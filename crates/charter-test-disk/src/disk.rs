@@ -53,7 +53,8 @@ pub(crate) struct State {
 
 impl Disk {
     /// Puts a folder on the disk; what it contains is durable. `others` are names of files that
-    /// are written without SQLite and not synced: a power cut leaves an earlier content of them.
+    /// are written without SQLite, and not synced once they exist: a power cut may leave an earlier
+    /// content of them.
     ///
     /// # Panics
     /// The folder or SQLite's own VFS cannot be used.
@@ -112,6 +113,11 @@ impl Disk {
     #[must_use]
     pub fn has_lied(&self) -> bool {
         self.shared.lock().lied
+    }
+
+    /// Notes that the content of the disk comes from one that has lied.
+    pub fn set_lied(&self) {
+        self.shared.lock().lied = true;
     }
 
     /// Number of calls of the process.
@@ -214,6 +220,8 @@ impl State {
         for (name, contents) in &mut self.others {
             let now = std::fs::read(self.folder.join(name)).ok();
             if contents.last() != Some(&now) {
+                // They make a new file durable.
+                contents.retain(Option::is_some);
                 contents.push(now);
             }
         }
@@ -235,13 +243,13 @@ impl State {
         self.files.entry(file.to_owned()).or_default().pending.push(change);
     }
 
-    pub(crate) fn synced(&mut self, file: &str) {
-        let written = self.files.entry(file.to_owned()).or_default();
-        if !written.named {
-            // The first sync of a new file also syncs its folder.
+    /// Makes a file durable, and with `folder`, all names.
+    pub(crate) fn synced(&mut self, file: &str, folder: bool) {
+        self.files.entry(file.to_owned()).or_default().sync();
+        if folder {
             self.deleted.clear();
+            self.files.values_mut().for_each(|written| written.named = true);
         }
-        written.sync();
     }
 
     pub(crate) fn not_synced(&mut self, file: &str) {

@@ -93,13 +93,24 @@ pub struct Plan {
     left: usize,
     /// The process dies, or the power fails, at this call.
     end: Option<(u64, Fault)>,
+    /// A fault after this many calls of an operation.
+    nth: Option<(Op, u64, Fault)>,
 }
 
 impl Plan {
     /// No faults. The seed decides what survives a power cut.
     #[must_use]
     pub fn faultless(seed: u64) -> Plan {
-        Plan { random: Random::new(seed), kind: Kind::Honest, at: None, every: 0, only: None, left: 0, end: None }
+        Plan {
+            random: Random::new(seed),
+            kind: Kind::Honest,
+            at: None,
+            every: 0,
+            only: None,
+            left: 0,
+            end: None,
+            nth: None,
+        }
     }
 
     /// Faults in a session of about this many calls.
@@ -148,6 +159,12 @@ impl Plan {
         Plan { end: Some((n, fault)), ..Plan::faultless(seed) }
     }
 
+    /// This fault at the n-th call of an operation, from 0.
+    #[must_use]
+    pub fn nth(seed: u64, op: Op, n: u64, fault: Fault) -> Plan {
+        Plan { nth: Some((op, n, fault)), ..Plan::faultless(seed) }
+    }
+
     /// Syncs that lie, always.
     #[must_use]
     pub fn lying_syncs(seed: u64) -> Plan {
@@ -159,6 +176,15 @@ impl Plan {
             && call.n == n
         {
             return Some(fault);
+        }
+        match &mut self.nth {
+            Some((op, 0, fault)) if *op == call.op => {
+                let fault = *fault;
+                self.nth = None;
+                return Some(fault);
+            }
+            Some((op, n, _)) if *op == call.op => *n -= 1,
+            _ => {}
         }
         let due = self.at == Some(call.n) || self.every > 0 && self.random.one_in(self.every);
         if !due || self.left == 0 || self.only.is_some_and(|op| op != call.op) {

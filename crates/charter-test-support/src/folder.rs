@@ -17,6 +17,17 @@ impl Folder {
         Folder(tempfile::Builder::new().prefix("charter-test-").tempdir().unwrap())
     }
 
+    /// Creates a folder in memory, if the system has a place for that: for tests that write much,
+    /// and sync it.
+    ///
+    /// # Panics
+    /// It cannot be created.
+    #[must_use]
+    pub fn in_memory() -> Folder {
+        let memory = tempfile::Builder::new().prefix("charter-test-").tempdir_in("/dev/shm");
+        memory.map_or_else(|_| Folder::new(), Folder)
+    }
+
     /// Its path.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -77,7 +77,7 @@ impl Drop for Checkpoints {
     }
 }
 
-fn checkpoint(path: &std::path::Path) -> rusqlite::Result<()> {
+pub(super) fn checkpoint(path: &std::path::Path) -> rusqlite::Result<()> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))

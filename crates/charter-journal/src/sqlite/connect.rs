@@ -29,6 +29,24 @@ pub(super) fn keep_log(connection: &Connection, keep: bool) -> rusqlite::Result<
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
 }
 
+/// Makes the connection write a log, and the file one that has a log. In another mode, a commit may
+/// not survive a power cut.
+pub(super) fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let mut pragma = connection.prepare("PRAGMA journal_mode = WAL")?;
+    let mut rows = pragma.query([])?;
+    // The file is changed after the first row, and an error is reported instead of the end.
+    while rows.next()?.is_some() {}
+    let pages: i64 = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))?;
+    match pages {
+        // If the mode cannot be changed, SQLite stays in the earlier one without an error.
+        ..0 => {
+            let why = "SQLite cannot write a log (`FILE-wal`) for it".to_owned();
+            Err(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN), Some(why)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Opens a connection for reading.
 pub(super) fn reader(path: &Path, reach: Reach) -> rusqlite::Result<Connection> {
     let parameters = match reach {

@@ -5,6 +5,8 @@ mod changes;
 mod checkpoint;
 mod connect;
 mod delete;
+#[cfg(test)]
+mod faulty_disk;
 mod head;
 mod header;
 mod ids;
@@ -30,7 +32,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::StoreError;
 use crate::store::Reply;
 use checkpoint::Checkpoints;
-use connect::{Reach, connect, keep_log, other_reach, reader};
+use connect::{Reach, connect, keep_log, other_reach, reader, write_ahead};
 pub use delete::Deletion;
 pub use head::AcceptHead;
 use head::Heads;
@@ -157,7 +159,7 @@ impl SqliteStore {
         let set = |name: &str, value: i64| {
             connection.pragma_update(None, name, value).map_err(|e| failed("opening the journal", &e))
         };
-        connection.pragma_update(None, "journal_mode", "WAL").map_err(|e| failed("opening the journal", &e))?;
+        write_ahead(&connection).map_err(|e| failed("opening the journal", &e))?;
         // FULL: an event that was answered survives a power cut, not just a crash of the process.
         connection.pragma_update(None, "synchronous", "FULL").map_err(|e| failed("opening the journal", &e))?;
         set("wal_autocheckpoint", 0)?; // see `checkpoint`

@@ -84,7 +84,7 @@ fn the_same_seed_gives_the_same_faults_and_the_same_disk() {
         };
         let (first, second) = (run(), run());
         assert_eq!(first.2, second.2);
-        // Random bytes of SQLite itself, such as the salts of a log, differ; names and sizes do not.
+        // Random bytes of SQLite, such as the salts of a log, differ; names and sizes do not.
         let sizes = |image: &Image| image.files.iter().map(|(n, c)| (n.clone(), c.len())).collect::<Vec<_>>();
         assert_eq!((first.0, first.1, sizes(&first.3)), (second.0, second.1, sizes(&second.3)));
         faults += first.2.len();

@@ -259,4 +259,4 @@ pub(crate) fn said(e: &rusqlite::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

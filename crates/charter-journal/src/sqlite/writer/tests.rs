@@ -26,21 +26,21 @@ states:
   b: {on: {GO: a, ASK: {actions: [{emit: {type: ASKED, data: {n: '= context.n'}}}]}}}
 ";
 
-fn charter() -> (Machine, StoredCharter) {
+pub(in crate::sqlite) fn charter() -> (Machine, StoredCharter) {
     let definition = charter_test_support::definition(CHARTER);
     let stored = StoredCharter::new(&definition, "pump.yaml", CHARTER);
     (Machine::compile(definition).unwrap(), stored)
 }
 
 /// A minimal host that sends events to one run: step, append, and only then advance.
-struct Host<'m> {
-    machine: &'m Machine,
-    chain: Chain,
-    snapshot: Option<Snapshot>,
+pub(in crate::sqlite) struct Host<'m> {
+    pub(in crate::sqlite) machine: &'m Machine,
+    pub(in crate::sqlite) chain: Chain,
+    pub(in crate::sqlite) snapshot: Option<Snapshot>,
 }
 
 impl Host<'_> {
-    fn next(&self) -> (Append, Option<Snapshot>) {
+    pub(in crate::sqlite) fn next(&self) -> (Append, Option<Snapshot>) {
         let seq = self.chain.next_seq();
         let at = 1_795_255_200_000 + i64::try_from(seq).unwrap();
         let kind = if seq.is_multiple_of(3) { "ASK" } else { "GO" };
@@ -64,7 +64,7 @@ impl Host<'_> {
         (append, after.or_else(|| self.snapshot.clone()))
     }
 
-    fn advance(&mut self, append: &Append, after: Option<Snapshot>) {
+    pub(in crate::sqlite) fn advance(&mut self, append: &Append, after: Option<Snapshot>) {
         self.chain.advance(append);
         self.snapshot = after;
     }

@@ -1,99 +1,16 @@
-//! The VFS: callbacks of SQLite that ask a disk how the call fails, and pass it on to SQLite's own
-//! VFS <https://www.sqlite.org/vfs.html>.
-//!
-//! SQLite calls through C function pointers and lets a VFS keep its data behind the struct that it
-//! allocates; both need `unsafe`. What the code relies on is said at each place.
-#![allow(unsafe_code)]
+//! The methods of an open file.
 
-use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::{Path, PathBuf};
+use std::ffi::{c_int, c_void};
 use std::ptr::{null, null_mut};
-use std::sync::{Arc, Mutex, Once, PoisonError};
 
-use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods, sqlite3_vfs};
+use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods};
 
-use crate::disk::Shared;
+use super::{DEAD, File, Inner, ON_DISK, real_file};
+use crate::disk::Ended;
 use crate::plan::{Fault, Op};
 
-/// The disks by folder.
-static DISKS: Mutex<Vec<(PathBuf, Arc<Shared>)>> = Mutex::new(Vec::new());
-
-thread_local! {
-    /// Whether the last call of this thread was to a file of a disk: then it does not sleep.
-    static ON_DISK: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Makes a folder a disk.
-pub(crate) fn mount(folder: &Path, disk: &Arc<Shared>) {
-    register();
-    let mut disks = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
-    disks.push((folder.to_owned(), disk.clone()));
-}
-
-pub(crate) fn unmount(disk: &Arc<Shared>) {
-    DISKS.lock().unwrap_or_else(PoisonError::into_inner).retain(|(_, other)| !Arc::ptr_eq(other, disk));
-}
-
-/// The disk of a file, and its name there.
-fn find(name: *const c_char) -> Option<(Arc<Shared>, String)> {
-    let found = (!name.is_null()).then(|| {
-        // SAFETY: SQLite passes a string that ends with a zero byte.
-        let name = unsafe { CStr::from_ptr(name) };
-        let path = PathBuf::from(name.to_str().ok()?);
-        let disks = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, disk) = disks.iter().find(|(folder, _)| path.parent() == Some(folder))?;
-        Some((disk.clone(), path.file_name()?.to_str()?.to_owned()))
-    });
-    let found = found.flatten();
-    ON_DISK.set(found.is_some());
-    found
-}
-
-/// A file as SQLite knows it. The struct of SQLite's own VFS follows it in memory.
-#[repr(C)]
-struct File {
-    base: sqlite3_file,
-    inner: *mut Inner,
-}
-
-struct Inner {
-    disk: Arc<Shared>,
-    name: String,
-}
-
-/// Offset of the struct of SQLite's own VFS.
-const OFFSET: usize = size_of::<File>().next_multiple_of(16);
-
-fn real() -> *mut sqlite3_vfs {
-    // SAFETY: The name is a static string; the result is null or lives as long as the process.
-    let real = unsafe { ffi::sqlite3_vfs_find(c"unix".as_ptr()) };
-    assert!(!real.is_null(), "SQLite has no VFS `unix`");
-    real
-}
-
-/// Registers the VFS as the default, once.
-fn register() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: SQLite's own VFS is a valid struct, which can be copied field by field.
-        let mut vfs = unsafe { *real() };
-        vfs.szOsFile += c_int::try_from(OFFSET).unwrap();
-        vfs.pNext = null_mut();
-        vfs.zName = c"charter-test-disk".as_ptr();
-        vfs.pAppData = null_mut();
-        vfs.xOpen = Some(open);
-        vfs.xDelete = Some(delete);
-        vfs.xAccess = Some(access);
-        vfs.xFullPathname = Some(full_pathname);
-        vfs.xSleep = Some(sleep);
-        // SAFETY: The struct is never freed, as a registered VFS must be.
-        let code = unsafe { ffi::sqlite3_vfs_register(Box::into_raw(Box::new(vfs)), 1) };
-        assert_eq!(code, ffi::SQLITE_OK, "the VFS cannot be registered");
-    });
-}
-
-const METHODS: sqlite3_io_methods = sqlite3_io_methods {
+/// The methods of a file.
+pub(super) static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     // 2: with shared memory, without mapped files.
     iVersion: 2,
     xClose: Some(close),
@@ -116,8 +33,6 @@ const METHODS: sqlite3_io_methods = sqlite3_io_methods {
     xUnfetch: None,
 };
 
-static STATIC_METHODS: sqlite3_io_methods = METHODS;
-
 /// Calls a method of the file in SQLite's own VFS.
 macro_rules! real {
     ($file:expr, $method:ident $(, $argument:expr)*) => {{
@@ -128,53 +43,10 @@ macro_rules! real {
     }};
 }
 
-fn real_file(file: *mut sqlite3_file) -> *mut sqlite3_file {
-    // SAFETY: SQLite allocates `szOsFile` bytes, which `register` has set to both structs.
-    unsafe { file.cast::<u8>().add(OFFSET).cast() }
-}
-
 fn inner<'f>(file: *mut sqlite3_file) -> &'f Inner {
     ON_DISK.set(true);
     // SAFETY: `open` has set it, and `close` is the last call for a file.
     unsafe { &*(*file.cast::<File>()).inner }
-}
-
-/// The error of a process that has ended.
-const DEAD: c_int = ffi::SQLITE_IOERR;
-
-unsafe extern "C" fn open(
-    _: *mut sqlite3_vfs,
-    name: *const c_char,
-    file: *mut sqlite3_file,
-    flags: c_int,
-    out: *mut c_int,
-) -> c_int {
-    let vfs = real();
-    // SAFETY: `real` returns a valid struct.
-    let open = unsafe { (*vfs).xOpen.unwrap() };
-    let Some((disk, name_there)) = find(name) else {
-        // SAFETY: The arguments are those of SQLite; the buffer is large enough.
-        return unsafe { open(vfs, name, file, flags, out) };
-    };
-    // SAFETY: SQLite passes a buffer for this struct. Without methods, it does not close the file.
-    unsafe { (*file).pMethods = null() };
-    let mut state = disk.lock();
-    match state.call(Op::Open, &name_there, 0) {
-        Err(()) => return DEAD,
-        Ok(Some(Fault::Fails(code))) => return code,
-        Ok(_) => {}
-    }
-    let there = real_file(file);
-    // SAFETY: `there` has room for the struct of SQLite's own VFS.
-    let code = unsafe { open(vfs, name, there, flags, out) };
-    if code == ffi::SQLITE_OK {
-        state.opened(&name_there);
-        drop(state);
-        let inner = Box::into_raw(Box::new(Inner { disk, name: name_there }));
-        // SAFETY: The buffer begins with this struct.
-        unsafe { *file.cast::<File>() = File { base: sqlite3_file { pMethods: &raw const STATIC_METHODS }, inner } };
-    }
-    code
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
@@ -186,68 +58,13 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
     code
 }
 
-unsafe extern "C" fn delete(_: *mut sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
-    let vfs = real();
-    // SAFETY: The arguments are those of SQLite.
-    let delete = || unsafe { (*vfs).xDelete.unwrap()(vfs, name, 0) };
-    let Some((disk, name)) = find(name) else {
-        return delete();
-    };
-    let mut state = disk.lock();
-    match state.call(Op::Delete, &name, 0) {
-        Err(()) => DEAD,
-        Ok(Some(Fault::Fails(code))) => code,
-        Ok(Some(Fault::Lost)) => ffi::SQLITE_OK,
-        Ok(_) => {
-            let code = delete();
-            if code == ffi::SQLITE_OK {
-                state.deleted(&name, sync != 0);
-            }
-            code
-        }
-    }
-}
-
-unsafe extern "C" fn access(_: *mut sqlite3_vfs, name: *const c_char, flags: c_int, out: *mut c_int) -> c_int {
-    let vfs = real();
-    if let Some((disk, name)) = find(name) {
-        match disk.lock().call(Op::Access, &name, 0) {
-            Err(()) => return DEAD,
-            Ok(Some(Fault::Fails(code))) => return code,
-            Ok(Some(Fault::Lost)) => {
-                // SAFETY: SQLite passes a place for the result.
-                unsafe { *out = 0 };
-                return ffi::SQLITE_OK;
-            }
-            Ok(_) => {}
-        }
-    }
-    // SAFETY: The arguments are those of SQLite.
-    unsafe { (*vfs).xAccess.unwrap()(vfs, name, flags, out) }
-}
-
-unsafe extern "C" fn full_pathname(_: *mut sqlite3_vfs, name: *const c_char, n: c_int, out: *mut c_char) -> c_int {
-    let vfs = real();
-    // SAFETY: The arguments are those of SQLite.
-    unsafe { (*vfs).xFullPathname.unwrap()(vfs, name, n, out) }
-}
-
-unsafe extern "C" fn sleep(_: *mut sqlite3_vfs, micros: c_int) -> c_int {
-    if ON_DISK.get() {
-        return micros;
-    }
-    let vfs = real();
-    // SAFETY: `real` returns a valid struct.
-    unsafe { (*vfs).xSleep.unwrap()(vfs, micros) }
-}
-
 /// Where bytes are, if they are this many pages further on.
 fn misplaced(at: sqlite3_int64, pages: i64) -> sqlite3_int64 {
     (at + pages * 4_096).max(0)
 }
 
 unsafe extern "C" fn read(file: *mut sqlite3_file, out: *mut c_void, len: c_int, at: sqlite3_int64) -> c_int {
-    let Inner { disk, name } = inner(file);
+    let Inner { disk, name, .. } = inner(file);
     let fault = disk.lock().call(Op::Read, name, usize::try_from(len).unwrap());
     // SAFETY: SQLite passes a buffer of this length.
     let bytes = || unsafe { std::slice::from_raw_parts_mut(out.cast::<u8>(), usize::try_from(len).unwrap()) };
@@ -276,7 +93,7 @@ fn flip(bytes: &mut [u8], bit: usize) {
 }
 
 unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_int, at: sqlite3_int64) -> c_int {
-    let Inner { disk, name } = inner(file);
+    let Inner { disk, name, .. } = inner(file);
     // SAFETY: SQLite passes a buffer of this length.
     let mut bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), usize::try_from(len).unwrap()) }.to_vec();
     let mut state = disk.lock();
@@ -287,7 +104,7 @@ unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_
         Ok(Some(Fault::PowerCut)) => {
             // In the middle of it: how much of it is on the disk is decided later.
             state.wrote(name, usize::try_from(at).unwrap(), bytes);
-            state.end(crate::disk::Ended::PowerCut);
+            state.end(Ended::PowerCut);
             return DEAD;
         }
         Ok(Some(Fault::Misplaced(pages))) => (misplaced(at, pages), ffi::SQLITE_OK),
@@ -310,7 +127,7 @@ unsafe extern "C" fn write(file: *mut sqlite3_file, from: *const c_void, len: c_
 }
 
 unsafe extern "C" fn truncate(file: *mut sqlite3_file, len: sqlite3_int64) -> c_int {
-    let Inner { disk, name } = inner(file);
+    let Inner { disk, name, .. } = inner(file);
     let mut state = disk.lock();
     match state.call(Op::Truncate, name, 0) {
         Err(()) => DEAD,
@@ -327,7 +144,7 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, len: sqlite3_int64) -> c_
 }
 
 unsafe extern "C" fn sync(file: *mut sqlite3_file, _flags: c_int) -> c_int {
-    let Inner { disk, name } = inner(file);
+    let Inner { disk, name, folder } = inner(file);
     let mut state = disk.lock();
     match state.call(Op::Sync, name, 0) {
         Err(()) => return DEAD,
@@ -337,14 +154,14 @@ unsafe extern "C" fn sync(file: *mut sqlite3_file, _flags: c_int) -> c_int {
             return ffi::SQLITE_IOERR_FSYNC;
         }
         Ok(Some(Fault::Lost)) => {}
-        Ok(_) => state.synced(name),
+        Ok(_) => state.synced(name, folder.take()),
     }
     // The disk is in memory: there is nothing to wait for.
     ffi::SQLITE_OK
 }
 
 unsafe extern "C" fn size(file: *mut sqlite3_file, out: *mut sqlite3_int64) -> c_int {
-    let Inner { disk, name } = inner(file);
+    let Inner { disk, name, .. } = inner(file);
     match disk.lock().call(Op::Size, name, 0) {
         Err(()) => DEAD,
         Ok(Some(Fault::Fails(code))) => code,
@@ -353,7 +170,7 @@ unsafe extern "C" fn size(file: *mut sqlite3_file, out: *mut sqlite3_int64) -> c
 }
 
 unsafe extern "C" fn lock(file: *mut sqlite3_file, level: c_int) -> c_int {
-    let Inner { disk, name } = inner(file);
+    let Inner { disk, name, .. } = inner(file);
     match disk.lock().call(Op::Lock, name, 0) {
         Err(()) => DEAD,
         Ok(Some(Fault::Fails(code))) => code,
@@ -389,7 +206,7 @@ unsafe extern "C" fn map(
     extend: c_int,
     out: *mut *mut c_void,
 ) -> c_int {
-    let Inner { disk, name } = inner(file);
+    let Inner { disk, name, .. } = inner(file);
     let fault = disk.lock().call(Op::Map, name, usize::try_from(size).unwrap());
     let code = match fault {
         Err(()) => DEAD,
@@ -402,7 +219,7 @@ unsafe extern "C" fn map(
 }
 
 unsafe extern "C" fn map_lock(file: *mut sqlite3_file, from: c_int, n: c_int, flags: c_int) -> c_int {
-    let Inner { disk, name } = inner(file);
+    let Inner { disk, name, .. } = inner(file);
     if flags & ffi::SQLITE_SHM_LOCK != 0 {
         match disk.lock().call(Op::MapLock, name, 0) {
             Err(()) => return DEAD,
