@@ -37,6 +37,7 @@ codes! {
     NEVER_ASSIGNED = "never-assigned": "A context variable starts as null and is never assigned.";
     EVENT_WITHOUT_SCHEMA = "event-without-schema": "An event has no schema.";
     // Authority.
+    UNKNOWN_ROLE = "unknown-role": "An expression asks for a role that is not declared.";
     EVENT_WITHOUT_OWNER = "event-without-owner": "The charter declares roles, but any principal may send an event.";
     TRANSITION_WITHOUT_BY = "transition-without-by": "The charter declares roles, but any principal may take a transition.";
     BY_WITHOUT_SYSTEM = "by-without-system": "A transition for a platform event requires a role that the platform does not have.";

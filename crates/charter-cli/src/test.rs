@@ -10,7 +10,9 @@ use crate::bundled;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::text::count;
 use crate::load::{Loaded, Source, compile, find, plain, read, text_of};
-use charter_scenario::runner::{Cover, ScenarioResult, compile_expressions, gaps, run as run_scenario, unseen_codes};
+use charter_scenario::runner::{
+    Cover, ScenarioResult, check_roles, compile_expressions, gaps, run as run_scenario, unseen_codes,
+};
 
 /// Runs the scenarios of charters.
 #[derive(Debug, clap::Args)]
@@ -184,6 +186,7 @@ impl Report {
         cover: &mut Cover,
         io: &mut Io<'_>,
     ) -> Result<(), Failure> {
+        check_roles(file, &loaded.document.definition).map_err(Failure::Source)?;
         let expressions = compile_expressions(file).map_err(Failure::Source)?;
         for scenario in &file.scenarios {
             let result = run_scenario(file, scenario, &expressions, &loaded.machine, cover);

@@ -1,10 +1,41 @@
 //! Authority: missing roles, and roles that no sender can have.
 
-use charter_kernel::definition::StateKind;
+use charter_expr::ast::{BinaryOp, Kind, Literal, Node};
+use charter_expr::did_you_mean;
+use charter_kernel::definition::{BUILT_IN_ROLES, StateKind};
 
 use crate::codes;
 use crate::finding::{Finding, Severity};
+use crate::model::walk::Item;
 use crate::model::{Chart, Model, Transition, Trigger, escape, is_platform, matches};
+
+/// Reports roles that an expression asks for, as in `'auditor' in by.roles`, and that are not
+/// declared.
+pub(crate) fn unknown(model: &Model<'_>, findings: &mut Vec<Finding>) {
+    let known = || model.def.roles.keys().map(String::as_str).chain(BUILT_IN_ROLES);
+    let names = || known().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    model.visit_all(&mut |at, item| {
+        let Item::Cel(cel) = item else { return };
+        let Some(ast) = model.ast(cel) else { return };
+        crate::tree::comparisons(ast.root(), &mut |left, op, right| {
+            let (BinaryOp::In, Kind::Literal(Literal::String(role))) = (op, &left.kind) else { return };
+            if !asks_for_roles(right) || known().any(|name| name == role.as_ref()) {
+                return;
+            }
+            let help = did_you_mean(role, known());
+            findings.push(
+                Finding::new(Severity::Error, codes::UNKNOWN_ROLE, at, format!("no role named `{role}`"))
+                    .bytes(left.span.start, left.span.end)
+                    .help(help.unwrap_or_else(|| format!("declare it under `roles`; known: {}", names()))),
+            );
+        });
+    });
+}
+
+/// Whether an expression is `by.roles`.
+fn asks_for_roles(node: &Node) -> bool {
+    crate::tree::path_of(node).is_some_and(|(root, fields)| root == "by" && fields == ["roles"])
+}
 
 /// Whether the transition requires no role.
 fn is_free(t: &Transition<'_>) -> bool {

@@ -35,6 +35,7 @@ const ALL: &[Lint] = &[
     unused::types,
     context::never_assigned,
     context::without_schema,
+    authority::unknown,
     authority::owners,
     authority::platform,
     authority::nobody,

@@ -1,6 +1,6 @@
 //! Declarations that are never used, and events that are raised but never handled.
 
-use charter_kernel::definition::{Action, InterlockRule, PropertyRule, Template};
+use charter_kernel::definition::{Action, BUILT_IN_ROLES, InterlockRule, PropertyRule, Template};
 use rustc_hash::FxHashSet;
 use serde_json::Value as Json;
 
@@ -109,10 +109,9 @@ pub(crate) fn names(model: &Model<'_>, findings: &mut Vec<Finding>) {
         .keys()
         .filter(|n| !used.sources.contains(n.as_str()))
         .for_each(|n| report(codes::UNUSED_MACHINE, "machines", n, "machine"));
-    let builtin = |n: &str| matches!(n, "system" | "operator");
     def.roles
         .keys()
-        .filter(|n| !used.roles.contains(n.as_str()) && !builtin(n))
+        .filter(|n| !used.roles.contains(n.as_str()) && !BUILT_IN_ROLES.contains(&n.as_str()))
         .for_each(|n| report(codes::UNUSED_ROLE, "roles", n, "role"));
 }
 

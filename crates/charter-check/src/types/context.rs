@@ -22,7 +22,7 @@ pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
     let mut out = Vec::new();
     for (number, chart) in model.charts.iter().enumerate() {
         out.push(match &chart.def.context_schema {
-            Some(schema) => declared(types, number, chart, Type::from_schema(schema)),
+            Some(schema) => declared(model, types, number, chart, Type::from_schema(schema)),
             None => inferred(model, types, number, chart),
         });
     }
@@ -31,7 +31,7 @@ pub(crate) fn contexts(model: &Model<'_>, types: &Types) -> Vec<Type> {
 
 /// Returns the declared type of the context. A variable with an initial value always exists,
 /// whether or not the schema requires it.
-fn declared(types: &Types, number: usize, chart: &Chart<'_>, schema: Type) -> Type {
+fn declared(model: &Model<'_>, types: &Types, number: usize, chart: &Chart<'_>, schema: Type) -> Type {
     let Type::Object { fields, open } = schema else {
         return schema;
     };
@@ -48,7 +48,12 @@ fn declared(types: &Types, number: usize, chart: &Chart<'_>, schema: Type) -> Ty
     for name in &chart.outline.variables {
         fields.entry((*name).to_string()).or_insert_with(|| Field::optional(Type::Dyn));
     }
-    Type::Object { fields: fields.into(), open: open && chart.def.context.is_empty() }
+    // The context of a strict charter is closed, other than objects elsewhere in schemas.
+    let open = match model.def.strict {
+        true => chart.def.declared_variables().is_none(),
+        false => open && chart.def.context.is_empty(),
+    };
+    Type::Object { fields: fields.into(), open }
 }
 
 fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'d>) -> Type {

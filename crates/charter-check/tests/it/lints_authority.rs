@@ -134,3 +134,25 @@ states:
     reports(code, &charter("author: null, x: []", "context.x"), at, "`context.x`", &good);
     assert!(found(&charter("author: null, x: eve", "context.x"), code).is_empty());
 }
+
+#[test]
+fn unknown_role() {
+    let charter = |role: &str| {
+        format!(
+            "roles: {{p: {{}}, auditor: {{}}}}\nevents: {{X: {{by: p}}}}\nstates: {{a: {{on: {{X: {{target: a, when: \"by.id != 'p' && !('{role}' in by.roles)\"}}}}}}}}"
+        )
+    };
+    reports("unknown-role", &charter("auditer"), "states.a.on.X.when", "no role named `auditer`", &charter("auditor"));
+    assert!(found(&charter("operator"), "unknown-role").is_empty());
+    let elsewhere = "roles: {p: {}}\nevents: {X: {by: p}}\nstates: {a: {on: {X: {target: a, when: \"'x' in ['x']\"}}}}";
+    assert!(found(elsewhere, "unknown-role").is_empty());
+}
+
+#[test]
+fn a_role_that_only_a_task_names_is_used() {
+    let charter = |by: &str| {
+        format!("roles: {{boss: {{}}}}\nactors: {{ask: {{kind: human{by}}}}}\nstates: {{a: {{invoke: {{src: ask}}}}}}")
+    };
+    reports("unused-role", &charter(""), "roles.boss", "role `boss` is never used", &charter(", by: boss"));
+    assert!(found(&charter(", by: [operator, boss]"), "unused-role").is_empty());
+}

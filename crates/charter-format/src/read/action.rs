@@ -54,6 +54,11 @@ fn assign(cx: &mut Context, node: &Node) -> IndexMap<String, Template> {
             template(cx, value)
         };
         let key = &entry.key.text;
+        let variable = key.get(..key.find(['.', '[']).unwrap_or(key.len())).unwrap_or_default();
+        // The kernel reports paths that are malformed.
+        if !variable.is_empty() {
+            cx.refer(Space::Variable, variable.to_owned(), entry.key.span);
+        }
         (key.clone(), cx.field(key, entry, read))
     });
     one.collect()

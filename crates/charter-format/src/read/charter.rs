@@ -1,5 +1,7 @@
 //! Reads the top level of a charter, except its statechart.
 
+use std::rc::Rc;
+
 use charter_kernel::Definition;
 use charter_kernel::definition::{
     ActorDecl, EventDecl, FinalRule, Interlock, InterlockRule, LedgerDecl, Limits, Projection, Property, PropertyRule,
@@ -8,7 +10,7 @@ use charter_kernel::definition::{
 use indexmap::IndexMap;
 
 use super::action::block;
-use super::context::{Context, Space, text};
+use super::context::{Context, Scope, Space, text};
 use super::template::{delay, template};
 use super::transition::guard_entry;
 use super::types::Types;
@@ -33,7 +35,7 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
             "types" => read.types = map(cx, entry, |cx, node| types.schema(cx, node)),
             "events" => read.events = map(cx, entry, |cx, node| event(cx, node, &types)),
             "guards" => read.guards = map(cx, entry, guard_entry),
-            "actions" => read.actions = map(cx, entry, block),
+            "actions" => read.actions = scoped(cx, entry, Scope::Action, block),
             "delays" => {
                 refuse_times_as_names(cx, &entry.value);
                 read.delays = map(cx, entry, delay);
@@ -41,7 +43,9 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
             "actors" => read.actors = map(cx, entry, |cx, node| actor(cx, node, &types)),
             "ledger" => read.ledger = map(cx, entry, |_, node| LedgerDecl { description: description(node) }),
             "rules" => read.rules = map(cx, entry, template),
-            "machines" => read.machines = map(cx, entry, |cx, node| state::machine(cx, node, &types)),
+            "machines" => {
+                read.machines = scoped(cx, entry, Scope::Machine, |cx, node| state::machine(cx, node, &types));
+            }
             "interlocks" => {
                 read.interlocks =
                     cx.field(key, entry, |cx, node| cx.items(node, interlock)).into_iter().flatten().collect()
@@ -65,14 +69,22 @@ pub(crate) fn charter(cx: &mut Context, node: &Node) -> Definition {
     read
 }
 
-fn map<T>(cx: &mut Context, entry: &Entry, mut read: impl FnMut(&mut Context, &Node) -> T) -> IndexMap<String, T> {
-    let mut entries = |cx: &mut Context, node: &Node| {
-        node.entries()
-            .iter()
-            .map(|entry| (entry.key.text.clone(), cx.field(&entry.key.text, entry, &mut read)))
-            .collect()
+fn map<T>(cx: &mut Context, entry: &Entry, read: impl FnMut(&mut Context, &Node) -> T) -> IndexMap<String, T> {
+    scoped(cx, entry, |_| Scope::Root, read)
+}
+
+/// Reads a map whose values use the names in the scope of their key.
+fn scoped<T>(
+    cx: &mut Context,
+    entry: &Entry,
+    scope: impl Fn(Rc<str>) -> Scope,
+    mut read: impl FnMut(&mut Context, &Node) -> T,
+) -> IndexMap<String, T> {
+    let mut one = |cx: &mut Context, entry: &Entry| {
+        let key = &entry.key.text;
+        cx.within(scope(Rc::from(key.as_str())), |cx| (key.clone(), cx.field(key, entry, &mut read)))
     };
-    cx.field(&entry.key.text, entry, &mut entries)
+    cx.field(&entry.key.text, entry, |cx, node| node.entries().iter().map(|entry| one(cx, entry)).collect())
 }
 
 fn description(node: &Node) -> Option<String> {
@@ -97,8 +109,9 @@ fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {
             "output" => read.output = Some(cx.field("output", entry, |cx, node| types.schema(cx, node))),
             "timeout" => read.timeout = Some(cx.field("timeout", entry, delay)),
             key => {
-                if key == "as" {
-                    // The host evaluates this key, but its roles must be declared.
+                // The host evaluates these keys, but their roles must be declared. What other
+                // kinds mean by `by` is theirs.
+                if key == "as" || (key == "by" && node.get("kind").and_then(Node::text) == Some("human")) {
                     cx.roles(&entry.value);
                 }
                 let value = cx.at("config", |cx| cx.field(key, entry, |_, node| node.json()));

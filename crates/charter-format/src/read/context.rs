@@ -1,6 +1,8 @@
 //! The current position of the reader in the definition, and where each part of the definition was
 //! written.
 
+use std::rc::Rc;
+
 use super::places::{Part, Places};
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::source::{Entry, Key, Node, Place, Span, Value};
@@ -17,6 +19,20 @@ pub(crate) enum Space {
     ActorOrMachine,
     Ledger,
     Rule,
+    /// The context variables of a chart.
+    Variable,
+}
+
+/// The part of a charter that uses a name. It decides whose context variables are meant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(crate) enum Scope {
+    /// The chart of the run itself, and everything outside of charts.
+    #[default]
+    Root,
+    /// A machine.
+    Machine(Rc<str>),
+    /// A named action, which belongs to the charts that use it.
+    Action(Rc<str>),
 }
 
 /// A reference to a name.
@@ -24,6 +40,7 @@ pub(crate) struct Reference {
     pub(crate) space: Space,
     pub(crate) name: String,
     pub(crate) span: Span,
+    pub(crate) scope: Scope,
 }
 
 /// The state of the reader.
@@ -33,11 +50,27 @@ pub(crate) struct Context<'s> {
     pub(crate) references: Vec<Reference>,
     pub(crate) places: Places,
     here: Part,
+    scope: Scope,
 }
 
 impl<'s> Context<'s> {
     pub(crate) fn new(source: &'s str) -> Self {
-        Context { source, sink: Sink::default(), references: Vec::new(), places: Places::default(), here: Places::ROOT }
+        Context {
+            source,
+            sink: Sink::default(),
+            references: Vec::new(),
+            places: Places::default(),
+            here: Places::ROOT,
+            scope: Scope::Root,
+        }
+    }
+
+    /// Reads a machine or a named action.
+    pub(crate) fn within<T>(&mut self, scope: Scope, f: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.scope, scope);
+        let answer = f(self);
+        self.scope = outer;
+        answer
     }
 
     pub(crate) fn report(&mut self, problem: Diagnostic) {
@@ -138,9 +171,14 @@ impl<'s> Context<'s> {
         let name = text(node);
         // The grammar check reports empty names and values that are not strings.
         if !name.is_empty() {
-            self.references.push(Reference { space, name: name.clone(), span: node.span });
+            self.refer(space, name.clone(), node.span);
         }
         name
+    }
+
+    /// Records a name that must be declared.
+    pub(crate) fn refer(&mut self, space: Space, name: String, span: Span) {
+        self.references.push(Reference { space, name, span, scope: self.scope.clone() });
     }
 
     /// Reads an inline expression. A leading `= ` is allowed and dropped.

@@ -12,6 +12,7 @@ mod statechart;
 pub(crate) mod template;
 mod transition;
 mod types;
+mod variables;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,21 +1,27 @@
-//! Resolves names of guards, actions, delays, actors, machines, roles, ledger kinds and rules.
+//! Resolves names of guards, actions, delays, actors, machines, roles, ledger kinds, rules and
+//! context variables.
 //!
 //! The kernel resolves targets and event types.
 
 use charter_expr::nearest;
 use charter_kernel::Definition;
+use charter_kernel::definition::BUILT_IN_ROLES;
 
 use super::context::{Context, Reference, Space};
+use super::variables::Variables;
 use crate::diagnostic::{Diagnostic, codes, listed};
 use crate::source::{Node, Span};
 
-/// Roles that need no declaration.
-const BUILT_IN_ROLES: [&str; 2] = ["system", "operator"];
-
 /// Reports undeclared names, and names that are declared both as an actor and as a machine.
 pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
-    for reference in std::mem::take(&mut cx.references) {
-        if declared(reference.space, &reference.name, definition) {
+    let references = std::mem::take(&mut cx.references);
+    let variables = Variables::new(definition, &references);
+    for reference in references {
+        let lacking = match reference.space {
+            Space::Variable => variables.chart_without(&reference),
+            _ => None,
+        };
+        if lacking.is_none() && declared(reference.space, &reference.name, definition) {
             continue;
         }
         // Searching for a similar name is expensive: skip it once the list is full.
@@ -23,7 +29,10 @@ pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
             cx.sink.omit();
             continue;
         }
-        let problem = undefined(&reference, definition);
+        let problem = match lacking {
+            Some(chart) => variables.undefined(&reference, chart),
+            None => undefined(&reference, definition),
+        };
         cx.report(problem);
     }
     for name in definition.machines.keys().filter(|name| definition.actors.contains_key(*name)) {
@@ -47,6 +56,8 @@ fn declared(space: Space, name: &str, definition: &Definition) -> bool {
         Space::ActorOrMachine => definition.machines.contains_key(name) || definition.actors.contains_key(name),
         Space::Ledger => definition.ledger.contains_key(name),
         Space::Rule => definition.rules.contains_key(name),
+        // Its chart decides.
+        Space::Variable => true,
     }
 }
 
@@ -65,6 +76,7 @@ fn undefined(reference: &Reference, definition: &Definition) -> Diagnostic {
         }
         Space::Ledger => ("kind of permit or obligation", "ledger", keys_of(&definition.ledger)),
         Space::Rule => ("rule", "rules", keys_of(&definition.rules)),
+        Space::Variable => ("variable", "context", keys_of(&definition.root.context)),
     };
     let problem = Diagnostic::error(codes::UNDEFINED, reference.span, format!("undefined {what} `{name}`"));
     if let Some(near) = nearest(name, known.iter().map(String::as_str)) {

@@ -3,7 +3,7 @@
 use charter_kernel::definition::{After, Chart, Delay, Initial, Invoke, On, State, StateKind};
 
 use super::action::{block, blocks};
-use super::context::{Context, Reference, Space, text};
+use super::context::{Context, Space, text};
 use super::template::{delay, template, templates};
 use super::transition::{initial, keyed};
 use super::{delay as delays, types};
@@ -171,9 +171,7 @@ fn after(cx: &mut Context, entry: &Entry) -> After {
     match &read {
         Err(error) => cx.report(delays::invalid(entry.key.span, &key, *error)),
         Ok(Delay::Cel(_)) => cx.at("delay", |cx| cx.at("cel", |cx| mark_key(cx, &entry.key, 2))),
-        Ok(Delay::Name(name)) => {
-            cx.references.push(Reference { space: Space::Delay, name: name.clone(), span: entry.key.span })
-        }
+        Ok(Delay::Name(name)) => cx.refer(Space::Delay, name.clone(), entry.key.span),
         Ok(Delay::Ms(_)) => {}
     }
     After { key, delay: read.unwrap_or(Delay::Ms(0)), transitions: cx.at("transitions", |cx| keyed(cx, entry)) }

@@ -44,6 +44,8 @@ pub struct ScenarioFile {
     pub scenarios: Vec<Scenario>,
     /// Warnings: legal, but probably mistakes.
     pub warnings: Vec<Diagnostic>,
+    /// The roles that the file names, and where it does.
+    pub roles: Vec<(String, Span)>,
     root: Arc<Node>,
     places: Places,
 }

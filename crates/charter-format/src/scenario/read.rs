@@ -43,10 +43,10 @@ pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnost
             return Err(fail(sink, None));
         }
     };
-    let mut reader = ScenarioReader { cx: Context::new(&source), next: 0 };
+    let mut reader = ScenarioReader { cx: Context::new(&source), next: 0, roles: Vec::new() };
     check::check(&root, &Form::Object(&grammar::FILE), &mut reader.cx.sink);
     let scenarios = reader.file(&root, name);
-    let mut cx = reader.cx;
+    let (mut cx, roles) = (reader.cx, reader.roles);
     if cx.sink.errors > 0 {
         return Err(fail(cx.sink, Some(&root)));
     }
@@ -57,6 +57,7 @@ pub fn read_scenarios(source: &str, name: &str) -> Result<ScenarioFile, Diagnost
         charter: root.get("charter").map(text),
         scenarios,
         warnings,
+        roles,
         root: Arc::new(root),
         places,
         source,
@@ -67,6 +68,8 @@ struct ScenarioReader<'s> {
     cx: Context<'s>,
     /// The index of the next computed value.
     next: usize,
+    /// The roles that the file names, and where.
+    roles: Vec<(String, Span)>,
 }
 
 // The grammar check has already reported missing values and values of the wrong type; here they get
@@ -92,7 +95,7 @@ impl ScenarioReader<'_> {
     fn scenario(&mut self, node: &Node, name: &str, shared: Option<&Scenario>, before: Vec<ScenarioStep>) -> Scenario {
         let mut principals = shared.map(|s| s.principals.clone()).unwrap_or_default();
         for entry in node.get("principals").map(Node::entries).unwrap_or_default() {
-            principals.insert(entry.key.text.clone(), principal(&entry.key.text, &entry.value));
+            principals.insert(entry.key.text.clone(), self.principal(&entry.key.text, &entry.value));
         }
         let mut steps = before;
         if let Some(own) = node.get("steps") {
@@ -174,7 +177,7 @@ impl ScenarioReader<'_> {
             what,
             to: node.get("to").map(text),
             at: node.get("at").map(|at| self.timestamp(at)),
-            sender: sender(node),
+            sender: self.sender(node),
             expected_seq: node
                 .get("expected_seq")
                 .map(|seq| seq.whole().and_then(|seq| u64::try_from(seq).ok()).unwrap_or_default()),
@@ -185,6 +188,34 @@ impl ScenarioReader<'_> {
                 _ => "accepted",
             },
         }
+    }
+
+    fn sender(&mut self, node: &Node) -> Sender {
+        Sender {
+            id: text_at(node, "as"),
+            roles: node.get("roles").map(|roles| self.roles(roles)),
+            kind: word(node, "kind"),
+            auth: word(node, "auth"),
+        }
+    }
+
+    /// Reads an entry of `principals`.
+    fn principal(&mut self, id: &str, node: &Node) -> Principal {
+        let known = Principal::new(id, &[]);
+        match &node.value {
+            Value::Map(_) => Principal {
+                roles: node.get("roles").map(|roles| self.roles(roles)).unwrap_or_default(),
+                kind: word(node, "kind"),
+                auth: word(node, "auth"),
+                ..known
+            },
+            _ => Principal { roles: self.roles(node), ..known },
+        }
+    }
+
+    fn roles(&mut self, node: &Node) -> Vec<String> {
+        self.roles.extend(node.one_or_many().iter().map(|role| (text(role), role.span)));
+        texts(node)
     }
 
     fn expectation(&mut self, node: &Node) -> Expectation {
@@ -208,7 +239,7 @@ impl ScenarioReader<'_> {
                     let list = list(value).iter().map(|item| self.computed(item));
                     expect.effects = Some(list.collect());
                 }
-                "legal" => expect.legal = Some((sender(node), texts(value))),
+                "legal" => expect.legal = Some((self.sender(node), texts(value))),
                 "ledger" => expect.ledger = Some(self.computed(value)),
                 "actors" => expect.actors = Some(texts(value)),
                 "stuck" => expect.stuck = Some(value.value == Value::Bool(true)),
@@ -285,29 +316,6 @@ fn refusal(node: &Node) -> ExpectedRefusal {
         code: text_at(node, "code"),
         rule: node.get("rule").map(text),
         message: node.get("message").map(text),
-    }
-}
-
-fn sender(node: &Node) -> Sender {
-    Sender {
-        id: text_at(node, "as"),
-        roles: node.get("roles").map(texts),
-        kind: word(node, "kind"),
-        auth: word(node, "auth"),
-    }
-}
-
-/// Reads an entry of `principals`.
-fn principal(id: &str, node: &Node) -> Principal {
-    let known = Principal::new(id, &[]);
-    match &node.value {
-        Value::Map(_) => Principal {
-            roles: node.get("roles").map(texts).unwrap_or_default(),
-            kind: word(node, "kind"),
-            auth: word(node, "auth"),
-            ..known
-        },
-        _ => Principal { roles: texts(node), ..known },
     }
 }
 

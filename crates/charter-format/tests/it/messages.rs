@@ -94,6 +94,21 @@ tells! {
         "5:27 entry[0].spawn.machine [undefined-name] undefined actor or machine `pln` (declared under `actors`: `model`)",
         "5:56 entry[1].grant.kind [undefined-name] undefined kind of permit or obligation `tok` (declare it under `ledger`)",
         "6:44 interlocks[0].machine [undefined-name] undefined machine `plan` (declare it under `machines`)";
+    an_undeclared_role_of_a_task: "roles: {reviewer: }\nactors: {ask: {by: reviwer, kind: human}, files: {kind: workspace, by: anybody}}" =>
+        "4:20 actors.ask.by [undefined-name] undefined role `reviwer` (did you mean `reviewer`?)";
+    an_undeclared_role_of_a_quorum: "roles: {reviewer: }\non: {GO: {quorum: {count: 2, of: chair}}}" =>
+        "4:34 on.GO.quorum.of [undefined-name] undefined role `chair` (declared under `roles`: `reviewer`, `system`, `operator`)";
+    undeclared_variables: "context: {payment: null}\non: {GO: {actions: {assign: {paymnt: 1, payment.by: 2, 'x[1].y': 3}}}}" =>
+        "4:30 on.GO.actions.assign.paymnt [undefined-name] undefined variable `paymnt` (did you mean `payment`?)",
+        "4:56 on.GO.actions.assign.\"x[1].y\" [undefined-name] undefined variable `x` (declare it under `context` with its initial value; declared there: `payment`)";
+    a_variable_without_a_context: "entry: {assign: {n: 1}}" =>
+        "3:18 entry.assign.n [undefined-name] undefined variable `n` (declare it under `context`: `n: null`)";
+    a_variable_of_another_machine: "context: {n: 0}\nmachines: {plan: {context: {m: 0}, entry: {assign: {n: 1}}}}\nentry: {spawn: {machine: plan, id: p}}" =>
+        "4:53 machines.plan.entry.assign.n [undefined-name] undefined variable `n` in the context of machine `plan` (did you mean `m`?)";
+    a_named_action_of_two_charts: "context: {n: 0}\nactions: {inner: {assign: {n: 1}}, outer: [inner], unused: {assign: {k: 1}}}\nmachines: {plan: {entry: outer}}\nentry: [inner, {spawn: {machine: plan, id: p}}]" =>
+        "4:28 actions.inner.assign.n [undefined-name] undefined variable `n` in the context of machine `plan` (declare it under `context`: `n: null`)";
+    a_variable_that_a_schema_forbids: "types: {context: {type: object, properties: {last: {}}}}\nentry: {assign: {last: 1, lst: 2}}" =>
+        "4:27 entry.assign.lst [undefined-name] undefined variable `lst` (did you mean `last`?)";
     an_expression_as_guard: "on: {GO: {guard: context.x > 1}}" =>
         "3:18 on.GO.guard [undefined-name] undefined guard `context.x > 1` (`guard` takes a name from `guards`; write an inline expression as `when`)";
     an_undeclared_type: "types: {line: {type: string}}\nevents: {A: {data: {items: {$ref: '#/types/lin'}}}}" =>
@@ -214,4 +229,26 @@ fn warnings_are_not_errors() {
             "4:23 actors.a.timeuot [unknown-key] `timeuot` is passed to the host, but looks like `timeout` (did you mean `timeout`?)",
         ]
     );
+}
+
+#[test]
+fn a_context_is_open_where_its_schema_says_so() {
+    let charter = |head: &str| format!("charter: 1\nid: t\n{head}\nentry: {{assign: {{anything: 1}}}}");
+    for open in [
+        "types: {context: {type: object, additionalProperties: true}}",
+        "types: {more: {additionalProperties: {type: integer}}, context: {$ref: '#/types/more'}}",
+        "types: {context: {allOf: [{properties: {a: {}}}, {patternProperties: {'^any': {}}}]}}",
+        "types: {context: {anyOf: [{properties: {a: {}}}, {required: [anything]}]}}",
+        "strict: false",
+    ] {
+        assert!(read(&charter(open), "t.yaml", &ReadOptions::default()).is_ok(), "{open}");
+    }
+    for closed in [
+        "types: {context: {type: object}}",
+        "types: {context: true}",
+        "types: {context: {additionalProperties: false}}",
+        "types: {loop: {$ref: '#/types/loop'}, context: {$ref: '#/types/loop'}}",
+    ] {
+        assert!(errors(&charter(closed)).to_string().contains("undefined variable `anything`"), "{closed}");
+    }
 }

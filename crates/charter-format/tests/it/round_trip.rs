@@ -279,7 +279,8 @@ fn definition() -> impl Strategy<Value = Definition> {
             (root.kind, root.initial) = (StateKind::Atomic, None);
         }
         let combined = if matches!(combined, Guard::Name(_)) { Guard::Cel("true".to_owned()) } else { combined };
-        let schema = value!({"type": "object"});
+        // Open, because the actions assign random variables.
+        let schema = value!({"type": "object", "additionalProperties": true});
         Definition {
             charter: 1,
             id: "t".to_owned(),
@@ -327,7 +328,11 @@ fn definition() -> impl Strategy<Value = Definition> {
             ledger: [("token".to_owned(), LedgerDecl::default())].into_iter().collect(),
             machines: [(
                 "plan".to_owned(),
-                Chart { state: State { output: None, ..plan }, context_schema: Some(value!(true)), ..Chart::default() },
+                Chart {
+                    state: State { output: None, ..plan },
+                    context_schema: Some(schema.clone()),
+                    ..Chart::default()
+                },
             )]
             .into_iter()
             .map(|(name, mut chart)| {

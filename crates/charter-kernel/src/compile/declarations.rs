@@ -6,7 +6,7 @@ use std::sync::Arc;
 use charter_expr::{Env, Numbers, Type};
 
 use super::{Compiler, MAX_ROLES, escape, is_platform};
-use crate::definition::{self, Projection};
+use crate::definition::{self, BUILT_IN_ROLES, Projection};
 use crate::machine::Service;
 
 /// The journal's own tables and views. The views of a charter cannot have these names.
@@ -83,8 +83,8 @@ impl<'d> Compiler<'d> {
                 help,
             );
         }
-        self.roles = vec!["system".into(), "operator".into()];
-        for name in def.roles.keys().filter(|n| !matches!(n.as_str(), "system" | "operator")) {
+        self.roles = BUILT_IN_ROLES.map(Box::from).to_vec();
+        for name in def.roles.keys().filter(|n| !BUILT_IN_ROLES.contains(&n.as_str())) {
             if name.is_empty() || name.chars().any(char::is_control) {
                 self.problem(
                     "bad-role-name",

@@ -1,6 +1,9 @@
 //! One statechart of the core form: states, transitions with their requirements, and invocations.
 
+use std::collections::BTreeSet;
+
 use charter_expr::Numbers;
+use charter_expr::schema::SchemaNode;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -48,7 +51,37 @@ impl Chart {
         let types = Numbers::of_fields(self.context_schema.as_ref(), examples);
         if types.iter().all(Option::is_none) { Vec::new() } else { types }
     }
+
+    /// The context variables that the chart declares, by an initial value or in the schema of its
+    /// context. `None` if the schema allows any others: `additionalProperties`,
+    /// `unevaluatedProperties` or `patternProperties` is there and not `false`. A schema without
+    /// these keywords allows no others.
+    #[must_use]
+    pub fn declared_variables(&self) -> Option<BTreeSet<&str>> {
+        let mut names: BTreeSet<&str> = self.context.keys().map(String::as_str).collect();
+        let mut stack: Vec<SchemaNode<'_>> = self.context_schema.iter().map(SchemaNode::new).collect();
+        // Each step goes deeper in the schema, and combinations of references end at a limit.
+        let mut left = MAX_SCHEMAS;
+        while let Some(node) = stack.pop() {
+            let others = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
+            if left == 0 || others.iter().any(|k| node.get(k).is_some_and(|v| *v != Json::Bool(false))) {
+                return None;
+            }
+            left = left.saturating_sub(1);
+            names.extend(
+                node.get("properties").and_then(Json::as_object).into_iter().flatten().map(|(n, _)| n.as_str()),
+            );
+            names.extend(node.required());
+            let parts = ["allOf", "anyOf", "oneOf"].iter().filter_map(|k| node.get(k)?.as_array()).flatten();
+            let conditional = ["then", "else"].iter().filter_map(|k| node.part(k));
+            stack.extend(parts.filter_map(|part| node.below(part)).chain(conditional).chain(node.target()));
+        }
+        Some(names)
+    }
 }
+
+/// Upper limit of the schemas that are read to find the declared variables of a chart.
+const MAX_SCHEMAS: usize = 10_000;
 
 /// The kinds of states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]

@@ -125,6 +125,9 @@ fn is_false(b: &bool) -> bool {
     !*b
 }
 
+/// The roles that every charter has without declaring them.
+pub const BUILT_IN_ROLES: [&str; 2] = ["system", "operator"];
+
 /// An entry of `roles`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]

@@ -13,6 +13,7 @@ use crate::common::{self, BEGIN, Host, block_on, charter, host_with, options, wh
 const CHARTER: &str = "
 charter: 1
 id: caller
+roles: {user: {}}
 events: {GO: {data: {type: object, required: [n], properties: {n: {type: integer}}}}, ASK: {}}
 context: {got: null}
 actors:

@@ -4,6 +4,7 @@ mod cover;
 mod expect;
 mod gaps;
 mod matching;
+mod roles;
 mod run;
 mod scope;
 mod sending;
@@ -11,6 +12,7 @@ mod unseen_codes;
 
 pub use cover::Cover;
 pub use gaps::{Gap, gaps};
+pub use roles::check_roles;
 pub use run::{ScenarioResult, run};
 pub use scope::{Expressions, compile_expressions};
 pub use unseen_codes::unseen_codes;
