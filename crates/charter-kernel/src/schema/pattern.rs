@@ -150,10 +150,6 @@ impl<'p> Translator<'p> {
             'a' | 'A' | 'z' | 'Z' | 'U' | '<' | '>' => {
                 return Err(format!("`\\{c}` in `{}` is not a known escape", self.pattern));
             }
-            '/' | '_' => {
-                self.out.push(c);
-                return Ok(());
-            }
             _ => {
                 self.out.push('\\');
                 self.out.push(c);
@@ -244,6 +240,7 @@ mod tests {
             (r"^[^]$", "\n", ""),
             (r"^\cJ$", "\n", "J"),
             (r"^[\b]\0$", "\u{8}\0", "b"),
+            (r"^\_+$", "__", "\\_"),
             (r"^\/\-\u00e9\x41\p{L}$", "/-éAß", "/-éA1"),
             (r"^(?<year>\d{4})-(?:a|b)$", "2026-a", "2026-c"),
         ] {

@@ -2,7 +2,7 @@
 //! timers and late answers.
 
 use crate::common::Run;
-use charter_kernel::{EffectId, Envelope, Event};
+use charter_kernel::{EffectId, Envelope, Event, Timer};
 use serde_json::json;
 
 #[test]
@@ -278,4 +278,23 @@ states:
         running["status"] = json!("active");
         assert!(run.machine.restore(&running).is_err());
     }
+}
+
+#[test]
+fn the_event_of_a_timer_has_the_type_of_what_is_due_if_it_is_of_that_generation() {
+    let chart = "
+actors: {w: {kind: exec, timeout: 1m}}
+events: {GO: {}, PING: {}}
+states:
+  s: {invoke: {src: w}, after: {1h: t}, on: {GO: {actions: {send: {type: PING, id: p, delay: 5s}}}, PING: t}}
+  t: {}
+";
+    let mut run = Run::start(chart);
+    run.send("GO");
+    let types = |later: u64| -> Vec<String> {
+        let event = |t: &Timer| Event::Timer { timer: t.id.to_string(), generation: t.generation + later };
+        run.snapshot.timers().iter().map(|t| event(t).type_name(Some(&run.snapshot)).into_owned()).collect()
+    };
+    assert_eq!(types(0), ["PING", "error.invoke.w", "after.1h.s"]);
+    assert_eq!(types(1), ["root/send/3", "root/timeout/w", "after.1h.s"]);
 }

@@ -111,3 +111,22 @@ states:
         assert!(refused.message.contains(why), "{delay}: {}", refused.message);
     }
 }
+
+#[test]
+fn a_refusal_shows_a_long_value_up_to_500_characters() {
+    let run = Run::start("events: {E: {}}\nstates: {s: {on: {E: {when: event.x == 1, target: t}}}, t: {}}");
+    let shown = |x: serde_json::Value| run.refusal_details("E", json!({"x": x})).candidates[0].read["event.x"].clone();
+    // A list of one string: its text is four characters longer.
+    for (longest, list) in [(500, false), (496, true)] {
+        let value = |length: usize| match list {
+            false => json!("l".repeat(length)),
+            true => json!(["l".repeat(length)]),
+        };
+        assert_eq!(shown(value(longest)), value(longest));
+        let text = match list {
+            false => "l".repeat(500),
+            true => format!("[\"{}\"", "l".repeat(497)),
+        };
+        assert_eq!(shown(value(longest + 1)), json!(format!("{text}…")));
+    }
+}

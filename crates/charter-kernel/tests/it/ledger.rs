@@ -60,3 +60,21 @@ fn an_open_obligation_blocks_and_is_reported_when_overdue() {
     run.send_data("OPEN", json!({"key": "d"})).send_data("CLOSE", json!({"key": "d"})).wait(20_000);
     assert_eq!(run.var("overdue"), json!([]), "closing cancels the timer");
 }
+
+#[test]
+fn the_ledger_is_a_map_of_kinds_with_their_entries() {
+    let mut run = Run::start(&LEDGER.replace(
+        "REVOKE_ALL: {}}",
+        "REVOKE_ALL: {}, READ: {}}",
+    ).replace(
+        "overdue: []}",
+        "overdue: [], sizes: [], kinds: []}",
+    ).replace(
+        "    on:\n",
+        "    on:\n      READ: {actions: {assign: {sizes: '= [size(ledger), size(ledger.token)]', kinds: '= ledger.map(k, k)'}}}\n",
+    ));
+    run.send("READ");
+    assert_eq!((run.var("sizes"), run.var("kinds")), (json!([2, 0]), json!(["directive", "token"])));
+    run.send_data("GRANT", json!({"key": "k"})).send_data("GRANT", json!({"key": "l"})).send("READ");
+    assert_eq!(run.var("sizes"), json!([2, 2]));
+}
