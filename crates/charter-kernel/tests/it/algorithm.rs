@@ -349,3 +349,21 @@ fn states_with_the_same_path_have_different_names() {
     run.send("E");
     assert_eq!(run.state(), "a.c");
 }
+
+#[test]
+fn done_data_is_null_in_imports_if_all_of_its_parameters_fail() {
+    for (output, data) in
+        [("{}", "{}"), ("{a: '= 1 / 0'}", "null"), ("{a: '= 1 / 0', b: 1}", "{\"b\":1}"), ("'= 1 / 0'", "null")]
+    {
+        let chart = format!(
+            "
+states:
+  p:
+    states: {{f: {{type: final, output: {output}}}}}
+    on: {{done.state.p: {{target: q, actions: {{log: '= event.output'}}}}}}
+  q: {{}}
+"
+        );
+        check(&chart, &[], data, "q");
+    }
+}

@@ -126,6 +126,25 @@ states:
 }
 
 #[test]
+fn a_condition_that_is_evaluated_again_for_a_complex_transition_is_charged_once() {
+    let refused = |fuel: u32, transition: &str| {
+        let run = Run::start(&format!(
+            "
+events: {{E: {{}}}}
+limits: {{fuel: {fuel}}}
+states: {{s: {{on: {{E: {{when: 'event.list.all(x, x == 0)', target: t{transition}}}}}}}, t: {{}}}}
+"
+        ));
+        run.clone().try_send("E", json!({"list": vec![0; 500]})).is_err()
+    };
+    // The least fuel that is enough for the transition, and half of it in addition.
+    let enough =
+        (1..14).rev().fold(0, |fuel, bit| if refused(fuel + (1 << bit), "") { fuel + (1 << bit) } else { fuel });
+    assert!((500..15_000).contains(&enough), "{enough}");
+    assert!(!refused(enough + enough / 2, ", actions: {log: 1}"));
+}
+
+#[test]
 fn the_limit_of_one_expression_is_still_an_error_of_that_expression() {
     let run = Run::start(
         "

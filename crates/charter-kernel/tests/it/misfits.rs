@@ -58,6 +58,7 @@ fn table() -> Vec<(Json, Json, &'static str, &'static str)> {
             "the list has too many items",
         ),
         (json!({"maxProperties": 1}), json!({"a": 1, "b": 1}), "", "the object has more than 1 property"),
+        (json!({"maxProperties": 0}), json!({"a": 1}), "", "the object has more than 0 properties"),
         (json!({"minProperties": 2}), json!({"a": 1}), "", "the object has fewer than 2 properties"),
         (json!({"required": ["b"]}), json!({"a": 1}), "", r#""b" is a required property"#),
         (
@@ -171,6 +172,15 @@ fn names_that_are_too_long_to_keep_are_cut() {
     let names = Schema::compile(&json!({"propertyNames": {"maxLength": 5}})).unwrap();
     assert!(message(&names).starts_with(r#"the property name "nnnn"#), "{}", message(&names));
     assert!(message(&names).chars().count() < 200);
+}
+
+#[test]
+fn a_value_is_shown_up_to_100_characters() {
+    let schema = Schema::compile(&json!({"const": 1})).unwrap();
+    let message = |text: &str| schema.misfits(&json!(text)).remove(0).message;
+    let longest = "é".repeat(100);
+    assert_eq!(message(&longest), format!("\"{longest}\" is not 1"));
+    assert_eq!(message(&format!("{longest}é")), format!("\"{longest}…\" is not 1"));
 }
 
 #[test]

@@ -89,6 +89,25 @@ fn of_many_timers_that_were_refused_at_once_none_fires_again() {
 }
 
 #[test]
+fn a_refused_timer_is_forgotten_when_it_is_no_longer_pending() {
+    let again = "NOTE: {target: s, reenter: true}";
+    let machine =
+        charter_test_support::machine(&CHARTER.replace("NOTE: {actions: {assign: {n: '= context.n + 1'}}}", again));
+    let mut host = Host::started(&machine);
+    for hour in 1..=3 {
+        host.now = Timestamp(hour * 3_600_000);
+        host.give(Input::Due);
+        host.send("NOTE", json!({}), None);
+    }
+    host.now = Timestamp(4 * 3_600_000);
+    host.give(Input::Due);
+    assert_eq!(host.story(7), ["after.1h.s refused"]);
+    let kept = format!("{:?}", host.run.kept(&machine, host.records.last().cloned()).refused);
+    let (_, for_good) = kept.split_once("for_good").unwrap();
+    assert_eq!(for_good.matches("s/after/1h").count(), 1, "{kept}");
+}
+
+#[test]
 fn an_answer_that_is_too_costly_or_too_large_becomes_its_failure() {
     for (output, code, n) in [(json!(1), Code::TooCostly, 2), (json!("x".repeat(300_000)), Code::TooLarge, 2)] {
         let machine = charter_test_support::machine(CHARTER);

@@ -2,5 +2,6 @@
 
 mod attacks;
 mod compared;
+mod decided;
 mod oracle;
 mod refused;
