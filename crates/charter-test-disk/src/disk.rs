@@ -158,6 +158,17 @@ impl Disk {
         Image { files }
     }
 
+    /// Like [`Disk::power_cut`], but nothing survives that was not synced.
+    #[must_use]
+    pub fn power_cut_losing_all(&self) -> Image {
+        {
+            let mut state = self.shared.lock();
+            state.files.retain(|_, written| written.named);
+            state.files.values_mut().for_each(|written| written.pending.clear());
+        }
+        self.power_cut()
+    }
+
     /// Each fault so far, with its call.
     #[must_use]
     pub fn schedule(&self) -> Vec<String> {

@@ -99,7 +99,8 @@ impl<'c> Writing<'c> {
     }
 
     /// Before the first commit, notes in the file itself, not only in its log, that a process
-    /// writes to it: then a log that is missing after a crash is missed.
+    /// writes to it: then a log that is missing after a crash is missed. This also moves into the
+    /// file what an earlier process has left in the log.
     pub(crate) fn mark_open(&mut self) -> rusqlite::Result<()> {
         if self.heads.is_unmarked() {
             self.prepared.execute("UPDATE journal SET open = 1", [])?;

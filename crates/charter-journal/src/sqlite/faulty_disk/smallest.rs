@@ -3,7 +3,7 @@
 use charter_test_disk::{Disk, Fault, Op, Plan};
 use charter_test_support::Folder;
 
-use super::model::WORK;
+use super::model::{Counts, WORK, batch, reopen, stored};
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
 
@@ -27,4 +27,39 @@ fn a_file_that_cannot_have_a_log_is_not_opened() {
         }
     }
     assert!(refused > 3, "{refused}");
+}
+
+/// After a sync that failed, no later one writes what it should have: the log of a process that
+/// ended then can be read, but its end is not on the disk, and what is appended to it would be lost
+/// with it.
+#[test]
+fn a_log_whose_sync_failed_is_not_continued() {
+    let mut failed = 0;
+    for n in 4..14 {
+        let folder = Folder::in_memory();
+        let disk = Disk::new(folder.path(), &["journal.db-head"], Plan::nth(n, Op::Sync, n, Fault::SyncFails));
+        let open = |folder: &Folder| SqliteStore::open(&folder.file("journal.db"));
+        // The sync of one of these commits fails, or one before.
+        if let Ok(store) = open(&folder) {
+            let written = store
+                .put_charter(&WORK.0)
+                .and_then(|()| (0..3).try_for_each(|run| store.append(batch(Counts::default(), &[run]).0)));
+            failed += u32::from(written.is_err());
+        }
+        disk.restart(Plan::faultless(n));
+        let store = open(&folder).unwrap();
+        store.put_charter(&WORK.0).unwrap();
+        let before = stored(&store).unwrap();
+        let (next, _) = batch(before, &[2]);
+        store.append(next).unwrap();
+        let mut expected = before;
+        expected[2] += 1;
+        // Nothing that is not synced survives.
+        let image = disk.power_cut_losing_all();
+        drop(store);
+        let after = Folder::in_memory();
+        image.write(after.path()).unwrap();
+        assert_eq!(reopen(&after.file("journal.db"), None, false), Ok(expected), "sync {n}");
+    }
+    assert!(failed > 2, "{failed}");
 }

@@ -47,8 +47,10 @@ pub(crate) struct Heads {
     touched: Vec<(String, u64)>,
     slot: Slot,
     file: HeadFile,
-    /// Whether the journal file says durably that a process writes to it.
+    /// Whether the journal file says that a process writes to it.
     open: bool,
+    /// Whether it says so durably, and has everything that was in the log when it was opened.
+    marked: bool,
 }
 
 /// Refuses to create a journal in the place of one that has disappeared.
@@ -111,7 +113,11 @@ impl Heads {
             }
             None => HeadFile::create(path, &slot).map_err(io)?,
         };
-        Ok(Heads { current: position, committed: position, stored, touched: Vec::new(), slot, file, open })
+        // If a sync of the last process failed, its log can be read, but may not be on the disk,
+        // and no later sync writes it. So it is moved into the file before it is continued.
+        let log: i64 = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1)).map_err(sql)?;
+        let marked = open && log <= 0;
+        Ok(Heads { current: position, committed: position, stored, touched: Vec::new(), slot, file, open, marked })
     }
 
     /// Adds a record; returns its position in the file.
@@ -181,12 +187,12 @@ impl Heads {
 
     /// Whether the file still has to say that a process writes to it.
     pub(super) fn is_unmarked(&self) -> bool {
-        !self.open
+        !self.marked
     }
 
     /// Notes that the file durably says so.
     pub(super) fn marked(&mut self) {
-        self.open = true;
+        (self.open, self.marked) = (true, true);
     }
 
     /// Writes that the file is complete without its log, before it is closed.
