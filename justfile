@@ -32,6 +32,15 @@ charters:
 wasm:
     .ci/run wasm
 
+# Fuzz targets, 30 seconds each
+fuzz:
+    .ci/run fuzz
+
+# What takes too long for CI: each fuzz target for an hour, 50,000 schedules on a disk that fails
+nightly:
+    fuzz/run 3600
+    FAULTY_DISK_SEED=2000 FAULTY_DISK_CASES=50000 cargo test --release -p charter-journal --lib faulty_disk
+
 # Mutation testing of kernel, journal and run core: a sample of 200, hours
 mutants *ARGS:
     python3 .ci/mutants.py {{ARGS}}

@@ -31,6 +31,7 @@ ARROWS = {
     "charter-canister-build": "icp-host",
     "charter-peers": "",
     "payment-typed": "format kernel typed",
+    "charter-fuzz": "expr format interop journal kernel scenario workspace",
     "charter-test-disk": "",
     "charter-test-support": "format kernel",
     "charter-equivalence": "format journal kernel run test-support",
@@ -41,11 +42,13 @@ TOOLS = {"charter-icp-host", "charter-canister-build", "charter-peers"}
 # Examples of the documentation.
 EXAMPLES = {"payment-typed"}
 # Not among the default members.
-NOT_DEFAULT = {"charter-canister"} | TOOLS | EXAMPLES
+NOT_DEFAULT = {"charter-canister", "charter-fuzz"} | TOOLS | EXAMPLES
 # Licenses that may be combined with "Apache-2.0 OR MIT" in a binary.
 LICENSES = {
     "MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "Unicode-3.0", "Unlicense", "0BSD", "CC0-1.0", "BSL-1.0",
     "MIT-0", "Apache-2.0 WITH LLVM-exception", "CDLA-Permissive-2.0", "blessing",
+    # The engine that `fuzz/` uses, which is part of no other binary.
+    "NCSA",
 }
 
 problems = []
