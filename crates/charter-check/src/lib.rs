@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+mod above;
 pub mod codes;
 mod explore;
 mod finding;
@@ -32,11 +33,21 @@ pub struct Options {
     pub max_depth: usize,
     /// Upper limit of values that are tried for one event, answer or input.
     pub max_data: usize,
+    /// Upper limit of the steps that the proof of properties takes; a property that is not proved
+    /// by then is not decided.
+    pub effort: usize,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { explore: true, max_states: 20_000, max_plain_states: 10_000_000, max_depth: 10_000, max_data: 64 }
+        Options {
+            explore: true,
+            max_states: 20_000,
+            max_plain_states: 10_000_000,
+            max_depth: 10_000,
+            max_data: 64,
+            effort: 2_000,
+        }
     }
 }
 
@@ -72,7 +83,10 @@ fn report(definition: &Definition, machine: &Machine, document: Option<&Document
     if options.explore {
         let mut exploration = explore::run(&model, options);
         exploration.name_obstacle(document);
-        report::report(&model, &exploration, &mut findings);
+        if !exploration.explored().complete {
+            exploration.above = Some(above::above(&model, options));
+        }
+        report::report(&model, &exploration, document, &mut findings);
         explored = exploration.explored().clone();
     }
     Report { findings: finding::finish(findings, document), explored }

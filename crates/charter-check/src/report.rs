@@ -2,6 +2,7 @@
 //! properties. Nothing is claimed that the exploration does not prove, and the kernel replays every
 //! counterexample before it is reported.
 
+use charter_format::Document;
 use charter_kernel::Code;
 use charter_kernel::definition::PropertyRule;
 use rustc_hash::FxHashSet;
@@ -12,7 +13,7 @@ use crate::finding::{Explored, Finding, Severity, Verdict};
 use crate::model::Model;
 use crate::properties::PropertyOutcome;
 
-pub(crate) fn report(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
+pub(crate) fn report(model: &Model<'_>, e: &Exploration, document: Option<&Document>, findings: &mut Vec<Finding>) {
     samples(e, findings);
     if e.explored.states == 0 {
         let why = e.not_started.first().map_or("no input could be generated", String::as_str);
@@ -28,7 +29,7 @@ pub(crate) fn report(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Find
     ends(model, e, findings);
     refusals(model, e, findings);
     coverage(model, e, findings);
-    properties(model, e, findings);
+    properties(model, e, document, findings);
 }
 
 /// Reports schemas for which no data could be generated.
@@ -119,12 +120,15 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
 fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let known: FxHashSet<String> = findings.iter().map(|f| f.at.clone()).collect();
     let complete = e.explored.complete;
-    let (severity, verdict) =
-        if complete { (Severity::Warning, Verdict::Proved) } else { (Severity::Info, Verdict::Undecided) };
-    let finding = |code, at: &str, proved: String, missed: String, help: &'static str| {
-        let message = if complete { proved } else { format!("{missed}, {}", tried(&e.explored)) };
-        let finding = Finding::new(severity, code, at, message).verdict(verdict);
-        if complete { finding } else { finding.help(help) }
+    let above = e.above.as_ref();
+    let never_active = |chart: usize, state: u32| complete || above.is_some_and(|a| a.excludes_state(chart, state));
+    let never_taken = |chart: usize, t: u32| complete || above.is_some_and(|a| a.excludes_transition(chart, t));
+    let finding = |certain: bool, code, at: &str, proved: String, missed: String, help: &'static str| match certain {
+        true => Finding::new(Severity::Warning, code, at, proved).verdict(Verdict::Proved),
+        false => {
+            let message = format!("{missed}, {}", tried(&e.explored));
+            Finding::new(Severity::Info, code, at, message).verdict(Verdict::Undecided).help(help)
+        }
     };
     for (number, chart) in model.charts.iter().enumerate() {
         if !e.saw(number, 0) {
@@ -132,7 +136,8 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 let proved = format!("no actor of machine `{}` is ever started", chart.name);
                 let missed = format!("no start of an actor of machine `{}` was seen", chart.name);
                 let help = "if one can be started, add the data that leads there as `examples` to its schema";
-                findings.push(finding(codes::STATE_NOT_REACHED, &chart.at, proved, missed, help));
+                let certain = never_active(number, 0);
+                findings.push(finding(certain, codes::STATE_NOT_REACHED, &chart.at, proved, missed, help));
             }
             continue;
         }
@@ -151,23 +156,24 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             let label = chart.label(state);
             let (proved, missed) = (format!("{label} is never reached"), format!("{label} was not reached"));
             let help = "if it can be reached, add the data that leads there as `examples` to its schema";
-            findings.push(finding(codes::STATE_NOT_REACHED, &chart.state(state).at, proved, missed, help));
+            let certain = never_active(number, state);
+            findings.push(finding(certain, codes::STATE_NOT_REACHED, &chart.state(state).at, proved, missed, help));
         }
     }
     for (number, (chart, taken)) in model.charts.iter().zip(&e.taken).enumerate() {
-        for (t, _) in chart.transitions.iter().zip(taken).filter(|(_, found)| found.is_none()) {
+        for ((place, t), _) in chart.all().zip(taken).filter(|(_, found)| found.is_none()) {
             // The state is never active, which has already been reported.
             if !e.saw(number, t.source) || known.contains(t.at) || t.def.refuse.is_some() {
                 continue;
             }
             let (proved, missed) = (format!("`{}` is never taken", t.name), format!("`{}` was not taken", t.name));
             let help = "if it can be taken, add data that satisfies its condition as `examples` to the schema";
-            findings.push(finding(codes::TRANSITION_NOT_TAKEN, t.at, proved, missed, help));
+            findings.push(finding(never_taken(number, place), codes::TRANSITION_NOT_TAKEN, t.at, proved, missed, help));
         }
     }
 }
 
-fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
+fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, findings: &mut Vec<Finding>) {
     for verdict in &e.verdicts {
         let Some(property) = model.def.properties.get(verdict.property) else {
             continue;
@@ -189,11 +195,14 @@ fn properties(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
         };
         let unconfirmed = "the kernel does not confirm the counterexample that was found; please report this";
         findings.push(match &verdict.outcome {
-            PropertyOutcome::Holds if e.explored.complete => {
+            PropertyOutcome::Holds if e.explored.complete || e.is_proved_above(verdict.property) => {
                 let message = format!("property `{id}` ({word}) is proved");
                 Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message).verdict(Verdict::Proved)
             }
-            PropertyOutcome::Holds => undecided(&format!("no violation was seen, {}", tried(&e.explored))),
+            PropertyOutcome::Holds => {
+                let stands = e.stands_in_the_way(verdict.property, document);
+                undecided(&format!("no violation was seen, {}{stands}", tried(&e.explored)))
+            }
             PropertyOutcome::Violated { node, .. } if !confirms(model, e, *node, cel, word == "never") => {
                 undecided(unconfirmed)
             }

@@ -4,6 +4,7 @@
 //! slots; [`Program::eval`] evaluates the program with the values of a [`Scope`].
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+pub mod apply;
 pub mod ast;
 pub mod calendar;
 mod check;

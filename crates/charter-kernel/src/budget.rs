@@ -5,6 +5,7 @@
 //! the failure of the part that exceeded it.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
 use charter_expr::{EvalDetail, EvalError, Fuel, Value};
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ use serde_json::Value as Json;
 use crate::definition::{Limits, MAX_LIMIT_BYTES};
 use crate::refusal::{Cause, Code, Refusal};
 use crate::schema::{MisfitDetails, Schema, TooCostly};
+use crate::unknown::Unknowns;
 
 /// The bytes that cost one unit of fuel when they are built, copied or hashed.
 const BYTES_PER_UNIT: u64 = 64;
@@ -69,12 +71,13 @@ enum Resource {
 }
 
 /// The budget of an event, with what is left of it.
-#[derive(Debug)]
 pub(crate) struct Budget {
     fuel: Cell<u64>,
     bytes: Cell<u64>,
     limits: (u64, u64),
     over: Cell<Option<(Resource, Work)>>,
+    /// Decides what is not known, in an analysis.
+    unknowns: Option<Rc<dyn Unknowns>>,
 }
 
 impl Budget {
@@ -84,7 +87,26 @@ impl Budget {
             bytes: Cell::new(limits.bytes.min(MAX_LIMIT_BYTES)),
             limits: (limits.fuel, limits.bytes.min(MAX_LIMIT_BYTES)),
             over: Cell::new(None),
+            unknowns: None,
         }
+    }
+
+    /// A budget without limits, for a step whose values are not all known: what the real event
+    /// costs is not known either, and an event that is refused changes nothing.
+    pub(crate) fn unlimited(unknowns: Rc<dyn Unknowns>) -> Budget {
+        let (fuel, bytes) = (Cell::new(u64::MAX), Cell::new(u64::MAX));
+        Budget { fuel, bytes, limits: (u64::MAX, u64::MAX), over: Cell::new(None), unknowns: Some(unknowns) }
+    }
+
+    /// What decides the values that are not known; `None` in a run.
+    #[inline]
+    pub(crate) fn unknowns(&self) -> Option<&dyn Unknowns> {
+        self.unknowns.as_deref()
+    }
+
+    /// The `error` of an event, of which an analysis knows only parts.
+    pub(crate) fn error(&self, error: Json) -> Json {
+        self.unknowns().map(|unknowns| unknowns.error(&error)).unwrap_or(error)
     }
 
     #[inline]
@@ -214,6 +236,11 @@ impl Budget {
 
     /// Whether data matches its schema.
     pub(crate) fn fits(&self, schema: &Schema, data: &Json) -> Result<bool, TooCostly> {
+        if let Some(unknowns) = self.unknowns()
+            && unknowns.is_unknown(data)
+        {
+            return Ok(unknowns.choose(2) == 0);
+        }
         let mut fuel = Fuel::new(self.fuel.get());
         let fits = schema.fits(data, &mut fuel);
         match fits {

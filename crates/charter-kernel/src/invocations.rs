@@ -100,6 +100,11 @@ impl StepTransaction<'_> {
         };
         let value = self.context(actor_ix, ev, &[]).cel(program)?;
         let text = value.as_str().unwrap_or_default();
+        if let Some(unknowns) = self.budget.unknowns().filter(|u| u.is_unknown(&text.into())) {
+            let ways = u32::try_from(machines.len()).unwrap_or(u32::MAX).saturating_add(1);
+            let src = machines.get(unknowns.choose(ways) as usize).map(|(_, src)| *src);
+            return src.ok_or_else(|| Fault::execution("no-machine"));
+        }
         let found = machines.iter().find(|(known, _)| known.as_ref() == text).map(|(_, src)| *src);
         found.ok_or_else(|| Fault::execution("no-machine").with("name", text.chars().take(60).collect::<String>()))
     }

@@ -28,6 +28,7 @@ mod principal;
 mod problem;
 mod query;
 mod refusal;
+mod requirement;
 mod restore;
 mod run;
 mod schema;
@@ -38,6 +39,7 @@ mod snapshot;
 mod step;
 mod time;
 mod transaction;
+mod unknown;
 mod validate;
 
 pub use answer::{BadAnswer, check_answer, is_larger};
@@ -61,8 +63,9 @@ pub use refusal::{
 };
 pub use restore::RestoreError;
 pub use schema::{ExactNumber, Kind, Misfit, MisfitDetails, Schema, SchemaError, TooCostly, View, example_text};
-pub use scope::{ROOTS, SCXML_ROOTS};
+pub use scope::{FUNCTIONS, ROOTS, SCXML_ROOTS};
 pub use sender::{AUTHENTICATED_ONLY, NOT_BY, PERSONS_ONLY, SENDER_RULES};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
 pub use step::{Effect, EffectKind, Note, NoteKind, Step, TimerChange, Verdict};
 pub use time::{Millis, Timestamp, parse_delay};
+pub use unknown::{Place, Unknowns};

@@ -46,21 +46,45 @@ impl Machine {
         query: &Query,
         at: impl Into<Timestamp>,
     ) -> Result<Json, EvalError> {
+        let ask = |ctx: &EvalContext<'_>| {
+            let value = query.program.eval(ctx, &mut Fuel::new(self.definition.limits.expression))?;
+            ctx.budget.json(&value)
+        };
+        self.scope_of(snapshot, actor, at.into(), &Budget::new(&self.definition.limits), ask)
+    }
+
+    /// Decides a condition in the scope of the root.
+    pub(crate) fn holds_in(
+        &self,
+        snapshot: &Snapshot,
+        query: &Query,
+        at: Timestamp,
+        budget: &Budget,
+    ) -> Result<bool, EvalError> {
+        self.scope_of(snapshot, "root", at, budget, |ctx| ctx.holds(&query.program))
+    }
+
+    fn scope_of<T>(
+        &self,
+        snapshot: &Snapshot,
+        actor: &str,
+        now: Timestamp,
+        budget: &Budget,
+        ask: impl FnOnce(&EvalContext<'_>) -> Result<T, EvalError>,
+    ) -> Result<T, EvalError> {
         let none = || EvalError::new(charter_expr::ErrorKind::Unbound, format!("there is no actor `{actor}`"));
         let by = Principal::system();
         let actor = snapshot.actor(actor).ok_or_else(none)?;
-        let ctx = EvalContext {
+        ask(&EvalContext {
             machine: self,
             snapshot,
             actor,
             event: None,
             by: &by,
-            now: at.into(),
+            now,
             locals: &[],
             entry: None,
-            budget: &Budget::new(&self.definition.limits),
-        };
-        let value = query.program.eval(&ctx, &mut Fuel::new(self.definition.limits.expression))?;
-        ctx.budget.json(&value)
+            budget,
+        })
     }
 }

@@ -22,6 +22,10 @@ use crate::time::{Millis, Timestamp};
 /// value in `requires` only.
 pub const ROOTS: [&str; 9] = ["context", "event", "by", "now", "run", "actors", "ledger", "input", "entry"];
 
+/// The functions that every expression of a charter may call besides the library, in the order of
+/// their ids.
+pub const FUNCTIONS: [&str; 3] = ["in", "In", "digest"];
+
 /// SCXML's system variables (REC 5.10): additional names in machines that are not strict.
 pub const SCXML_ROOTS: [&str; 4] = ["_event", "_name", "_sessionid", "_ioprocessors"];
 
@@ -33,9 +37,9 @@ pub(crate) fn env(strict: bool) -> (Env, Functions) {
         env.root(name, Type::Dyn);
     }
     let functions = Functions {
-        is_in: env.function("in", vec![Type::String], Type::Bool),
-        is_in_scxml: env.function("In", vec![Type::String], Type::Bool),
-        digest: env.function("digest", vec![Type::Dyn], Type::String),
+        is_in: env.function(FUNCTIONS[0], vec![Type::String], Type::Bool),
+        is_in_scxml: env.function(FUNCTIONS[1], vec![Type::String], Type::Bool),
+        digest: env.function(FUNCTIONS[2], vec![Type::Dyn], Type::String),
         fail: (!strict).then(|| env.function("fail", vec![Type::String], Type::Dyn)),
     };
     (env, functions)
@@ -56,7 +60,7 @@ pub(crate) struct Local {
 
 impl Local {
     /// Keeps the types that the numbers of a value have.
-    fn new(value: &Value<'_>, budget: &Budget) -> Result<Local, EvalError> {
+    pub(crate) fn new(value: &Value<'_>, budget: &Budget) -> Result<Local, EvalError> {
         let numbers = match value {
             Value::Int(_) => Some(Numbers::of(NumberType::Int).clone()),
             Value::Double(_) => Some(Numbers::of(NumberType::Double).clone()),
@@ -167,7 +171,10 @@ impl<'a> EvalContext<'a> {
     pub(crate) fn cel(&self, program: &'a Program) -> Result<Value<'a>, EvalError> {
         let limit = self.machine.definition.limits.expression;
         let mut fuel = self.budget.lend(limit);
-        let mut result = program.eval(self, &mut fuel);
+        let mut result = match self.budget.unknowns() {
+            None => program.eval(self, &mut fuel),
+            Some(unknowns) => unknowns.eval(self, program, &mut fuel),
+        };
         self.budget.settle(limit, &fuel, result.is_err());
         if let Err(e) = &mut result {
             e.in_expression(program.source());
@@ -178,6 +185,11 @@ impl<'a> EvalContext<'a> {
     /// Evaluates a condition; a value that is not a bool is an error.
     pub(crate) fn holds(&self, program: &'a Program) -> Result<bool, EvalError> {
         let value = self.cel(program)?;
+        if let Some(unknowns) = self.budget.unknowns()
+            && let Some(holds) = unknowns.truth(&value)
+        {
+            return Ok(holds);
+        }
         value
             .as_bool()
             .ok_or_else(|| wrong(EvalDetail::needs("a condition", "a bool", value.type_name()).into(), Some(program)))
@@ -256,7 +268,11 @@ impl<'a> EvalContext<'a> {
 
     /// Computes a string (a key, an id, an event type). Numbers and bools are converted.
     pub(crate) fn text(&self, template: &'a Template) -> Result<Arc<str>, EvalError> {
-        Ok(match &*self.value(template)? {
+        let value = self.value(template)?;
+        if let Some(unknowns) = self.budget.unknowns().filter(|u| u.is_unknown(&value)) {
+            return Err(unknowns.give_up("a name (of an event, an actor, a timer or a key) is not known"));
+        }
+        Ok(match &*value {
             Json::String(s) => s.as_str().into(),
             other @ (Json::Number(_) | Json::Bool(_)) => other.to_string().into(),
             other => {
@@ -308,7 +324,16 @@ impl<'a> EvalContext<'a> {
             crate::machine::Delay::Ms(ms) => return Ok(*ms),
             crate::machine::Delay::Cel(program) => program,
         };
-        charter_expr::delay_of(&self.cel(program)?).map(Millis).map_err(|e| wrong(e, Some(program)))
+        let value = self.cel(program)?;
+        if let Some(unknowns) = self.budget.unknowns().filter(|u| value.to_json().is_ok_and(|v| u.is_unknown(&v))) {
+            // The times of timers do not matter there.
+            return if unknowns.choose(2) == 0 {
+                Ok(Millis(1))
+            } else {
+                Err(EvalDetail::NotATime { value: value.brief() }.into())
+            };
+        }
+        charter_expr::delay_of(&value).map(Millis).map_err(|e| wrong(e, Some(program)))
     }
 }
 
@@ -368,31 +393,4 @@ fn scxml_event<'a>(ev: &'a Ev<'a>) -> Value<'a> {
 fn map<'a, const N: usize>(fields: [(&'a str, Value<'a>); N]) -> Value<'a> {
     let entries = fields.into_iter().filter_map(|(k, v)| Some((Key::from_value(&Value::from(k))?, v)));
     Map::from_entries(entries.collect()).map_or(Value::Null, Value::Map)
-}
-
-/// An item, and its position or key.
-type Item = (Local, Local);
-
-/// Returns the items of a list with their positions, or the values of a map with their keys, for
-/// `each`.
-pub(crate) fn items(value: &Value<'_>, budget: &Budget) -> Result<Vec<Item>, EvalError> {
-    let mut out = Vec::new();
-    match value {
-        Value::List(list) => {
-            for (i, item) in List::iter(list).enumerate() {
-                let index = Value::Int(i64::try_from(i).unwrap_or(i64::MAX));
-                out.push((Local::new(&item, budget)?, Local::new(&index, budget)?));
-            }
-        }
-        Value::Map(map) => {
-            for (key, item) in map.entries() {
-                out.push((Local::new(&item, budget)?, Local::new(&key.into_value(), budget)?));
-            }
-        }
-        other => {
-            let detail = EvalDetail::needs("`each`", "a list or a map", other.type_name());
-            return Err(EvalError::with_detail(ErrorKind::InvalidArgument, detail));
-        }
-    }
-    Ok(out)
 }

@@ -21,6 +21,7 @@ use crate::refusal::{Cause, Code, Detail, Refusal};
 use crate::scope::EvalContext;
 use crate::step::NoteKind;
 use crate::transaction::{Session, StepTransaction};
+use crate::unknown::vote_of_anybody;
 
 /// Transitions that will be taken, in the order of selection.
 pub(crate) type Enabled = SmallVec<[TransitionId; 4]>;
@@ -135,7 +136,7 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
             return Evaluation::Failed(Code::Stale);
         }
         for require in &t.requires {
-            if let Err(code) = requirement(ctx, require) {
+            if let Err(code) = require.holds(ctx) {
                 observer.unmet(ctx, t, Unmet::Requirement(require, code));
                 return Evaluation::Failed(code);
             }
@@ -166,35 +167,11 @@ fn approves<'a>(ctx: &EvalContext<'a>, program: &'a Program) -> bool {
     if !ctx.budget.hash(&value) {
         return false;
     }
+    if let Some(unknowns) = ctx.budget.unknowns() {
+        return ctx.event.is_some_and(|e| unknowns.approves(&value, e.data()));
+    }
     let named = ctx.event.and_then(|e| e.data().get("digest")).and_then(Json::as_str);
     named.and_then(Digest::parse) == Some(Digest::of_json(&value))
-}
-
-/// Whether a requirement of the ledger holds.
-fn requirement<'a>(ctx: &EvalContext<'a>, require: &'a Require) -> Result<(), Code> {
-    let ledger = ctx.snapshot.ledger.as_deref();
-    match require {
-        Require::Use { kind, key, when, .. } => {
-            let key = ctx.text(key).map_err(|_| Code::PermitMissing)?;
-            let entry = ledger.ok_or(Code::PermitMissing)?.usable(*kind, &key)?;
-            match when {
-                Some(when) => match (EvalContext { entry: Some(entry), ..*ctx }).holds(when) {
-                    Ok(true) => Ok(()),
-                    Ok(false) | Err(_) => Err(Code::PermitScope),
-                },
-                None => Ok(()),
-            }
-        }
-        Require::Open { kind, key, .. } => {
-            let key = ctx.text(key).map_err(|_| Code::ObligationMissing)?;
-            let open = ledger.and_then(|l| l.get(*kind, &key)).is_some_and(|e| e.is_open());
-            if open { Ok(()) } else { Err(Code::ObligationMissing) }
-        }
-        Require::None { kind, .. } => {
-            let open = ledger.is_some_and(|l| l.open_keys(*kind).next().is_some());
-            if open { Err(Code::ObligationOpen) } else { Ok(()) }
-        }
-    }
 }
 
 fn vote<'a, O: Observer<'a>>(
@@ -213,6 +190,9 @@ fn vote<'a, O: Observer<'a>>(
     };
     if quorum.count <= 1 {
         return Evaluation::Enabled;
+    }
+    if let Some(unknowns) = ctx.budget.unknowns() {
+        return vote_of_anybody(ctx, id, quorum, unknowns);
     }
     if !ctx.budget.hash(ev.data()) {
         return Evaluation::Failed(Code::Authority);
@@ -382,6 +362,13 @@ impl StepTransaction<'_> {
             let Require::Use { kind, key, .. } = require else {
                 continue;
             };
+            if let Some(unknowns) = self.budget.unknowns() {
+                // Another transition of the same step may have used the permit up.
+                match unknowns.choose(2) {
+                    0 => continue,
+                    _ => return Err(Code::PermitMissing.into()),
+                }
+            }
             let key: Arc<str> = match self.context(actor_ix, ev, &[]).text(key) {
                 Ok(key) => key,
                 Err(_) => return Err(Code::PermitMissing.into()),

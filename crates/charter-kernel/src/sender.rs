@@ -99,7 +99,14 @@ fn names_sender<'a>(ctx: &EvalContext<'a>, not_by: &'a Program) -> Result<bool, 
             Err(in_program(EvalError::with_detail(ErrorKind::InvalidArgument, detail), not_by))
         }
     };
-    match ctx.cel(not_by)? {
+    let value = ctx.cel(not_by)?;
+    if let Some(unknowns) = ctx.budget.unknowns() {
+        return unknowns.names(&value, &ctx.by.id).ok_or_else(|| {
+            let detail = EvalDetail::needs("`not_by`", "an id, a list of ids or null", value.type_name());
+            EvalError::with_detail(ErrorKind::InvalidArgument, detail)
+        });
+    }
+    match value {
         Value::List(list) => {
             let mut fuel = Fuel::new(ctx.machine.definition.limits.expression);
             fuel.spend_elements(list.len()).map_err(|e| in_program(e, not_by))?;

@@ -320,7 +320,8 @@ impl<'m> StepTransaction<'m> {
             _ => "error.execution",
         };
         let send_id = fault.send_id.clone();
-        let mut ev = self.named(name, json!({"error": fault.error()}), Origin::Platform);
+        let error = self.budget.error(fault.error());
+        let mut ev = self.named(name, json!({"error": error}), Origin::Platform);
         if send_id.is_some() {
             ev.meta = Some(Arc::new(Meta { send_id, ..Meta::default() }));
         }

@@ -18,17 +18,19 @@ mod table;
 
 use std::sync::Arc;
 
-use charter_format::{Diagnostic, Document};
+use charter_format::Document;
 use charter_kernel::definition::StateKind;
 use charter_kernel::{Machine, Snapshot, Status};
 
 use crate::finding::Explored;
 use crate::model::Model;
 use crate::{Options, Trace};
-pub(crate) use moves::Move;
+pub(crate) use cone::cone_of_influence;
+pub(crate) use moves::{Move, START, takes};
 pub(crate) use obstacle::{Obstacle, condition_of};
 use predecessors::PredecessorTree;
 pub(crate) use predecessors::trace_of;
+pub(crate) use search::key;
 
 /// The explored state, and the move from it, in which something first happened.
 type First = Option<(u32, Arc<Move>)>;
@@ -56,6 +58,8 @@ pub struct Exploration {
     pub(crate) verdicts: Vec<crate::properties::PropertyVerdict>,
     /// What keeps the exploration from covering all behavior.
     pub(crate) obstacle: Option<Obstacle>,
+    /// What the exploration from above has proved, if this one is not complete.
+    pub(crate) above: Option<crate::above::Above>,
     names: Vec<ChartNames>,
 }
 
@@ -105,8 +109,7 @@ pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
     for ((chart, taken), passed) in model.charts.iter().zip(&exploration.taken).zip(&mut exploration.passed) {
         for (t, found) in chart.transitions.iter().zip(taken) {
             let Some(found) = found else { continue };
-            let entered = t.targets.iter().flat_map(|s| chart.default_leaves(*s));
-            for state in std::iter::once(t.source).chain(entered).flat_map(|s| chart.upwards(s).collect::<Vec<_>>()) {
+            for state in chart.passed_by(t) {
                 if let Some(place) = passed.get_mut(state as usize) {
                     place.get_or_insert_with(|| found.clone());
                 }
@@ -148,6 +151,7 @@ impl Exploration {
             missing: Vec::new(),
             verdicts: Vec::new(),
             obstacle: None,
+            above: None,
             names: names.collect(),
         }
     }
@@ -239,6 +243,17 @@ impl Exploration {
         reached || self.passed.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some)
     }
 
+    /// Whether the exploration from above has proved a property.
+    pub(crate) fn is_proved_above(&self, property: usize) -> bool {
+        self.above.as_ref().is_some_and(|above| above.proved.get(property) == Some(&true))
+    }
+
+    /// Why the exploration from above has not proved a property, as the end of a sentence.
+    pub(crate) fn stands_in_the_way(&self, property: usize, document: Option<&Document>) -> String {
+        let obstacle = self.above.as_ref().and_then(|above| above.open.get(property)?.as_ref());
+        obstacle.map(|o| format!("; not proved for all data: {}", o.named(document))).unwrap_or_default()
+    }
+
     /// Records what keeps the exploration from covering all behavior; the first one is reported.
     pub(crate) fn hinder(&mut self, obstacle: Option<Obstacle>) {
         self.obstacle = self.obstacle.take().or(obstacle);
@@ -247,18 +262,7 @@ impl Exploration {
     /// Adds the obstacle, with its place in the document, to what the exploration lacks.
     pub(crate) fn name_obstacle(&mut self, document: Option<&Document>) {
         let Some(obstacle) = self.obstacle.take() else { return };
-        let place = match document {
-            Some(document) => {
-                let place = document.placed(&obstacle.at, None, Diagnostic::warning("", Default::default(), ""));
-                format!("{}, line {}", place.path, place.line)
-            }
-            None => obstacle.at.clone(),
-        };
-        let named = match &obstacle.expression {
-            Some(cel) => format!("`{cel}` ({place})"),
-            None => place,
-        };
-        self.explored.cut.insert(0, format!("{named}: {}", obstacle.why));
+        self.explored.cut.insert(0, obstacle.named(document));
     }
 
     pub(crate) fn cut(&mut self, why: String) {

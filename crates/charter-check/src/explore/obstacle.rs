@@ -5,6 +5,7 @@
 //! cannot rule out is an obstacle: then nothing is called proved.
 
 use charter_expr::Ast;
+use charter_format::{Diagnostic, Document};
 use charter_kernel::definition::{Action, Delay, InterlockRule, Property, PropertyRule, StateKind, Template};
 
 use super::cone::ConeOfInfluence;
@@ -28,7 +29,22 @@ impl Obstacle {
         Obstacle { at: at.to_string(), expression: None, why: why.into() }
     }
 
-    fn of(at: &str, cel: &str, why: impl Into<String>) -> Obstacle {
+    /// What it is, where, and why, for a message.
+    pub(crate) fn named(&self, document: Option<&Document>) -> String {
+        let place = match document {
+            Some(document) => {
+                let place = document.placed(&self.at, None, Diagnostic::warning("", Default::default(), ""));
+                format!("{}, line {}", place.path, place.line)
+            }
+            None => self.at.clone(),
+        };
+        match &self.expression {
+            Some(cel) => format!("`{cel}` ({place}): {}", self.why),
+            None => format!("{place}: {}", self.why),
+        }
+    }
+
+    pub(crate) fn of(at: &str, cel: &str, why: impl Into<String>) -> Obstacle {
         Obstacle { at: at.to_string(), expression: Some(cel.to_string()), why: why.into() }
     }
 }

@@ -68,7 +68,7 @@ fn write(value: &Json, out: &mut Vec<u8>) {
 
 /// Returns a 128-bit fingerprint made of two hashes. With a million states, the probability of a
 /// collision is below 10^-26.
-fn key(bytes: &[u8]) -> u128 {
+pub(crate) fn key(bytes: &[u8]) -> u128 {
     #[allow(clippy::disallowed_types)] // SipHash with fixed keys: the same on every machine
     let hash = |salt: u8| {
         let mut hasher = std::hash::DefaultHasher::new();

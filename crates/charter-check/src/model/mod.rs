@@ -265,6 +265,12 @@ impl<'d> Chart<'d> {
         out
     }
 
+    /// The states that are active before or after a transition, or while it is taken.
+    pub(crate) fn passed_by(&self, t: &Transition<'_>) -> Vec<u32> {
+        let entered = t.targets.iter().flat_map(|s| self.default_leaves(*s));
+        std::iter::once(t.source).chain(entered).flat_map(|s| self.upwards(s).collect::<Vec<_>>()).collect()
+    }
+
     /// The name of a state in messages.
     pub(crate) fn label(&self, state: u32) -> String {
         let path = self.state(state).path;

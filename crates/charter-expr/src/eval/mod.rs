@@ -8,6 +8,7 @@ mod tests;
 mod truth;
 
 pub(crate) use links::{field, index};
+pub(crate) use operators::{binary, negate};
 
 use crate::ast::BinaryOp;
 use crate::detail::EvalDetail;

@@ -11,7 +11,7 @@ use crate::{Fuel, Key, List, Value};
 use super::Evaluated;
 
 #[inline]
-pub(super) fn binary<'a>(op: BinaryOp, left: Value<'a>, right: Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> {
+pub(crate) fn binary<'a>(op: BinaryOp, left: Value<'a>, right: Value<'a>, fuel: &mut Fuel) -> Evaluated<'a> {
     if op.level() == 1 { relation(op, &left, &right, fuel).map(Value::Bool) } else { arithmetic(op, left, right, fuel) }
 }
 
@@ -164,7 +164,7 @@ fn uint(op: BinaryOp, a: u64, b: u64) -> Result<u64, EvalError> {
     result.ok_or_else(|| overflow(op, a, b))
 }
 
-pub(super) fn negate(value: Value<'_>) -> Evaluated<'_> {
+pub(crate) fn negate(value: Value<'_>) -> Evaluated<'_> {
     match value {
         Value::Int(i) => {
             i.checked_neg().map(Value::Int).ok_or_else(|| EvalDetail::Overflow { operation: format!("-({i})") }.into())

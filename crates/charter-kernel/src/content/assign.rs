@@ -11,6 +11,7 @@ use crate::event::Ev;
 use crate::machine::{Assign, Segment};
 use crate::scope::Local;
 use crate::transaction::{Fault, StepTransaction};
+use crate::unknown::Unknowns;
 
 /// A path into a context variable: keys and indices.
 type Keys = SmallVec<[Json; 2]>;
@@ -61,6 +62,16 @@ impl StepTransaction<'_> {
                 continue;
             }
             let whole = place.get_or_insert_with(|| Arc::new(Json::Object(serde_json::Map::new())));
+            if let Some(unknowns) = budget.unknowns()
+                && meets_unknown(whole, &keys, unknowns)
+            {
+                // The place cannot be found, so nothing is known about the variable.
+                *whole = Arc::new(unknowns.anything());
+                match unknowns.choose(2) {
+                    0 => continue,
+                    _ => return Err(Fault::execution("assign")),
+                }
+            }
             // A variable that the event has not changed yet is shared with the snapshot before it.
             if Arc::strong_count(whole) > 1 {
                 budget.copy(whole, Work::Values);
@@ -98,6 +109,9 @@ impl StepTransaction<'_> {
         let Some(whole) = shape.numbers(slot) else {
             return Ok(());
         };
+        if let Some(unknowns) = self.budget.unknowns().filter(|u| u.has_fraction(value)) {
+            return if unknowns.choose(2) == 0 { Ok(()) } else { Err(Fault::execution("fraction")) };
+        }
         let odd = match keys {
             [] => whole.fraction(value),
             [first, rest @ ..] => {
@@ -117,6 +131,24 @@ impl StepTransaction<'_> {
         let at = place + &at;
         Err(if at.is_empty() { fault } else { fault.with("at", at) })
     }
+}
+
+/// Whether the path to a part of a value, or a key in it, is not known.
+fn meets_unknown(mut at: &Json, keys: &[Json], unknowns: &dyn Unknowns) -> bool {
+    for key in keys {
+        if at.is_string() && unknowns.is_unknown(at) || unknowns.is_unknown(key) {
+            return true;
+        }
+        let next = match (at, key) {
+            (Json::Object(map), Json::String(key)) => map.get(key),
+            (Json::Object(map), key) => map.get(&key.to_string()),
+            (Json::Array(list), key) => index(key).and_then(|i| list.get(i)),
+            _ => None,
+        };
+        let Some(next) = next else { return false };
+        at = next;
+    }
+    false
 }
 
 /// Checks that a part of a value can be set. Missing objects are created; an index equal to the

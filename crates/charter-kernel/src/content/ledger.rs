@@ -22,6 +22,12 @@ impl StepTransaction<'_> {
         locals: &[Local],
     ) -> Result<(), Fault> {
         self.budget.build(ENTRY_BYTES, Work::Run);
+        if let Some(unknowns) = self.budget.unknowns() {
+            if matches!(action, Action::Open { due: Some(_), .. }) {
+                return Err(unknowns.give_up("an obligation becomes overdue").into());
+            }
+            return if unknowns.choose(2) == 0 { Ok(()) } else { Err(Fault::execution("ledger")) };
+        }
         let ctx = self.context(actor_ix, ev, locals);
         let machine = self.m;
         let about = |reason: &str, kind: u32, key: Option<&str>| {

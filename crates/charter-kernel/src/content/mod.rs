@@ -3,6 +3,7 @@
 //! action runs.
 
 mod assign;
+mod each;
 mod ledger;
 mod send;
 
@@ -14,7 +15,7 @@ use crate::budget::Work;
 use crate::event::{Ev, Origin};
 use crate::machine::{Action, Block, EventId, Src, TypeName};
 use crate::refusal::Refusal;
-use crate::scope::{Local, items};
+use crate::scope::Local;
 use crate::snapshot::TimerKind;
 use crate::step::EffectKind;
 use crate::transaction::{EVENT_BYTES, Fault, Session, StepTransaction};
@@ -158,7 +159,7 @@ impl StepTransaction<'_> {
             Action::Each { list, index, depth, block } => {
                 let list = {
                     let ctx = self.context(actor_ix, ev, locals);
-                    items(&ctx.cel(list)?, self.budget)?
+                    each::items(&ctx.cel(list)?, self.budget)?
                 };
                 for (item, key) in list {
                     locals.truncate(*depth as usize);

@@ -15,7 +15,7 @@ use crate::transaction::{Session, StepTransaction};
 use crate::validate;
 
 impl Machine {
-    pub(super) fn external(
+    pub(crate) fn external(
         &self,
         snapshot: &Snapshot,
         envelope: &Envelope,
@@ -69,7 +69,7 @@ impl Machine {
             validate::matches(schema, &data, budget)?;
         }
         let ev = Ev::external(&self.events, id, name, &data);
-        if let Some(actor) = actor {
+        if let Some(actor) = actor.filter(|_| budget.unknowns().is_none()) {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
             let event = Some(&ev);
             let ctx = EvalContext { machine, snapshot, actor, event, by, now, locals: &[], entry: None, budget };
@@ -107,6 +107,9 @@ impl Machine {
 
 impl StepTransaction<'_> {
     fn vote(&mut self, actor_ix: usize, transitions: &[TransitionId], ev: &Ev<'_>) {
+        if self.budget.unknowns().is_some() {
+            return self.count_votes(actor_ix, transitions);
+        }
         let digest = crate::digest::Digest::of_json(ev.data());
         let by: Box<str> = self.by.id.as_str().into();
         for t in transitions {
@@ -114,6 +117,25 @@ impl StepTransaction<'_> {
             match votes.iter_mut().find(|v| v.transition == *t && v.digest == digest) {
                 Some(vote) => vote.by.push(by.clone()),
                 None => votes.push(Vote { transition: *t, digest, by: vec![by.clone()] }),
+            }
+        }
+    }
+
+    /// Counts votes of people and for data that are not known, up to one less than the quorum: one
+    /// more reaches it.
+    fn count_votes(&mut self, actor_ix: usize, transitions: &[TransitionId]) {
+        for t in transitions {
+            let quorum = self.chart(actor_ix).transition(*t).quorum.as_ref().map_or(0, |q| q.count as usize);
+            let digest = crate::digest::Digest::of_json(&Json::Null);
+            let votes = self.actor_mut(actor_ix).votes.list();
+            let place = votes.iter().position(|v| v.transition == *t).unwrap_or_else(|| {
+                votes.push(Vote { transition: *t, digest, by: Vec::new() });
+                votes.len().saturating_sub(1)
+            });
+            if let Some(vote) = votes.get_mut(place)
+                && vote.by.len().saturating_add(1) < quorum
+            {
+                vote.by.push("".into());
             }
         }
     }

@@ -54,6 +54,7 @@ impl Machine {
             return Ok(late());
         };
         if let Ok(output) = &outcome
+            && budget.unknowns().is_none()
             && let Some(schema) = &self.service(invocation.service).output
         {
             validate::matches(schema, output, budget)?;
@@ -81,8 +82,10 @@ impl Machine {
         generation: u64,
         budget: &Budget,
     ) -> Result<Step, Refusal> {
-        let timer =
-            snapshot.timers.iter().find(|t| t.id.as_ref() == id && t.generation == generation && t.due <= envelope.at);
+        // The order of timers is not known in an analysis.
+        let timer = snapshot.timers.iter().find(|t| {
+            t.id.as_ref() == id && t.generation == generation && (t.due <= envelope.at || budget.unknowns().is_some())
+        });
         let Some(timer) = timer.filter(|_| snapshot.status == Status::Active) else {
             // A timer changes nothing if its generation is old, if it is not due, or if the run is
             // paused or finished.

@@ -254,7 +254,7 @@ fn descriptors(t: &crate::model::Transition<'_>) -> Vec<String> {
     }
 }
 
-fn takes(chart: &Chart<'_>, state: u32, event: &str) -> bool {
+pub(crate) fn takes(chart: &Chart<'_>, state: u32, event: &str) -> bool {
     chart.state(state).transitions.iter().any(|t| match chart.transition(*t).trigger {
         crate::model::Trigger::On(d) => d.iter().any(|d| matches(d, event)),
         _ => false,

@@ -1,0 +1,320 @@
+//! Decides for the kernel what depends on unknown values, along one sequence of decisions.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use charter_expr::{Ast, ErrorKind, EvalError, Fuel, Program, RootId, Scope, Value};
+use charter_kernel::{ROOTS, Unknowns};
+use rustc_hash::FxHashMap;
+use serde_json::{Value as Json, json};
+
+use super::domain::{self, BOOL, INT, LIST, MAP, STRING, Values};
+use super::eval::Evaluator;
+use super::store::{Found, MARK, Store, has_unknown, holds_unknown, is_marker, symbol_of};
+
+/// Upper limit of the decisions in one step.
+const MAX_DECISIONS: usize = 400;
+
+/// A sequence of decisions: what was chosen, and among how many.
+#[derive(Debug, Default)]
+pub(super) struct Tape {
+    decisions: Vec<(u32, u32)>,
+    at: usize,
+}
+
+impl Tape {
+    /// Goes on to the next sequence; `false` after the last one.
+    pub(super) fn next(&mut self) -> bool {
+        self.at = 0;
+        while let Some((choice, ways)) = self.decisions.pop() {
+            if choice.saturating_add(1) < ways {
+                self.decisions.push((choice.saturating_add(1), ways));
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// What an analysis does not cover, with the expression if it is about one.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct GaveUp {
+    pub(super) why: &'static str,
+    pub(super) expression: Option<String>,
+}
+
+#[derive(Default)]
+pub(super) struct Oracle {
+    pub(super) tape: RefCell<Tape>,
+    pub(super) store: RefCell<Store>,
+    pub(super) gave_up: RefCell<Option<GaveUp>>,
+    pub(super) interlocks: Cell<bool>,
+    /// The last expression that was decided both ways.
+    pub(super) undecided: RefCell<Option<String>>,
+    schemas: RefCell<Vec<Json>>,
+    asts: RefCell<FxHashMap<String, Option<Rc<Ast>>>>,
+    evaluating: RefCell<Option<String>>,
+}
+
+impl Oracle {
+    /// Starts a step with what is known before it.
+    pub(super) fn begin(&self, store: &Store) {
+        self.store.replace(store.clone());
+        self.undecided.replace(None);
+        self.evaluating.replace(None);
+    }
+
+    pub(super) fn fresh(&self, values: Values) -> Json {
+        self.store.borrow_mut().fresh(values)
+    }
+
+    /// A value that matches a schema.
+    pub(super) fn matching(&self, schema: Option<&Json>) -> Json {
+        let values = schema.map_or_else(|| Values::of(domain::ANY & !domain::OTHER), |schema| self.values_of(schema));
+        self.fresh(values)
+    }
+
+    pub(super) fn values_of(&self, schema: &Json) -> Values {
+        let number = {
+            let mut schemas = self.schemas.borrow_mut();
+            let found = schemas.iter().position(|known| known == schema);
+            found.unwrap_or_else(|| {
+                schemas.push(schema.clone());
+                schemas.len().saturating_sub(1)
+            })
+        };
+        Values::matching(schema, u32::try_from(number).unwrap_or(u32::MAX))
+    }
+
+    pub(super) fn schema(&self, number: Option<u32>) -> Option<Json> {
+        self.schemas.borrow().get(number? as usize).cloned()
+    }
+
+    /// Replaces a symbol by what it was found to be.
+    pub(super) fn normal<'a>(&self, value: Value<'a>) -> Value<'a> {
+        let Some(symbol) = value.as_str().and_then(symbol_of) else { return value };
+        match self.store.borrow().find(symbol) {
+            Found::Symbol(s) => Value::string(format!("{MARK}{s}")),
+            Found::Known(Json::Null) => Value::Null,
+            Found::Known(Json::Bool(b)) => Value::Bool(b),
+            Found::Known(Json::String(text)) => Value::string(text),
+            Found::Known(_) => value,
+        }
+    }
+
+    /// The symbol that a value is.
+    pub(super) fn symbol(&self, value: &Value<'_>) -> Option<u32> {
+        match self.store.borrow().find(value.as_str().and_then(symbol_of)?) {
+            Found::Symbol(symbol) => Some(symbol),
+            Found::Known(_) => None,
+        }
+    }
+
+    pub(super) fn values(&self, value: &Value<'_>) -> Values {
+        match self.symbol(value) {
+            Some(symbol) => self.store.borrow().values(symbol),
+            None => domain::known(&self.normal(value.clone())),
+        }
+    }
+
+    /// Decides whether a symbol has one of these types, and remembers it.
+    pub(super) fn has_type(&self, symbol: u32, types: domain::Types) -> bool {
+        let values = self.store.borrow().values(symbol);
+        if values.within(types) {
+            return true;
+        }
+        if values.types & types == 0 {
+            return false;
+        }
+        let is = self.choose(2) == 0;
+        let left = if is { values.types & types } else { values.types & !types };
+        self.store.borrow_mut().set(symbol, Values { types: left, ..values });
+        is
+    }
+
+    fn ast(&self, source: &str) -> Option<Rc<Ast>> {
+        if let Some(known) = self.asts.borrow().get(source) {
+            return known.clone();
+        }
+        let ast = charter_expr::parse(source).ok().map(Rc::new);
+        self.asts.borrow_mut().insert(source.to_string(), ast.clone());
+        ast
+    }
+
+    /// Whether an expression reads something unknown.
+    fn reads_unknown<'a>(&self, scope: &dyn Scope<'a>, program: &Program) -> bool {
+        program.reads().iter().any(|path| {
+            let root = path.root();
+            if matches!(root, "now" | "ledger" | "entry" | "run") {
+                return true;
+            }
+            let Some(value) = path.root_id().and_then(|id| scope.root(id)) else { return false };
+            if root == "by" {
+                return charter_expr::apply::field(&value, "id").is_ok_and(|id| holds_unknown(&id));
+            }
+            let mut at = value;
+            for (place, segment) in path.segments().iter().enumerate() {
+                if holds_marker(&at) {
+                    return true;
+                }
+                let next = match segment {
+                    charter_expr::Segment::Field(name) => charter_expr::apply::field(&at, name),
+                    charter_expr::Segment::Index(key) => {
+                        let mut fuel = Fuel::new(1_000);
+                        charter_expr::apply::index(&at, &key.clone().into_value(), &mut fuel)
+                    }
+                };
+                match next {
+                    Ok(next) => at = next,
+                    // The data of an event may be unknown as a whole.
+                    Err(_) if root == "event" && place == 0 => {
+                        return charter_expr::apply::field(&at, "data").is_ok_and(|data| holds_marker(&data));
+                    }
+                    Err(_) => return false,
+                }
+            }
+            holds_unknown(&at)
+        })
+    }
+}
+
+fn holds_marker(value: &Value<'_>) -> bool {
+    value.as_str().is_some_and(is_marker)
+}
+
+/// An error of an operation on unknown values; what it says does not matter.
+pub(super) fn fails() -> EvalError {
+    EvalError::new(ErrorKind::NoSuchOverload, "a value is not known")
+}
+
+impl Unknowns for Oracle {
+    fn choose(&self, ways: u32) -> u32 {
+        if ways > 1
+            && let Some(expression) = self.evaluating.borrow().as_ref()
+        {
+            self.undecided.replace(Some(expression.clone()));
+        }
+        let mut tape = self.tape.borrow_mut();
+        let at = tape.at;
+        tape.at = at.saturating_add(1);
+        if let Some((choice, _)) = tape.decisions.get(at) {
+            return *choice;
+        }
+        if at >= MAX_DECISIONS {
+            drop(tape);
+            self.give_up("one event has too many ways to go on");
+            return 0;
+        }
+        tape.decisions.push((0, ways));
+        0
+    }
+
+    fn eval<'a>(&self, scope: &dyn Scope<'a>, program: &'a Program, fuel: &mut Fuel) -> Result<Value<'a>, EvalError> {
+        if !self.reads_unknown(scope, program) {
+            return program.eval(scope, fuel);
+        }
+        let Some(ast) = self.ast(program.source()) else { return Err(fails()) };
+        let before = self.evaluating.replace(Some(program.source().to_string()));
+        let roots = |name: &str| -> Option<RootId> {
+            let fixed = ROOTS.iter().position(|root| *root == name).and_then(|place| u16::try_from(place).ok());
+            fixed.map(RootId).or_else(|| program.reads().iter().find(|p| p.root() == name)?.root_id())
+        };
+        let result = Evaluator::new(self, scope, &roots, fuel).eval(ast.root());
+        self.evaluating.replace(before);
+        result.map(|value| self.normal(value))
+    }
+
+    fn truth(&self, value: &Value<'_>) -> Option<bool> {
+        match self.normal(value.clone()) {
+            Value::Bool(b) => Some(b),
+            other => {
+                let symbol = self.symbol(&other)?;
+                if !self.has_type(symbol, BOOL) {
+                    return None;
+                }
+                let values = self.store.borrow().values(symbol);
+                let truth = match (values.admits(&json!(true)), values.admits(&json!(false))) {
+                    (true, false) => true,
+                    (false, true) => false,
+                    _ => self.choose(2) == 0,
+                };
+                self.store.borrow_mut().bind(symbol, json!(truth));
+                Some(truth)
+            }
+        }
+    }
+
+    fn is_unknown(&self, value: &Json) -> bool {
+        has_unknown(&self.store.borrow().resolve(value))
+    }
+
+    fn has_fraction(&self, value: &Json) -> bool {
+        match self.store.borrow().resolve(value) {
+            Json::String(text) => symbol_of(&text)
+                .is_some_and(|s| self.store.borrow().values(s).types & !(INT | STRING | domain::NULL | BOOL) != 0),
+            Json::Array(items) => items.iter().any(|item| self.has_fraction(item)),
+            Json::Object(map) => map.values().any(|item| self.has_fraction(item)),
+            _ => false,
+        }
+    }
+
+    fn names(&self, value: &Value<'_>, id: &str) -> Option<bool> {
+        let value = self.normal(value.clone());
+        if let Some(symbol) = self.symbol(&value) {
+            if self.has_type(symbol, domain::NULL) {
+                return Some(false);
+            }
+            if self.has_type(symbol, STRING) {
+                return Some(self.equal(&value, &Value::from(id)));
+            }
+            return self
+                .has_type(symbol, LIST)
+                .then(|| self.choose(3))
+                .and_then(|way| [Some(true), Some(false)].get(way as usize).copied().flatten());
+        }
+        match value {
+            Value::Null => Some(false),
+            Value::String(_) => Some(self.equal(&value, &Value::from(id))),
+            Value::List(list) => list.iter().try_fold(false, |named, item| Some(self.names(&item, id)? | named)),
+            _ => None,
+        }
+    }
+
+    fn approves(&self, value: &Json, event: &Json) -> bool {
+        let resolved = self.store.borrow().resolve(value);
+        let digest = self.digest(&resolved);
+        let named = match event {
+            Json::Object(map) => map.get("digest").cloned(),
+            Json::String(text) if is_marker(text) => {
+                self.field_of(&Value::from(text.as_str()), "digest").and_then(|v| v.to_json().ok())
+            }
+            _ => None,
+        };
+        named.is_some_and(|named| self.equal(&Value::from_json(&named), &Value::from_json(&digest)))
+    }
+
+    fn anything(&self) -> Json {
+        self.matching(None)
+    }
+
+    fn error(&self, error: &Json) -> Json {
+        let error_symbol = self.fresh(Values::of(MAP));
+        for name in ["code", "message"] {
+            if let Some(value) = error.get(name) {
+                let field = format!(".{name}");
+                self.store.borrow_mut().remember(&field, vec![error_symbol.clone()], value.clone());
+            }
+        }
+        error_symbol
+    }
+
+    fn checks_interlocks(&self) -> bool {
+        self.interlocks.get()
+    }
+
+    fn give_up(&self, why: &'static str) -> EvalError {
+        let expression = self.evaluating.borrow().clone();
+        self.gave_up.borrow_mut().get_or_insert(GaveUp { why, expression });
+        fails()
+    }
+}

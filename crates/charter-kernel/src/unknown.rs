@@ -1,0 +1,165 @@
+//! Steps with values that are not known, for analyses that cover all data at once: the kernel's
+//! algorithm with an [`Unknowns`] that decides whatever depends on such a value.
+//!
+//! An unknown value is a string that only the analysis understands; the kernel stores and copies
+//! it. Timers fire in any order, the ledger is empty (a requirement holds or does not), votes have
+//! no principals, and nothing is limited by the budget.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use charter_expr::{EvalError, Fuel, Program, Scope, Value};
+use serde_json::Value as Json;
+
+use crate::budget::Budget;
+use crate::envelope::{Envelope, Event};
+use crate::machine::{Machine, Quorum, TransitionId};
+use crate::query::Query;
+use crate::refusal::{Code, Refusal};
+use crate::scope::EvalContext;
+use crate::selection::Evaluation;
+use crate::snapshot::{Identity, Snapshot, TimerKind};
+use crate::step::Step;
+use crate::time::Timestamp;
+
+/// Decides what depends on unknown values. The analysis runs a step once for each sequence of
+/// decisions.
+pub trait Unknowns {
+    /// Returns one of `ways` possibilities, from 0; the analysis tries all of them.
+    fn choose(&self, ways: u32) -> u32;
+    /// Evaluates an expression; the result may be unknown.
+    ///
+    /// # Errors
+    /// The expression fails, or may fail.
+    fn eval<'a>(&self, scope: &dyn Scope<'a>, program: &'a Program, fuel: &mut Fuel) -> Result<Value<'a>, EvalError>;
+    /// Decides whether a value is true; `None` if it is not a bool.
+    fn truth(&self, value: &Value<'_>) -> Option<bool>;
+    /// Whether a value, or a part of it, is unknown.
+    fn is_unknown(&self, value: &Json) -> bool;
+    /// Whether a number in it may have a fraction.
+    fn has_fraction(&self, value: &Json) -> bool;
+    /// Whether a value of `not_by` names a principal; `None` if it is not an id or a list of ids.
+    fn names(&self, value: &Value<'_>, id: &str) -> Option<bool>;
+    /// Whether the event has the digest of a value that it is to approve.
+    fn approves(&self, value: &Json, event: &Json) -> bool;
+    /// An unknown value.
+    fn anything(&self) -> Json;
+    /// The `error` of an event for which the kernel has built this one: what it says about values
+    /// may be different.
+    fn error(&self, error: &Json) -> Json;
+    /// Whether interlocks are checked after this step.
+    fn checks_interlocks(&self) -> bool;
+    /// Ends the analysis: it does not cover what comes now.
+    fn give_up(&self, why: &'static str) -> EvalError;
+}
+
+/// Where a value of a snapshot is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A context variable of an actor, by the indices of its chart and of its slot.
+    Variable(usize, usize),
+    /// The input of an actor.
+    Input,
+    /// The data of a delayed event.
+    Event,
+    /// An output, or the input of an invocation: no expression reads it.
+    Unread,
+}
+
+impl Machine {
+    /// Like [`Machine::start`], with unknown values. The input is not compared with its schema.
+    ///
+    /// # Errors
+    /// See [`Machine::start`].
+    pub fn start_with(&self, run: &str, envelope: &Envelope, unknowns: &Rc<dyn Unknowns>) -> Result<Step, Refusal> {
+        self.start_within(run, envelope, &Budget::unlimited(unknowns.clone()))
+    }
+
+    /// Like [`Machine::step`], with unknown values. The data of an event is not compared with its
+    /// schema.
+    ///
+    /// # Errors
+    /// See [`Machine::step`].
+    pub fn step_with(
+        &self,
+        snapshot: &Snapshot,
+        envelope: &Envelope,
+        unknowns: &Rc<dyn Unknowns>,
+    ) -> Result<Step, Refusal> {
+        let budget = Budget::unlimited(unknowns.clone());
+        match &envelope.event {
+            Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data, true, &budget),
+            _ => self.step_within(snapshot, envelope, &budget),
+        }
+    }
+
+    /// Decides a condition over a snapshot with unknown values, in the scope of the root; see
+    /// [`Machine::ask`].
+    ///
+    /// # Errors
+    /// The evaluation fails, or its value is not a bool.
+    pub fn ask_with(
+        &self,
+        snapshot: &Snapshot,
+        query: &Query,
+        at: impl Into<Timestamp>,
+        unknowns: &Rc<dyn Unknowns>,
+    ) -> Result<bool, EvalError> {
+        self.holds_in(snapshot, query, at.into(), &Budget::unlimited(unknowns.clone()))
+    }
+}
+
+/// The vote of somebody who is not known, for data that is not known: the votes of an analysis are
+/// the most that any data has.
+pub(crate) fn vote_of_anybody(
+    ctx: &EvalContext<'_>,
+    id: TransitionId,
+    quorum: &Quorum,
+    unknowns: &dyn Unknowns,
+) -> Evaluation {
+    let votes = ctx.actor.votes.iter().find(|v| v.transition == id).map_or(0, |v| v.by.len());
+    if votes == 0 {
+        return Evaluation::Vote;
+    }
+    let reached = u32::try_from(votes).unwrap_or(u32::MAX).saturating_add(1) >= quorum.count;
+    match unknowns.choose(if reached { 3 } else { 2 }) {
+        0 => Evaluation::Vote,
+        1 => Evaluation::Failed(Code::Authority),
+        _ => Evaluation::Enabled,
+    }
+}
+
+impl Snapshot {
+    /// Replaces values: `with` returns the new value of a place, or `None` to keep it.
+    pub fn replace_values(&mut self, with: &mut dyn FnMut(Place, &Json) -> Option<Json>) {
+        let mut put = |place: Place, value: &mut Arc<Json>| {
+            if let Some(new) = with(place, value) {
+                *value = Arc::new(new);
+            }
+        };
+        for actor in &mut self.actors.0 {
+            let actor = Arc::make_mut(actor);
+            let chart = actor.chart() as usize;
+            for (slot, value) in Arc::make_mut(&mut actor.context.values).iter_mut().enumerate() {
+                value.iter_mut().for_each(|value| put(Place::Variable(chart, slot), value));
+            }
+            let mut input = actor.identity().input.clone();
+            put(Place::Input, &mut input);
+            if !Arc::ptr_eq(&input, &actor.identity().input) {
+                let Identity { id, parent, invocation, shape, .. } = actor.identity();
+                let (id, parent, invocation, shape) = (id.clone(), parent.clone(), *invocation, shape.clone());
+                actor.context.identity = Arc::new(Identity { id, parent, invocation, input, shape });
+            }
+            actor.output.iter_mut().for_each(|output| put(Place::Unread, output));
+            for invocation in &mut actor.invocations {
+                put(Place::Unread, &mut Arc::make_mut(invocation).input);
+            }
+        }
+        for timer in &mut self.timers {
+            if let TimerKind::Send { data, .. } = &mut Arc::make_mut(timer).what {
+                put(Place::Event, data);
+            }
+        }
+        self.output.iter_mut().for_each(|output| put(Place::Unread, output));
+    }
+}
