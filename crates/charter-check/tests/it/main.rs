@@ -7,6 +7,7 @@ mod lints;
 mod lints_authority;
 mod properties;
 mod second_opinion;
+mod second_opinion_data;
 mod support;
 mod table;
 mod types;
