@@ -2,8 +2,8 @@
 //! algorithm with an [`Unknowns`] that decides whatever depends on such a value.
 //!
 //! An unknown value is a string that only the analysis understands; the kernel stores and copies
-//! it. Timers fire in any order, the ledger is empty (a requirement holds or does not), votes have
-//! no principals, and nothing is limited by the budget.
+//! it. Timers fire in any order, the ledger is empty (a requirement holds or does not), votes for
+//! one value of the data are counted, and nothing is limited by the budget.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,15 +12,17 @@ use charter_expr::{EvalError, Fuel, Program, Scope, Value};
 use serde_json::Value as Json;
 
 use crate::budget::Budget;
+use crate::digest::Digest;
 use crate::envelope::{Envelope, Event};
 use crate::machine::{Machine, Quorum, TransitionId};
 use crate::query::Query;
 use crate::refusal::{Code, Refusal};
 use crate::scope::EvalContext;
 use crate::selection::Evaluation;
-use crate::snapshot::{Identity, Snapshot, TimerKind};
+use crate::snapshot::{Identity, Snapshot, TimerKind, Vote};
 use crate::step::Step;
 use crate::time::Timestamp;
+use crate::transaction::StepTransaction;
 
 /// Decides what depends on unknown values. The analysis runs a step once for each sequence of
 /// decisions.
@@ -62,6 +64,8 @@ pub enum Place {
     Input,
     /// The data of a delayed event.
     Event,
+    /// The id of a principal who has voted.
+    Voter,
     /// An output, or the input of an invocation: no expression reads it.
     Unread,
 }
@@ -109,23 +113,52 @@ impl Machine {
     }
 }
 
-/// The vote of somebody who is not known, for data that is not known: the votes of an analysis are
-/// the most that any data has.
+/// The vote of somebody, for data that is not known. The votes of an analysis are those for one of
+/// the values that the data has: a vote is for this value, or for another one, or a second one.
 pub(crate) fn vote_of_anybody(
     ctx: &EvalContext<'_>,
     id: TransitionId,
     quorum: &Quorum,
     unknowns: &dyn Unknowns,
 ) -> Evaluation {
-    let votes = ctx.actor.votes.iter().find(|v| v.transition == id).map_or(0, |v| v.by.len());
-    if votes == 0 {
+    let Some(votes) = ctx.actor.votes.iter().find(|v| v.transition == id) else {
         return Evaluation::Vote;
-    }
-    let reached = u32::try_from(votes).unwrap_or(u32::MAX).saturating_add(1) >= quorum.count;
-    match unknowns.choose(if reached { 3 } else { 2 }) {
+    };
+    let reached = u32::try_from(votes.by.len()).unwrap_or(u32::MAX).saturating_add(1) >= quorum.count;
+    let ways = if reached && !has_voted(votes, &ctx.by.id, unknowns) { 3 } else { 2 };
+    match unknowns.choose(ways) {
         0 => Evaluation::Vote,
         1 => Evaluation::Failed(Code::Authority),
         _ => Evaluation::Enabled,
+    }
+}
+
+/// Whether a principal, who may not be known, is one of those who have voted.
+fn has_voted(votes: &Vote, id: &str, unknowns: &dyn Unknowns) -> bool {
+    votes.by.iter().any(|by| unknowns.names(&Value::from(&**by), id) == Some(true))
+}
+
+impl StepTransaction<'_> {
+    /// Counts a vote for data that is not known, up to one less than the quorum: one more reaches
+    /// it.
+    pub(crate) fn vote_for_anything(&mut self, actor_ix: usize, transitions: &[TransitionId]) {
+        let budget = self.budget;
+        let Some(unknowns) = budget.unknowns() else { return };
+        let by: Box<str> = self.by.id.as_str().into();
+        for t in transitions {
+            let quorum = self.chart(actor_ix).transition(*t).quorum.as_ref().map_or(0, |q| q.count as usize);
+            let digest = Digest::of_json(&Json::Null);
+            let votes = self.actor_mut(actor_ix).votes.list();
+            let place = votes.iter().position(|v| v.transition == *t).unwrap_or_else(|| {
+                votes.push(Vote { transition: *t, digest, by: Vec::new() });
+                votes.len().saturating_sub(1)
+            });
+            let Some(vote) = votes.get_mut(place) else { continue };
+            let room = vote.by.len().saturating_add(1) < quorum;
+            if room && (vote.by.is_empty() || unknowns.choose(2) == 0 && !has_voted(vote, &by, unknowns)) {
+                vote.by.push(by.clone());
+            }
+        }
     }
 }
 
@@ -149,6 +182,13 @@ impl Snapshot {
                 let Identity { id, parent, invocation, shape, .. } = actor.identity();
                 let (id, parent, invocation, shape) = (id.clone(), parent.clone(), *invocation, shape.clone());
                 actor.context.identity = Arc::new(Identity { id, parent, invocation, input, shape });
+            }
+            for by in actor.votes.list().iter_mut().flat_map(|vote| &mut vote.by) {
+                let mut id = Arc::new(Json::from(&**by));
+                put(Place::Voter, &mut id);
+                if let Some(id) = id.as_str() {
+                    *by = id.into();
+                }
             }
             actor.output.iter_mut().for_each(|output| put(Place::Unread, output));
             for invocation in &mut actor.invocations {

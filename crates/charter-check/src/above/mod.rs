@@ -17,7 +17,7 @@ mod store;
 mod widen;
 
 use charter_expr::ast::Kind;
-use charter_kernel::definition::{Action, PropertyRule};
+use charter_kernel::definition::Action;
 
 use crate::Options;
 use crate::explore::{Obstacle, condition_of, cone_of_influence};
@@ -100,8 +100,7 @@ pub(crate) fn above(model: &Model<'_>, options: &Options) -> Above {
             }
             let violated = found.violated.get(i).cloned().flatten();
             *open = found.obstacle.clone().or(violated);
-            *proved = open.is_none()
-                && !matches!(model.def.properties.get(i).map(|p| &p.rule), Some(PropertyRule::Eventually(_)));
+            *proved = open.is_none() && found.followed.get(i) == Some(&true);
         }
         if found.obstacle.is_none() {
             let mut found = found;

@@ -27,6 +27,8 @@ pub(super) struct Level {
 pub(super) struct Outcome {
     /// For each property: what was decided both ways before it was violated.
     pub(super) violated: Vec<Option<Obstacle>>,
+    /// For each property: whether it was evaluated in every state.
+    pub(super) followed: Vec<bool>,
     /// Why not everything was covered.
     pub(super) obstacle: Option<Obstacle>,
     pub(super) reached: Vec<Vec<bool>>,
@@ -113,6 +115,7 @@ impl<'m, 'd> Search<'m, 'd> {
         let rules: Vec<Option<Rule>> = model.def.properties.iter().map(|p| rule(p, &mut events)).collect();
         let out = Outcome {
             violated: vec![None; rules.len()],
+            followed: rules.iter().map(Option::is_some).collect(),
             obstacle: None,
             reached: model.charts.iter().map(|c| vec![false; c.states.len()]).collect(),
             taken: model.charts.iter().map(|c| vec![false; c.transitions.len()]).collect(),
@@ -327,7 +330,7 @@ impl<'m, 'd> Search<'m, 'd> {
         let followed = |place: Place| match place {
             Place::Variable(chart, slot) => self.level.variables.get(chart).and_then(|v| v.get(slot)) == Some(&true),
             Place::Input => self.level.inputs,
-            Place::Event => true,
+            Place::Event | Place::Voter => true,
             Place::Unread => false,
         };
         let mut values = Vec::new();

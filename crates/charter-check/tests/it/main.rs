@@ -12,3 +12,4 @@ mod support;
 mod table;
 mod types;
 mod verdicts;
+mod wrong_charters;

@@ -108,7 +108,7 @@ impl Machine {
 impl StepTransaction<'_> {
     fn vote(&mut self, actor_ix: usize, transitions: &[TransitionId], ev: &Ev<'_>) {
         if self.budget.unknowns().is_some() {
-            return self.count_votes(actor_ix, transitions);
+            return self.vote_for_anything(actor_ix, transitions);
         }
         let digest = crate::digest::Digest::of_json(ev.data());
         let by: Box<str> = self.by.id.as_str().into();
@@ -117,25 +117,6 @@ impl StepTransaction<'_> {
             match votes.iter_mut().find(|v| v.transition == *t && v.digest == digest) {
                 Some(vote) => vote.by.push(by.clone()),
                 None => votes.push(Vote { transition: *t, digest, by: vec![by.clone()] }),
-            }
-        }
-    }
-
-    /// Counts votes of people and for data that are not known, up to one less than the quorum: one
-    /// more reaches it.
-    fn count_votes(&mut self, actor_ix: usize, transitions: &[TransitionId]) {
-        for t in transitions {
-            let quorum = self.chart(actor_ix).transition(*t).quorum.as_ref().map_or(0, |q| q.count as usize);
-            let digest = crate::digest::Digest::of_json(&Json::Null);
-            let votes = self.actor_mut(actor_ix).votes.list();
-            let place = votes.iter().position(|v| v.transition == *t).unwrap_or_else(|| {
-                votes.push(Vote { transition: *t, digest, by: Vec::new() });
-                votes.len().saturating_sub(1)
-            });
-            if let Some(vote) = votes.get_mut(place)
-                && vote.by.len().saturating_add(1) < quorum
-            {
-                vote.by.push("".into());
             }
         }
     }
