@@ -66,7 +66,7 @@ codes! {
     TOO_COSTLY = "too-costly": "An event costs more than its budget; it is refused.";
     TOO_LARGE = "too-large": "An event builds more than its budget; it is refused.";
     INTERLOCK = "interlock": "An interlock can refuse an event.";
-    CANNOT_START = "cannot-start": "No run could be started.";
+    CANNOT_START = "cannot-start": "No run can be started, or none with the inputs that were tried.";
     NO_SAMPLE = "no-sample": "No data could be generated for a schema.";
     // Properties.
     PROPERTY_VIOLATED = "property-violated": "A property does not hold.";

@@ -77,6 +77,9 @@ pub struct Finding {
     pub message: String,
     /// How to fix it.
     pub help: Option<String>,
+    /// How to fix it, and how in an imported statechart, if that differs; `help` has the one that
+    /// applies.
+    pub help_in_import: Option<[&'static str; 2]>,
     /// The input of the run in the counterexample, if the run needs an input.
     pub input: Option<Json>,
     /// The events of the counterexample, in the form that `charter step` accepts.
@@ -104,6 +107,7 @@ impl Finding {
             column: 0,
             message: message.into(),
             help: None,
+            help_in_import: None,
             input: None,
             witness: Vec::new(),
             file: None,
@@ -114,6 +118,13 @@ impl Finding {
     pub(crate) fn help(mut self, help: impl Into<String>) -> Finding {
         self.help = Some(help.into());
         self
+    }
+
+    /// Sets the help, and that for a place in an imported statechart.
+    #[must_use]
+    pub(crate) fn help_by_place(mut self, help: &'static str, in_import: &'static str) -> Finding {
+        self.help_in_import = Some([help, in_import]);
+        self.help(help)
     }
 
     #[must_use]
@@ -251,6 +262,9 @@ pub(crate) fn finish(mut findings: Vec<Finding>, document: Option<&Document>) ->
                 let place = document.placed(&f.at, f.bytes, diagnostic);
                 f.span = (place.span.start, place.span.end);
                 (f.path, f.line, f.column, f.file) = (place.path, place.line, place.column, place.file);
+                if let (Some([own, in_import]), true) = (f.help_in_import, f.file.is_some()) {
+                    f.help = f.help.take().map(|help| help.replacen(own, in_import, 1));
+                }
             }
             None => f.path.clone_from(&f.at),
         }

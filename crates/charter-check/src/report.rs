@@ -16,20 +16,39 @@ use crate::properties::PropertyOutcome;
 pub(crate) fn report(model: &Model<'_>, e: &Exploration, document: Option<&Document>, findings: &mut Vec<Finding>) {
     samples(e, findings);
     if e.explored.states == 0 {
-        let why = e.not_started.first().map_or("no input could be generated", String::as_str);
-        let finding = Finding::new(
-            Severity::Error,
-            codes::CANNOT_START,
-            "/root",
-            format!("no run of this charter can be started: {why}"),
-        );
-        findings.push(finding.help("add `examples` to the `input` schema, or fix the failure"));
-        return;
+        findings.push(not_started(e));
     }
     ends(model, e, findings);
     refusals(model, e, findings);
     coverage(model, e, findings);
     properties(model, e, document, findings);
+}
+
+/// Says why no run was started. It is an error only if no input can start one.
+fn not_started(e: &Exploration) -> Finding {
+    /// Upper limit of the characters of an input in a message.
+    const MAX_SHOWN: usize = 200;
+    let finding = |severity, message| Finding::new(severity, codes::CANNOT_START, "/root", message);
+    if let Some(certain) = e.not_started.iter().find(|start| start.is_certain) {
+        let message = format!("no run of this charter can be started: {}", certain.message);
+        return finding(Severity::Error, message).verdict(Verdict::Violated).help("fix the failure");
+    }
+    let message = match e.not_started.first() {
+        Some(first) => {
+            let input = first.input.to_string();
+            let end = input.char_indices().nth(MAX_SHOWN).map(|(end, _)| end);
+            let shown = end.map_or(input.clone(), |end| format!("{}...", input.get(..end).unwrap_or_default()));
+            let others = match e.not_started.len().saturating_sub(1) {
+                0 => String::new(),
+                1 => " and with 1 other input".to_owned(),
+                n => format!(" and with {n} other inputs"),
+            };
+            format!("nothing was explored: no run starts with the input `{shown}`{others}: {}", first.message)
+        }
+        None => "nothing was explored: no input could be generated".to_owned(),
+    };
+    let help = "add an input with which a run starts to the `examples` of the `input` schema";
+    finding(Severity::Info, message).verdict(Verdict::Undecided).help(help)
 }
 
 /// Reports schemas for which no data could be generated.

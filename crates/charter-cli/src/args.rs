@@ -127,7 +127,7 @@ fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
         Command::Test(args) => test::run(args, cli.json, io),
         Command::Check(args) => check::run(args, cli.json, io),
         Command::Graph(args) => graph::run(args, io),
-        Command::New(args) => new::run(args, io),
+        Command::New(args) => new::run(args, cli.json, io),
         Command::Explain(args) => codes::run(args, cli.json, io),
         Command::Run(args) => run::run(args, cli.json, io),
         Command::Send(args) => send::run(args, cli.json, io),

@@ -66,9 +66,12 @@ fn list(machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Yes)
 }
 
-/// Returns the first line after the heading and after the line with the kind of the code.
-fn summary(page: &str) -> &str {
-    let texts = page.lines().filter(|line| !line.is_empty());
-    let mut texts = texts.filter(|line| !line.starts_with(['#', '*']));
-    texts.next().unwrap_or_default()
+/// Returns the first sentence after the heading and after the line with the kind of the code.
+fn summary(page: &str) -> String {
+    let is_text = |line: &&str| !line.is_empty() && !line.starts_with(['#', '*']);
+    let lines: Vec<&str> = page.lines().skip_while(|line| !is_text(line)).take_while(is_text).collect();
+    let text = lines.join(" ");
+    // A colon introduces a list.
+    let first = text.split_once(". ").map_or(text.as_str(), |(first, _)| first);
+    format!("{}.", first.trim_end_matches(['.', ':']))
 }

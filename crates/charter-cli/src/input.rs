@@ -19,13 +19,14 @@ pub(crate) fn json_or_file(option: &str, text: &str) -> Result<Json, Failure> {
     json_like(option, text, &example, &format!("{option} @file.json"))
 }
 
-/// Parses the data of an event from the command line: JSON, or `@file`.
+/// Parses the data of an event or an answer from the command line: JSON, or `@file`. `command` is
+/// the command without the data, for an example.
 ///
 /// # Errors
 /// The file cannot be read, or the text is not JSON.
-pub(crate) fn event_data(text: &str) -> Result<Json, Failure> {
-    let example = "charter send RUN TYPE '{\"name\": \"ana\"}'";
-    json_like("DATA", text, example, "charter send RUN TYPE @file.json")
+pub(crate) fn event_data(text: &str, command: &str) -> Result<Json, Failure> {
+    let example = format!("{command} '{{\"name\": \"ana\"}}'");
+    json_like("DATA", text, &example, &format!("{command} @file.json"))
 }
 
 fn json_like(name: &str, text: &str, example: &str, from_file: &str) -> Result<Json, Failure> {

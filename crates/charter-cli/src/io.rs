@@ -117,7 +117,7 @@ impl Failure {
             Failure::Source(diagnostics) => {
                 let list = diagnostics.list.iter().map(|d| {
                     json!({
-                        "severity": d.severity.as_str(), "code": d.code, "message": d.message, "help": d.help,
+                        "severity": d.severity.as_str(), "code": d.code, "message": d.message, "help": d.help, "paste": d.paste,
                         "file": d.file.as_ref().map_or(&diagnostics.name, |file| &file.name), "path": d.path, "line": d.line, "column": d.column,
                     })
                 });

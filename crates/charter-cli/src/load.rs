@@ -165,12 +165,19 @@ pub fn read(source: Source) -> Result<(Source, Document), Failure> {
 /// Reads the text of a file that a document names, relative to that document.
 fn beside(source: &Source, name: &str) -> std::io::Result<String> {
     match source.path.as_deref().and_then(Path::parent) {
-        Some(folder) => text_of(&folder.join(name)).map_err(|e| {
-            let text = e.to_string();
-            // The caller names the file in its message.
-            let why = text.split_once("`: ").filter(|_| text.starts_with("cannot read"));
-            std::io::Error::other(why.map_or(text.as_str(), |(_, why)| why))
-        }),
+        Some(folder) => {
+            let path = folder.join(name);
+            // Reading a pipe or a device may never end.
+            if path.metadata().is_ok_and(|file| !file.is_file() && !file.is_dir()) {
+                return Err(std::io::Error::other("not a regular file"));
+            }
+            text_of(&path).map_err(|e| {
+                let text = e.to_string();
+                // The caller names the file in its message.
+                let why = text.split_once("`: ").filter(|_| text.starts_with("cannot read"));
+                std::io::Error::other(why.map_or(text.as_str(), |(_, why)| why))
+            })
+        }
         None => charter_format::import::no_files(name),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::plain;
 
@@ -19,11 +21,11 @@ pub struct Args {
     name: PathBuf,
 }
 
-/// Runs the command.
+/// Runs the command. With `--json`, prints the folder and the files.
 ///
 /// # Errors
 /// The name is invalid, or the folder exists or cannot be written.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let folder = &args.name;
     let name = folder.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     if !is_name(name) {
@@ -40,6 +42,11 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     }
     for (path, text) in FILES {
         write(&folder.join(path), &text.replace("NAME", name))?;
+    }
+    if machine_output {
+        let files = FILES.map(|(path, _)| folder.join(path).display().to_string());
+        writeln!(io.out, "{}", json!({"charter": name, "folder": folder.display().to_string(), "files": files}))?;
+        return Ok(Exit::Yes);
     }
     let paint = Paint(io.color_out);
     writeln!(io.out, "{} {}", paint.good("created"), folder.display())?;

@@ -293,6 +293,9 @@ impl EvalDetail {
             EvalDetail::NotJson { found, value } if is_integer(found) => {
                 format!("the integer {value} (beyond ±9007199254740991) has no JSON form")
             }
+            EvalDetail::NotJson { found, value } if found == "double" => {
+                format!("the double {value} has no JSON form; it comes from a division by zero or an overflow")
+            }
             EvalDetail::NotJson { found, value } => format!("the {found} {value} has no JSON form"),
             EvalDetail::LargeJson { limit } => format!("the value is larger than {limit} bytes as JSON"),
             EvalDetail::Unbound { name } => format!("`{name}` has no value here"),

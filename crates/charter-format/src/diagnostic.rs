@@ -127,6 +127,8 @@ pub struct Diagnostic {
     pub column: usize,
     /// How to fix it.
     pub help: Option<String>,
+    /// Lines to be pasted into a file, shown below the message as they are.
+    pub paste: Option<String>,
     /// Related places.
     pub notes: Vec<Note>,
     /// The file of the place if it is not the document: an imported statechart.
@@ -147,6 +149,7 @@ impl Diagnostic {
             line: 1,
             column: 1,
             help: None,
+            paste: None,
             notes: Vec::new(),
             file: None,
         }
@@ -239,13 +242,18 @@ impl Diagnostic {
             group = group.element(Level::HELP.message(help.as_str()));
         }
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        renderer.decor_style(DecorStyle::Ascii).render(&[group])
+        let message = renderer.decor_style(DecorStyle::Ascii).render(&[group]);
+        match &self.paste {
+            Some(lines) => format!("{message}\n\n{lines}"),
+            None => message,
+        }
     }
 }
 
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Diagnostic", if self.file.is_some() { 8 } else { 7 })?;
+        let more = usize::from(self.file.is_some()).saturating_add(usize::from(self.paste.is_some()));
+        let mut out = serializer.serialize_struct("Diagnostic", more.saturating_add(7))?;
         out.serialize_field("severity", self.severity.as_str())?;
         out.serialize_field("code", self.code)?;
         out.serialize_field("path", &self.path)?;
@@ -253,6 +261,10 @@ impl Serialize for Diagnostic {
         out.serialize_field("column", &self.column)?;
         out.serialize_field("message", &self.message)?;
         out.serialize_field("help", &self.help)?;
+        match &self.paste {
+            Some(lines) => out.serialize_field("paste", lines)?,
+            None => out.skip_field("paste")?,
+        }
         match &self.file {
             Some(file) => out.serialize_field("file", &file.name)?,
             None => out.skip_field("file")?,

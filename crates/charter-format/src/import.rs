@@ -10,7 +10,7 @@ use charter_kernel::Definition;
 use crate::diagnostic::{Diagnostic, Diagnostics, codes};
 use crate::read::context::Context;
 use crate::read::{Document, finished};
-use crate::source::{Node, Span};
+use crate::source::{Node, Span, Value};
 
 /// Returns the text of a file that a document refers to. This library itself does not read files,
 /// except in [`crate::read_file`].
@@ -58,6 +58,37 @@ pub struct Import<'i> {
     pub charter: &'i Definition,
     /// Provides the files that the imported file refers to.
     pub files: &'i Files<'i>,
+    /// The source text of the charter.
+    pub around: &'i str,
+    /// The same text as a tree.
+    pub root: &'i Node,
+}
+
+/// Where a charter has the entries of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Section {
+    /// The line of the key, counted from 1.
+    pub line: usize,
+    /// The column of its entries, counted from 0; `None` if they are in braces.
+    pub indent: Option<usize>,
+}
+
+impl Import<'_> {
+    /// Finds a top-level key of the charter.
+    #[must_use]
+    pub fn section(&self, key: &str) -> Option<Section> {
+        let entry = self.root.entry(key)?;
+        let before = |offset: usize| self.around.get(..offset).unwrap_or_default();
+        let column = |offset: usize| before(offset).chars().rev().take_while(|c| *c != '\n').count();
+        let is_in_braces = |offset: usize| self.around.get(offset..).is_some_and(|text| text.starts_with('{'));
+        let indent = match &entry.value.value {
+            Value::Map(_) if is_in_braces(entry.value.span.start) => None,
+            Value::Map(entries) => entries.first().map(|first| column(first.key.span.start)),
+            _ => Some(column(entry.key.span.start).saturating_add(2)),
+        };
+        let line = before(entry.key.span.start).bytes().filter(|byte| *byte == b'\n').count().saturating_add(1);
+        Some(Section { line, indent })
+    }
 }
 
 /// Reads the statechart of a charter from a file in another language. `charter-interop` implements

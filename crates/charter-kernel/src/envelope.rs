@@ -147,11 +147,13 @@ impl EffectId {
         format!("{run}/{}/{}", self.seq, self.index)
     }
 
-    /// Parses `RUN/SEQ/INDEX` or `SEQ/INDEX`.
+    /// Parses `RUN/SEQ/INDEX` or `SEQ/INDEX`. The numbers are as [`text`](EffectId::text) writes
+    /// them, without a sign or leading zeros, so that each effect has one id.
     #[must_use]
     pub fn parse(text: &str) -> Option<EffectId> {
+        let is_plain = |n: &&str| *n == "0" || !n.starts_with(['0', '+']);
         let mut parts = text.rsplitn(3, '/');
-        let index = parts.next()?.parse().ok()?;
-        Some(EffectId { seq: parts.next()?.parse().ok()?, index })
+        let index = parts.next().filter(is_plain)?.parse().ok()?;
+        Some(EffectId { seq: parts.next().filter(is_plain)?.parse().ok()?, index })
     }
 }

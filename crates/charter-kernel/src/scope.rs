@@ -251,7 +251,7 @@ impl<'a> EvalContext<'a> {
     pub(crate) fn json(&self, template: &'a Template) -> Result<Json, EvalError> {
         Ok(match template {
             Template::Literal(json) => self.copy(json)?,
-            Template::Cel(program) => self.budget.json(&self.cel(program)?)?,
+            Template::Cel(program) => self.budget.json(&self.cel(program)?).map_err(|e| in_program(e, program))?,
             Template::List(items) => {
                 self.budget.build(PART_BYTES, Work::Values);
                 Json::Array(items.iter().map(|t| self.json(t)).collect::<Result<_, _>>()?)

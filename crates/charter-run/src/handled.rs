@@ -49,6 +49,21 @@ pub enum Reply {
 /// Maximum length of the id of an event, in bytes.
 pub const MAX_EVENT_ID_BYTES: usize = 256;
 
+/// Checks the event id that a sender has chosen. Only the host itself (`by_host`) uses ids that
+/// begin with the id of the run and `/`, because these are the ids of records.
+///
+/// # Errors
+/// The id is empty, too long or reserved.
+pub fn check_event_id(run: &str, id: &str, by_host: bool) -> Result<(), Denied> {
+    if !by_host && id.strip_prefix(run).is_some_and(|rest| rest.starts_with('/')) {
+        return Err(Denied::IdReserved { prefix: format!("{run}/") });
+    }
+    match id.len() {
+        1..=MAX_EVENT_ID_BYTES => Ok(()),
+        bytes => Err(Denied::IdLength { bytes }),
+    }
+}
+
 /// Why an input has no record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

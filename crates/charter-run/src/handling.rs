@@ -7,7 +7,7 @@ use charter_kernel::{Effect, EffectId, EffectKind, Event, Machine, Principal, Ti
 use serde_json::Value as Json;
 
 use crate::fault::Fault;
-use crate::handled::{Action, Appended, Denied, InvocationRequest, MAX_EVENT_ID_BYTES, Reply, Trouble};
+use crate::handled::{Action, Appended, Denied, InvocationRequest, Reply, Trouble, check_event_id};
 use crate::input::{EventInput, Input, Known};
 use crate::position::{Incoming, has_record};
 use crate::retry::NextAttempt;
@@ -100,14 +100,8 @@ impl Handling<'_> {
             return Err(Denied::NeverStarted);
         }
         let EventInput { to, r#type, data, by, id, host_id, expected_seq } = event;
-        if let Some(id) = id.as_ref().filter(|_| !host_id)
-            && let Some(rest) = id.strip_prefix(self.run.id())
-            && rest.starts_with('/')
-        {
-            return Err(Denied::IdReserved { prefix: format!("{}/", self.run.id()) });
-        }
-        if let Some(bytes) = id.as_ref().map(String::len).filter(|bytes| !(1..=MAX_EVENT_ID_BYTES).contains(bytes)) {
-            return Err(Denied::IdLength { bytes });
+        if let Some(id) = &id {
+            check_event_id(self.run.id(), id, host_id)?;
         }
         let limit = self.bounds.data_bytes;
         if limit > 0 && is_larger(&data, limit) {

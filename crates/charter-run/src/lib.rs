@@ -18,7 +18,9 @@ mod values;
 
 pub use clock::{MAX_AHEAD, MAX_BEHIND, WrongClock, check_clock};
 pub use fault::Fault;
-pub use handled::{Action, Appended, Denied, Handled, InvocationRequest, MAX_EVENT_ID_BYTES, Reply, Trouble};
+pub use handled::{
+    Action, Appended, Denied, Handled, InvocationRequest, MAX_EVENT_ID_BYTES, Reply, Trouble, check_event_id,
+};
 pub use input::{EventInput, Input, Known};
 pub use key_error::KeyError;
 pub use policy::{ActorPolicy, Retry};

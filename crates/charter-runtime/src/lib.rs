@@ -33,4 +33,4 @@ pub use events::{Recorded, RuntimeEvent, Subscription, Working};
 pub use options::{FaultInjection, FindFolder, Limits, NewId, Options, ResumeRuns, new_run_id};
 pub use recovery::{Recovery, after_restart};
 pub use request::{Receipt, SendEvent, Start, View};
-pub use runtime::Runtime;
+pub use runtime::{Runtime, SHUT_DOWN};

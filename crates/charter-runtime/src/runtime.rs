@@ -16,6 +16,9 @@ use crate::recovery::{self, Recovery};
 use crate::request::{Receipt, SendEvent, Start};
 use crate::sync::lock;
 
+/// The message of the last event of a host, which tells its subscribers that it has shut down.
+pub const SHUT_DOWN: &str = "the host has shut down";
+
 /// A host in this process. Clones are handles of the same host. It ends with [`Runtime::shutdown`],
 /// or when the last handle is dropped: running calls are aborted then, and resumed when the journal
 /// is opened again.
@@ -188,7 +191,7 @@ impl Runtime {
         inner.drains.zero().await;
         stop_timers(inner);
         // Wake subscribers that wait for an event.
-        inner.publisher.trouble(None, "the host has shut down".into());
+        inner.publisher.trouble(None, SHUT_DOWN.into());
     }
 }
 

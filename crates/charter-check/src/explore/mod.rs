@@ -9,6 +9,7 @@
 
 mod cone;
 mod data;
+mod input;
 mod moves;
 mod obstacle;
 mod predecessors;
@@ -52,7 +53,7 @@ pub struct Exploration {
     /// Moves that were refused because of an action, an interlock or the microstep limit.
     pub(crate) refused: Vec<RefusedMove>,
     /// Why runs could not be started.
-    pub(crate) not_started: Vec<String>,
+    pub(crate) not_started: Vec<NotStarted>,
     /// Schemas for which no data could be generated: pointer and name.
     pub(crate) missing: Vec<(String, String)>,
     pub(crate) verdicts: Vec<crate::properties::PropertyVerdict>,
@@ -69,6 +70,14 @@ pub(crate) struct RefusedMove {
     pub(crate) code: charter_kernel::Code,
     pub(crate) interlock: Option<String>,
     pub(crate) message: String,
+}
+
+/// A run that the kernel refused to start.
+pub(crate) struct NotStarted {
+    pub(crate) input: serde_json::Value,
+    pub(crate) message: String,
+    /// Whether no other input can start a run.
+    pub(crate) is_certain: bool,
 }
 
 /// The states and transitions of a chart by name.

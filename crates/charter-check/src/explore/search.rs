@@ -10,10 +10,11 @@ use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
 use super::cone::{ConeOfInfluence, cone_of_influence};
+use super::input::input_matters;
 use super::moves::{Move, MoveKind, Moves, START, StepRefused, start};
 use super::obstacle::{Obstacle, obstacle};
 use super::predecessors::{NO_PARENT, PredecessorTree};
-use super::{Exploration, RefusedMove};
+use super::{Exploration, NotStarted, RefusedMove};
 use crate::Options;
 use crate::model::Model;
 use crate::properties::PropertyMonitor;
@@ -131,7 +132,11 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
     }
     (s.out.explored.principals, s.out.explored.data) = moves.tried();
     for input in &moves.inputs {
-        s.begin(input);
+        s.begin(model, input);
+    }
+    if s.known.is_empty() {
+        // The inputs that conditions distinguish do not work: try the plainest ones.
+        moves.plain_inputs(options).iter().for_each(|input| s.begin(model, input));
     }
     s.run(&moves, options);
     s.monitor.finish();
@@ -142,7 +147,7 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
 }
 
 impl Search<'_> {
-    fn begin(&mut self, input: &Json) {
+    fn begin(&mut self, model: &Model<'_>, input: &Json) {
         let how = Arc::new(Move { at: START, kind: MoveKind::Start { input: input.clone() } });
         match start(self.machine, input, START) {
             Ok(outcome) => {
@@ -152,12 +157,12 @@ impl Search<'_> {
                 self.monitor.start(node, &how);
             }
             Err(StepRefused { refusal, envelope }) => {
-                let explanation = self.machine.explain(None, &envelope, &refusal);
+                let message = self.machine.explain(None, &envelope, &refusal).message;
+                let details = self.machine.refusal_details(None, &envelope, &refusal);
                 self.out
                     .hinder(Some(Obstacle::new("/root", "a run could not be started with an input that was tried")));
-                if !self.out.not_started.contains(&explanation.message) {
-                    self.out.not_started.push(explanation.message);
-                }
+                let is_certain = !input_matters(model, &details);
+                self.out.not_started.push(NotStarted { input: input.clone(), message, is_certain });
             }
         }
     }

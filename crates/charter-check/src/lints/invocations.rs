@@ -60,7 +60,9 @@ pub(crate) fn dropped(model: &Model<'_>, findings: &mut Vec<Finding>) {
             }
             let message = "the error is discarded: neither this transition nor its target state keeps `event.error`";
             let help = "assign it, for example with `actions: {assign: {error: \"= event.error\"}}`";
-            findings.push(Finding::new(Severity::Warning, codes::ERROR_DROPPED, t.at, message).help(help));
+            let in_import = "declare an action under `actions` of the charter, such as `keepError: {assign: {error: \"= event.error\"}}`, and write its name into `actions` here";
+            let finding = Finding::new(Severity::Warning, codes::ERROR_DROPPED, t.at, message);
+            findings.push(finding.help_by_place(help, in_import));
         }
     }
 }

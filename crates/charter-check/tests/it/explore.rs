@@ -236,9 +236,39 @@ fn a_cut_is_reported() {
 
 #[test]
 fn a_charter_that_cannot_start_is_reported() {
-    let source = "context: {n: '= input.a.b'}\ninput: {type: object, required: [a], properties: {a: {type: integer}}}\nevents: {X: {}}\nstates: {a: {on: {X: a}}}";
-    let found = one(source, "cannot-start");
-    assert!(found.message.starts_with("no run of this charter can be started: "), "{}", found.message);
+    for source in [
+        "context: {m: '= input.a', n: '= 1 / 0'}\nevents: {X: {}}\nstates: {a: {on: {X: a}}}",
+        "context: {m: 0}\nstates: {a: {entry: {assign: {m: '= 1 / context.m'}}}}",
+        "input: {const: {a: 0}}\ncontext: {n: '= 1 / input.a'}\nstates: {a: {}}",
+    ] {
+        let found = one(source, "cannot-start");
+        assert_eq!(found.severity, charter_check::Severity::Error);
+        assert!(found.message.starts_with("no run of this charter can be started: "), "{}", found.message);
+    }
+}
+
+#[test]
+fn a_charter_that_starts_with_none_of_the_inputs_that_were_tried_gets_a_remark() {
+    for (source, input) in [
+        (
+            "context: {n: '= string(timestamp(input.until))'}\ninput: {type: object, required: [until], properties: {until: {type: string}}}\nstates: {a: {}}",
+            "`{\"until\":\"a\"}`: ",
+        ),
+        ("context: {n: '= {\"ana\": 1}[by.id]'}\nstates: {a: {}}", "`null` and with 1 other input: "),
+    ] {
+        let found = one(source, "cannot-start");
+        assert_eq!(found.severity, charter_check::Severity::Info, "{}", found.message);
+        let expected = format!("nothing was explored: no run starts with the input {input}");
+        assert!(found.message.starts_with(&expected), "{}", found.message);
+    }
+}
+
+#[test]
+fn the_plainest_input_is_tried_if_no_other_starts_a_run() {
+    let source = "input: {type: object, properties: {k: {type: string}}}\ncontext: {d: \"= has(input.k) ? input.k : '1h'\"}\nstates: {a: {after: {'= context.d': b}}, b: {type: final}}\nproperties: [{id: ev, eventually: \"in('b')\"}]";
+    let found = report_with(source, &Options::default());
+    assert!(found.findings.iter().all(|f| f.code != "cannot-start"), "{:?}", found.findings);
+    assert!(found.explored.states > 0);
 }
 
 /// The ids and kinds of the senders of an event, in the traces to a state.

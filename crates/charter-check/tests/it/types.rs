@@ -383,6 +383,8 @@ states: {{a: {{on: {{X: {{actions: {{assign: {{n: '= {value}'}}}}}}}}}}}}
     let mismatch = |context: &str, value: &str| only(&charter(context, value), "data-mismatch").len();
     assert_eq!(mismatch("{n: 0}", "event.d"), 1);
     assert_eq!(mismatch("{n: 0}", "context.n + 0.5"), 1);
+    assert_eq!(mismatch("{n: 0}", "event.any * 0.5"), 1, "a double, whatever the other operand is");
+    assert_eq!(mismatch("{n: 0}", "event.any + 1"), 0);
     for (context, value) in
         [("{n: 0}", "event.i"), ("{n: 0}", "int(event.d)"), ("{n: 0.0}", "event.d"), ("{n: null}", "event.d")]
     {

@@ -90,6 +90,7 @@ fn placed(
         column: place.column,
         message,
         help: Some(help),
+        help_in_import: None,
         input: None,
         witness: Vec::new(),
         file: place.file,

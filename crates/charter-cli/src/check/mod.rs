@@ -175,6 +175,7 @@ fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failu
             line: finding.line,
             column: finding.column,
             help: finding.help.clone(),
+            paste: None,
             notes: Vec::new(),
             file: finding.file.clone(),
         };

@@ -1,6 +1,6 @@
 //! `charter explain RUN SEQ`: why an event was accepted or refused.
 
-use charter_journal::{Record, SourceKind, Store, Verdict};
+use charter_journal::{Record, RunInfo, SourceKind, Store, Verdict};
 use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind};
 use serde_json::{Value as Json, json};
 
@@ -23,10 +23,10 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
     let machine = record.refusal.as_ref().and_then(|_| charter_journal::machine(&store, info.charter).ok());
     let machine = machine.as_ref();
     let condition = machine.and_then(|machine| condition(&store, machine, &record));
-    let held = delivered(&store, &record);
+    let more: Vec<String> = delivered(&store, &record).into_iter().chain(vote(&store, &info, &record)).collect();
     let story = |paint| {
         let mut story = explanation(&record, machine, condition.as_ref(), paint).trim_end().to_owned();
-        story.extend(held.iter().map(|held| format!("\n  {held}")));
+        story.extend(more.iter().map(|line| format!("\n  {line}")));
         story
     };
     if machine_output {
@@ -37,6 +37,17 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
         writeln!(io.out, "{}", story(Paint(io.color_out)))?;
     }
     Ok(Exit::Yes)
+}
+
+/// Renders the votes after a vote: `1 of 2 votes (ana); needs another director`.
+fn vote(store: &dyn Store, run: &RunInfo, record: &Record) -> Option<String> {
+    let (machine, after) =
+        (record.verdict == Verdict::Vote).then(|| super::at(store, run, Some(record.seq)).ok())??;
+    // Somebody else with the same roles, because who has voted cannot vote again.
+    let mut next = record.envelope().ok()?.by;
+    next.id.clear();
+    let demands = machine.demands(&after, &record.to, &record.event.r#type, &next, record.at)?;
+    demands.quorum.as_ref().map(super::offers::votes)
 }
 
 /// Returns the condition of the transition that refused an event, from the state before the event.

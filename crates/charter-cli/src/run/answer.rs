@@ -1,15 +1,18 @@
 //! `charter answer TASK`: answers a task for a person, or any call of a dry fork; or declines it.
 
+use std::collections::BTreeSet;
+
 use charter_journal::{Record, RunInfo, SourceKind};
 use charter_kernel::{Code, EffectId};
 use charter_runtime::backend::TaskAnswer;
 use charter_runtime::{RuntimeError, Task, View};
 use serde_json::{Value as Json, json};
 
-use super::host::{Host, Opener};
+use super::host::{Host, Opener, size};
 use super::suggest::Suggest;
-use super::{Who, choice, data, follow, report, send};
-use crate::io::{Exit, Failure, Io};
+use super::{Who, choice, follow, report, role_hint, send};
+use crate::input::event_data;
+use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
 use crate::journal::text::{clean, when};
 use crate::models;
@@ -41,7 +44,7 @@ pub struct Args {
 /// # Errors
 /// There is no such task, it is for other roles, or the answer is missing.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let data = args.data.as_ref().map(|text| data(Some(text))).transpose()?;
+    let data = args.data.as_ref().map(|text| event_data(text, "charter answer TASK")).transpose()?;
     Host::with(&args.db, &args.models, Opener::Here, io, |host, io| answer(args, data, host, machine_output, io))
 }
 
@@ -52,9 +55,11 @@ fn answer(
     machine_output: bool,
     io: &mut Io<'_>,
 ) -> Result<Exit, Failure> {
-    let (run, effect) = match args.task.rsplitn(3, '/').nth(2).zip(EffectId::parse(&args.task)) {
-        Some((run, effect)) => (host.find(run)?, Some(effect)),
-        None => (host.find(&args.task)?, None),
+    let (run, effect) = match (args.task.rsplitn(3, '/').nth(2), EffectId::parse(&args.task)) {
+        (Some(run), Some(effect)) => (host.find(run)?, Some(effect)),
+        // The id of a run has no `/`.
+        _ if args.task.contains('/') => return Err(not_a_task(&args.task)),
+        _ => (host.find(&args.task)?, None),
     };
     let view = host.view(&run.run)?;
     let named = effect.map(|effect| effect.text(&run.run));
@@ -70,16 +75,25 @@ fn answer(
     }
     let task = match (&named, view.tasks.as_slice()) {
         (None, [task]) => task,
-        (None, []) => {
-            let help = format!("`charter log {}{}` shows what was answered", run.run, args.db.option());
-            return Err(Failure::with_help(format!("run `{}` has no open task for a person", run.run), help));
-        }
+        (None, []) => return Err(none_open(host, &run, &view, &args.db)?),
         (None, tasks) => return Err(several(&run.run, tasks)),
         (Some(named), tasks) => match tasks.iter().find(|task| task.effect == *named) {
             Some(task) => task,
             None => return Err(not_open(host, &run, &view, named, &args.db)?),
         },
     };
+    let limits = &view.charter.machine().definition().limits;
+    let limit = limits.data.min(limits.bytes);
+    // A request to another process has a limit, too, which must not be the answer.
+    if let Some(data) = &data
+        && host.other().is_some()
+        && size(data) > limit
+    {
+        let why = format!(
+            "the answer is larger than {limit} bytes (`limits.data`); store large values elsewhere and send their digest"
+        );
+        return report::show_denied(&run.run, Code::TooLarge, None, &why, machine_output, io);
+    }
     let reply = match (&args.decline, data) {
         (Some(reason), _) => TaskAnswer::Declined(reason.clone()),
         (None, Some(data)) => TaskAnswer::Output(data),
@@ -94,7 +108,12 @@ fn answer(
         }
         Err(other) => match other.code() {
             Some((code, rule)) => {
-                return report::show_denied(&run.run, code, rule, &other.to_string(), machine_output, io);
+                let exit = report::show_denied(&run.run, code, rule, &other.to_string(), machine_output, io)?;
+                let hint = role_hint(view.charter.machine(), &args.who.role);
+                if let Some(hint) = hint.filter(|_| code == Code::Authority && !machine_output) {
+                    writeln!(io.err, "{} {hint}", Paint(io.color_err).help("help:"))?;
+                }
+                return Ok(exit);
             }
             None => return Err(other.into()),
         },
@@ -125,40 +144,88 @@ fn several(run: &str, tasks: &[Task]) -> Failure {
     Failure::with_help(format!("run `{run}` has several tasks for persons"), format!("name one: {}", list.join(", ")))
 }
 
-/// Says why a task cannot be answered: it never existed, or what ended it.
-fn not_open(host: &Host, run: &RunInfo, view: &View, effect: &str, db: &Db) -> Result<Failure, Failure> {
-    let mut from = EffectId::parse(effect).map_or(0, |effect| effect.seq);
-    let mut requested = false;
-    let ends = |record: &Record| {
-        let cancels = |e: &Json| e.get("effect").and_then(Json::as_str) == Some(effect);
-        let answers = record.source.effect.as_deref() == Some(effect)
-            && matches!(record.source.kind, SourceKind::Done | SourceKind::Error)
-            && record.refusal.is_none();
-        answers || record.effects.iter().any(cancels)
-    };
+fn not_a_task(text: &str) -> Failure {
+    Failure::with_help(
+        format!("invalid task `{}`", clean(text)),
+        "a task is `RUN/SEQ/INDEX`, as `charter show RUN` lists it; the numbers have no leading zeros",
+    )
+}
+
+/// A task that is no longer open, and the record that ended it.
+struct Ended {
+    effect: String,
+    record: Record,
+}
+
+impl Ended {
+    fn describe(&self, run: &RunInfo, db: &Db) -> Failure {
+        let Ended { effect, record } = self;
+        let by = match record.by.id.as_str() {
+            "" | "system" => String::new(),
+            by => format!(" by {}", clean(by)),
+        };
+        Failure::with_help(
+            format!(
+                "task `{effect}` is no longer waited for: `{}`{by} ended it in record {}, {}",
+                clean(&record.event.r#type),
+                record.seq,
+                when(record.at)
+            ),
+            format!("`charter explain {} {}{}` shows the record", run.run, record.seq, db.option()),
+        )
+    }
+}
+
+/// Returns the last of the tasks that ended in a run, beginning with a record. `is_meant` chooses
+/// tasks by the effect that requests them.
+fn ended(
+    host: &Host,
+    run: &RunInfo,
+    mut from: u64,
+    is_meant: impl Fn(&str, &Json) -> bool,
+) -> Result<Option<Ended>, Failure> {
+    let text = |effect: &Json, key: &str| effect.get(key).and_then(Json::as_str).map(str::to_owned);
+    let (mut open, mut last) = (BTreeSet::new(), None);
     loop {
         let records = host.call(|b| b.records(run.run.clone(), from, PAGE))?;
-        let Some(last) = records.last() else {
-            break;
+        let Some(next) = records.last().map(|record| record.seq.saturating_add(1)) else {
+            return Ok(last);
         };
-        let requests = |e: &Json| e.get("id").and_then(Json::as_str) == Some(effect);
-        requested |= records.iter().any(|r| r.effects.iter().any(requests));
-        if let Some(record) = records.iter().find(|r| ends(r)).filter(|_| requested) {
-            let by = match record.by.id.as_str() {
-                "" | "system" => String::new(),
-                by => format!(" by {}", clean(by)),
-            };
-            return Ok(Failure::with_help(
-                format!(
-                    "task `{effect}` is no longer waited for: `{}`{by} ended it in record {}, {}",
-                    clean(&record.event.r#type),
-                    record.seq,
-                    when(record.at)
-                ),
-                format!("`charter explain {} {}{}` shows the record", run.run, record.seq, db.option()),
-            ));
+        for record in records {
+            let answered = record.source.effect.as_deref().filter(|_| {
+                matches!(record.source.kind, SourceKind::Done | SourceKind::Error) && record.refusal.is_none()
+            });
+            let cancelled = record.effects.iter().filter_map(|effect| text(effect, "effect"));
+            let ends = answered.map(str::to_owned).into_iter().chain(cancelled).find(|id| open.remove(id));
+            let requested = record.effects.iter().filter_map(|effect| text(effect, "id").map(|id| (id, effect)));
+            open.extend(requested.filter(|(id, effect)| is_meant(id, effect)).map(|(id, _)| id));
+            last = ends.map(|effect| Ended { effect, record }).or(last);
         }
-        from = last.seq.saturating_add(1);
+        from = next;
+    }
+}
+
+/// Says why a run has no task that can be answered: what ended the last one.
+fn none_open(host: &Host, run: &RunInfo, view: &View, db: &Db) -> Result<Failure, Failure> {
+    let actors = &view.charter.machine().definition().actors;
+    let is_task = |_: &str, effect: &Json| {
+        let actor = effect.get("src").and_then(Json::as_str).and_then(|src| actors.get(src));
+        actor.is_some_and(|actor| view.dry || actor.kind == "human")
+    };
+    Ok(match ended(host, run, 0, is_task)? {
+        Some(task) => task.describe(run, db),
+        None => Failure::with_help(
+            format!("run `{}` has no task for a person, and had none", run.run),
+            format!("`charter show {}{}` shows what it waits for", run.run, db.option()),
+        ),
+    })
+}
+
+/// Says why a task cannot be answered: it never existed, or what ended it.
+fn not_open(host: &Host, run: &RunInfo, view: &View, effect: &str, db: &Db) -> Result<Failure, Failure> {
+    let from = EffectId::parse(effect).map_or(0, |effect| effect.seq);
+    if let Some(task) = ended(host, run, from, |id, _| id == effect)? {
+        return Ok(task.describe(run, db));
     }
     Ok(match view.tasks.first() {
         Some(task) => Failure::with_help(

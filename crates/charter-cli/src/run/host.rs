@@ -4,14 +4,14 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use charter_journal::{Record, RunFilter, RunInfo, SqliteStore};
 use charter_kernel::{EffectId, Principal};
 use charter_local::{Client, Server, Service};
 use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer};
-use charter_runtime::{Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
+use charter_runtime::{Limits, Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime as Threads;
 
@@ -39,11 +39,11 @@ pub(crate) struct Host {
     // Dropped before the threads.
     pub(super) place: RefCell<Place>,
     pub(super) threads: Threads,
-    db: Db,
+    pub(super) db: Db,
     models: models::Args,
     opener: Opener,
     /// What another host has to resume if the present one ends.
-    resumed: RefCell<BTreeSet<String>>,
+    pub(super) resumed: Arc<Mutex<BTreeSet<String>>>,
     timers: RefCell<bool>,
     /// The workspaces, for previews of changes.
     #[cfg(unix)]
@@ -125,7 +125,7 @@ impl Host {
             db: db.clone(),
             models: models.clone(),
             opener,
-            resumed: RefCell::default(),
+            resumed: Arc::default(),
             timers: RefCell::new(false),
             #[cfg(unix)]
             workspaces,
@@ -232,6 +232,12 @@ impl Host {
     /// that process ends before it answers.
     pub(crate) fn send(&self, mut send: SendEvent) -> Result<Acknowledged, Failure> {
         if self.other().is_some() {
+            // A request to another process has a limit, too, which must not be the answer.
+            let limit = Limits::default().data_bytes;
+            if size(&send.data) > limit {
+                let what = format!("the data of `{}` is too large", send.r#type);
+                return Err(RuntimeError::Limit { limit: "data_bytes", value: limit, what }.into());
+            }
             send.id.get_or_insert_with(new_run_id);
         }
         self.call(|b| b.send(send.clone()))
@@ -276,9 +282,10 @@ impl Host {
     fn move_on(&self) -> Result<(), Failure> {
         self.find_place(ResumeRuns::OnRequest)?;
         let backend = self.backend()?;
-        for run in self.resumed.borrow().iter() {
+        let resumed = self.resumed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for run in resumed {
             // An error is reported by the next operation on the run.
-            let _ = self.threads.block_on(backend.resume(run.clone()));
+            let _ = self.threads.block_on(backend.resume(run));
         }
         match *self.timers.borrow() {
             true => self.arm_timers(),
@@ -288,7 +295,7 @@ impl Host {
 
     /// Resumes the open invocations of a run.
     pub(crate) fn resume(&self, run: &str) -> Result<Result<(), RuntimeError>, Failure> {
-        self.resumed.borrow_mut().insert(run.to_owned());
+        self.resumed.lock().unwrap_or_else(PoisonError::into_inner).insert(run.to_owned());
         self.try_call(|b| b.resume(run.to_owned()))
     }
 
@@ -355,4 +362,9 @@ impl Host {
         let whole = workspace.canonicalize();
         whole.as_deref().unwrap_or(workspace).display().to_string()
     }
+}
+
+/// The bytes of a value as JSON.
+pub(super) fn size(data: &Json) -> u64 {
+    serde_json::to_vec(data).map_or(u64::MAX, |text| text.len() as u64)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use charter_kernel::{Machine, Snapshot, Status, Timestamp};
 use charter_runtime::View;
 use charter_scenario::timestamp;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use super::host::{Host, Opener};
 use super::suggest::Suggest;
@@ -81,7 +81,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         }
     }
     let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
-    if all.is_empty() && !machine_output {
+    if all.is_empty() {
         let tasks = charter_runtime::tasks(&machine, &snapshot, dry);
         let why = match (snapshot.status(), tasks.as_slice()) {
             (status, _) if status.is_finished() => format!("no events accepted: the run is {}", status.word()),
@@ -97,7 +97,21 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
                 format!("no events accepted now: waiting for a person: {title}; `{answer}`")
             }
         };
-        writeln!(io.out, "{why}")?;
+        match machine_output {
+            true => {
+                let not =
+                    others.iter().map(|o| json!({"type": o.event.r#type, "to": o.event.to, "reason": o.why_not(&by)}));
+                let (status, not) = (snapshot.status().word(), not.collect::<Vec<_>>());
+                let none = json!({"run": snapshot.run(), "status": status, "legal": false, "reason": why, "not": not});
+                writeln!(io.out, "{none}")?;
+            }
+            false => {
+                writeln!(io.out, "{why}")?;
+                if let Some(hint) = super::role_hint(&machine, &by.roles) {
+                    writeln!(io.out, "{hint}")?;
+                }
+            }
+        }
     }
     for offer in others.iter().filter(|_| !machine_output) {
         let (kind, to) = (clean(&offer.event.r#type), show::to(&offer.event.to));

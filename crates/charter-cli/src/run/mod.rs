@@ -24,7 +24,7 @@ pub mod trust;
 mod watch;
 
 use charter_journal::Verdict;
-use charter_kernel::{Auth, Code, Envelope, Machine, Principal, PrincipalKind, check_name};
+use charter_kernel::{Auth, Code, Envelope, Machine, Principal, PrincipalKind, Schema, check_name};
 use charter_runtime::backend::Acknowledged;
 use charter_runtime::{RuntimeError, Start, new_run_id};
 use serde_json::{Value as Json, json};
@@ -32,7 +32,7 @@ use serde_json::{Value as Json, json};
 use crate::input::{event_data, json_or_file};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::access::holder_of;
-use crate::journal::text::{further, quoted};
+use crate::journal::text::{clean, further, quoted};
 use crate::journal::{Db, head_of};
 use crate::models;
 use follow::{Follow, Reply};
@@ -106,6 +106,14 @@ fn not_the_host(text: &str) -> Result<String, String> {
 /// The roles of a charter that a sender may have.
 pub(crate) fn sender_roles(machine: &Machine) -> impl Iterator<Item = &str> {
     machine.definition().roles.keys().map(String::as_str).filter(|role| check_name(role).is_ok())
+}
+
+/// Suggests a role of the charter for one that it does not declare: `did you mean ...?`.
+pub(crate) fn role_hint(machine: &Machine, roles: &[String]) -> Option<String> {
+    let is_unknown = |role: &&String| !machine.definition().roles.contains_key(role.as_str());
+    let near = |role: &String| Some((role.clone(), charter_expr::nearest(role, sender_roles(machine))?.to_owned()));
+    let (role, near) = roles.iter().filter(is_unknown).find_map(near)?;
+    Some(format!("the charter has no role `{}`; did you mean `{}`?", clean(&role), clean(&near)))
 }
 
 impl Who {
@@ -262,7 +270,8 @@ fn check_input(machine: &Machine, input: &Json, by: Principal) -> Result<(), Fai
     }
     let example = machine.definition().root.input.as_ref().and_then(|schema| {
         let examples = schema.get("examples")?.as_array()?;
-        examples.last()
+        let schema = Schema::compile(schema).ok()?;
+        examples.iter().rev().find(|example| schema.accepts(example))
     });
     Err(match example {
         Some(example) => Failure::with_help(message, format!("e.g. `--input '{example}'`")),
@@ -273,7 +282,7 @@ fn check_input(machine: &Machine, input: &Json, by: Principal) -> Result<(), Fai
 /// Parses the data of an event from the command line: JSON, `@file`, or none.
 pub(crate) fn data(text: Option<&String>) -> Result<Json, Failure> {
     match text {
-        Some(text) => event_data(text),
+        Some(text) => event_data(text, "charter send RUN TYPE"),
         None => Ok(json!({})),
     }
 }

@@ -205,6 +205,8 @@ impl Progress {
             }
             Update::Emitted { r#type, data, .. } => details::of_insight(data, self.failure.as_deref(), paint)
                 .unwrap_or_else(|| format!("emits {} {}", clean(r#type), short(data, 60))),
+            // The process that ends says so itself.
+            Update::Trouble { message, .. } if message == charter_runtime::SHUT_DOWN => return Ok(()),
             Update::Trouble { message, .. } => {
                 format!("{} {}", paint.warning("warning:"), clean(message))
             }

@@ -70,9 +70,7 @@ pub(crate) fn write(
         writeln!(io.out, "{}", serde_json::to_string_pretty(output).unwrap_or_default())?;
     }
     if !finished {
-        if !io.terminal {
-            writeln!(io.out, "Waiting")?;
-        }
+        writeln!(io.out, "Waiting")?;
         waits(view, who, db, host, now, paint, io)?;
     }
     next(snapshot.run(), last, db, paint, io)
@@ -200,6 +198,10 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
         return Ok(());
     };
     show_explanation(&refusal, io)?;
+    let hint = charter.as_ref().and_then(|charter| super::role_hint(charter.machine(), &record.by.roles));
+    if let Some(hint) = hint.filter(|_| refusal.code == Code::Authority) {
+        writeln!(io.err, "{} {hint}", Paint(io.color_err).help("help:"))?;
+    }
     // A refused event changes nothing, so the condition is that of the present state.
     if refusal.code == Code::Rule
         && let (Some(charter), Ok(envelope)) = (&charter, record.envelope())

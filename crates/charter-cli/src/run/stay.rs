@@ -1,6 +1,6 @@
 //! The end of a host in this process: not before the actors that it has started.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use charter_journal::SqliteStore;
@@ -11,6 +11,7 @@ use super::follow::now;
 use super::host::{Host, Own, Place};
 use crate::io::{Exit, Io, Paint};
 use crate::journal::text::count;
+use crate::program;
 
 /// How long running actors may continue after the program was told to end.
 const GRACE: Duration = Duration::from_millis(200);
@@ -95,20 +96,22 @@ impl Host {
     /// their processes; then the program ends with the usual exit code of a program that was
     /// interrupted. The next host repeats or reports what was running.
     pub(super) fn end_on_signal(&self, runtime: Runtime) {
+        let (resumed, file) = (self.resumed.clone(), self.db.option());
         self.threads.spawn(async move {
             let Some(number) = next_signal().await else {
                 return;
             };
+            let stops = if runtime.working().is_empty() { "" } else { ": stopping running actors" };
+            let mut message = format!("interrupted{stops}\n");
+            for run in resumed.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+                message.push_str(&format!("to continue: {} run --resume {run}{file}\n", program::name()));
+            }
             // The main thread has locked standard error for the whole command. If the terminal is
             // gone, nobody reads the message.
             #[cfg(unix)]
-            let _ = rustix::io::write(
-                rustix::stdio::stderr(),
-                match !runtime.working().is_empty() {
-                    true => b"interrupted: stopping running actors\n".as_slice(),
-                    false => b"interrupted\n",
-                },
-            );
+            let _ = rustix::io::write(rustix::stdio::stderr(), message.as_bytes());
+            #[cfg(not(unix))]
+            drop(message);
             runtime.shutdown(GRACE).await;
             charter_process::kill_all();
             std::process::exit(128_i32.saturating_add(number));

@@ -134,3 +134,114 @@ fn another_name_of_a_journal_in_use_is_called_that() {
     assert!(err.contains("under the name by which it has opened the file: `charter.db`"), "{err}");
     sending.kill();
 }
+
+const REVIEW: &str = "
+charter: 1
+id: c
+roles: {clerk: {}}
+actors: {check: {kind: human, by: [clerk], output: {type: object}}}
+states:
+  a: {invoke: {src: check, onDone: b}}
+  b: {invoke: {src: check, onDone: c}}
+  c: {on: {GO: c}}
+events: {GO: {by: clerk}}
+";
+
+#[test]
+fn a_late_answer_by_the_run_names_the_record_that_ended_the_last_task() {
+    let site = site("hour-late", REVIEW);
+    site.run("run c.yaml --run r");
+    for wrong in ["r/00/0", "r/0/00", "r/+0/0", "r/0"] {
+        let (code, _, err) = site.any(&format!("answer {wrong} {{}} --as ana --role clerk"));
+        assert!(code == 2 && err.contains(&format!("invalid task `{wrong}`")), "{err}");
+    }
+    site.run("answer r {} --as ana --role clerk");
+    let (code, _, err) = site.any("answer r/0/0 {} --as bea --role clerk");
+    assert!(code == 2 && err.contains("task `r/0/0` is no longer waited for: "), "{err}");
+    site.run("answer r {} --as bea --role clerk");
+    let (code, _, err) = site.any("answer r {} --as cai --role clerk");
+    assert_eq!(code, 2, "{err}");
+    assert!(
+        err.contains("task `r/1/0` is no longer waited for: `done.invoke.check` by bea ended it in record 2"),
+        "{err}"
+    );
+    assert!(err.contains("`charter explain r 2` shows the record"), "{err}");
+    let (_, _, err) = site.any("answer r {x --as cai --role clerk");
+    assert!(err.contains("`charter answer TASK '{") && !err.contains("charter send"), "{err}");
+}
+
+#[test]
+fn a_role_that_the_charter_does_not_have_gets_a_suggestion() {
+    let site = site("hour-role", REVIEW);
+    site.run("run c.yaml --run r");
+    let hint = "the charter has no role `clrk`; did you mean `clerk`?";
+    let (code, _, err) = site.any("answer r {} --as ana --role clrk");
+    assert!(code == 1 && err.contains(hint), "{err}");
+    site.run("answer r {} --as ana --role clerk");
+    site.run("answer r {} --as ana --role clerk");
+    let (code, _, err) = site.any("send r GO --as ana --role clrk");
+    assert!(code == 1 && err.contains(hint), "{err}");
+    let (code, out, _) = site.any("legal r --as ana --role clrk");
+    assert!(code == 1 && out.contains(hint), "{out}");
+    let (_, _, err) = site.any("send r GO --as ana --role auditor");
+    assert!(!err.contains("did you mean"), "{err}");
+}
+
+#[test]
+fn legal_as_json_says_why_nothing_is_legal() {
+    let site = site("hour-legal", REVIEW);
+    site.run("run c.yaml --run r");
+    let none = |args: &str| {
+        let (code, out, err) = site.any(args);
+        assert_eq!(code, 1, "{out}{err}");
+        serde_json::from_str::<serde_json::Value>(&out).unwrap()
+    };
+    let waiting = none("legal r --json");
+    assert_eq!(waiting["legal"], false);
+    assert!(waiting["reason"].as_str().unwrap().contains("waiting for a person"), "{waiting}");
+    site.run("answer r {} --as ana --role clerk");
+    site.run("answer r {} --as ana --role clerk");
+    let others = none("legal r --as bea --role auditor --json");
+    assert_eq!(
+        (&others["not"][0]["type"], &others["not"][0]["reason"]),
+        (&"GO".into(), &"needs the role clerk".into())
+    );
+    site.run("send r charter.pause --as op --role operator");
+    assert_eq!(none("legal r --json")["status"], "paused");
+    site.run("send r charter.cancel --as op --role operator");
+    assert_eq!(none("legal r --json")["reason"], "no events accepted: the run is cancelled");
+}
+
+#[test]
+fn a_vote_is_explained_with_the_number_of_votes() {
+    let charter = "
+charter: 1
+id: c
+roles: {director: {}}
+events: {AGREE: {by: director}}
+states: {a: {on: {AGREE: {target: b, quorum: {count: 2, of: director}}}}, b: {type: final}}
+";
+    let site = site("hour-vote", charter);
+    site.run("run c.yaml --run r");
+    site.run("send r AGREE --as ana --role director");
+    let told = site.run("explain r 1");
+    assert!(told.contains("vote: counted, but the quorum is not reached yet"), "{told}");
+    assert!(told.contains("1 of 2 votes (ana)"), "{told}");
+}
+
+#[test]
+fn what_is_too_large_for_the_run_is_called_that_before_another_process_is_asked() {
+    let charter = REVIEW
+        .replace("{check: ", "{hold: {kind: exec, command: [sh, -c, 'echo x >> started; sleep 20']}, check: ")
+        .replace("a: {invoke: {src: check, onDone: b}}", "a: {invoke: [{src: check, onDone: b}, {src: hold}]}");
+    let site = site("hour-large", &charter);
+    let mut holding = site.start("run c.yaml --run r");
+    site.wait_for_lines("started", 1);
+    site.holder();
+    fs::write(site.path("large.json"), format!("{{\"x\":\"{}\"}}", "x".repeat(9 << 20))).unwrap();
+    let (code, out, err) = site.any("answer r @large.json --as ana --role clerk");
+    assert!(code == 1 && err.contains("refused (too-large): the answer is larger than "), "{out}{err}");
+    let (code, out, err) = site.any("send r GO @large.json --as ana --role clerk");
+    assert!(code == 2 && err.contains("the data of `GO` is too large: the limit `data_bytes`"), "{out}{err}");
+    holding.kill();
+}

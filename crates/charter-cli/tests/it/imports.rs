@@ -146,3 +146,22 @@ fn the_declarations_printed_for_missing_names_work_when_pasted() {
     let sent = charter(&["send", "l", "CALL", "--as", "me", "--db", &db]);
     assert!(sent.code == 0 && sent.out.contains("done"), "{}{}", sent.out, sent.err);
 }
+
+#[test]
+fn the_example_of_the_page_has_no_warnings_and_without_its_action_gets_help_that_works() {
+    let page = include_str!("../../../../docs/xstate.md");
+    let block = |kind: &str| page.split(&format!("```{kind}\n")).nth(1).unwrap().split("```").next().unwrap();
+    let scratch = Scratch::new("imports-page");
+    let (config, yaml) = (block("json"), block("yaml"));
+    let check = |config: &str, yaml: &str| {
+        scratch.file("review.json", config);
+        charter(&["check", &scratch.file("review.yaml", yaml)])
+    };
+    let ran = check(config, yaml);
+    assert!(ran.code == 0 && !ran.out.contains("warning["), "{}{}", ran.out, ran.err);
+    let dropped = config.replace("[\"keepError\", \"incrementRetry\"]", "\"incrementRetry\"");
+    let ran = check(&dropped, yaml);
+    assert!(ran.out.contains("warning[error-dropped]"), "{}", ran.out);
+    assert!(ran.out.contains("declare an action under `actions` of the charter"), "{}", ran.out);
+    assert!(!ran.out.contains("for example with `actions: {assign"), "{}", ran.out);
+}

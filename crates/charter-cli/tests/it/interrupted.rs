@@ -29,7 +29,8 @@ fn an_interrupted_command_stops_its_programs_first() {
         Command::new("kill").args([format!("-{signal}"), pid.to_string()]).status().unwrap();
         let (ended, _, err) = sending.end();
         assert_eq!(ended, code, "{err}");
-        assert!(err.contains("interrupted: stopping running actors"), "{err}");
+        assert!(err.contains("interrupted: stopping running actors\nto continue: "), "{err}");
+        assert!(err.contains("charter run --resume a\n") && !err.contains("has shut down"), "{err}");
         until("end of the program", || !std::path::Path::new(&format!("/proc/{}", started.trim())).exists());
         // The actor is not idempotent: its outcome is unknown, and it is not repeated.
         let (code, out, err) = site.any("run --resume a");

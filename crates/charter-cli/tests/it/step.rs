@@ -247,3 +247,20 @@ states:
     let lines: Vec<Json> = ran.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!((ran.code, &lines[0]["line"], &lines[1]["seq"]), (2, &json!(1), &json!(0)));
 }
+
+#[test]
+fn event_ids_have_the_rule_of_send() {
+    let with_id = |id: &str| json!({"type": "SUBMIT", "data": {"text": "x"}, "by": ana(), "id": id});
+    let long = "x".repeat(257);
+    for (id, wrong) in [
+        ("", "an event id has 1 to 256 bytes, and this one has 0"),
+        (&*long, "and this one has 257"),
+        ("r/1", "event ids that begin with `r/` are reserved for the host"),
+    ] {
+        let (ran, lines) = review(&["--run", "r"], &[with_id(id)]);
+        let error = lines.last().unwrap()["error"].to_string();
+        assert!(ran.code == 2 && error.contains(wrong), "{id}: {}", ran.out);
+    }
+    let (ran, _) = review(&["--run", "r"], &[with_id("rr/1")]);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+}

@@ -255,3 +255,53 @@ fn a_tab_is_reported_at_its_position() {
     assert!(ran.out.contains("x.yaml:2:1"), "{}", ran.out);
     assert!(ran.out.contains("tab used for indentation"), "{}", ran.out);
 }
+
+#[test]
+fn data_of_eval_has_the_limits_of_events() {
+    let ran = charter(&["eval", "event.x", "--with", "{\"event\":{\"x\":9007199254740993}}"]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(ran.err.contains("9007199254740993 is beyond") && ran.err.contains("`/event/x`"), "{}", ran.err);
+    assert_eq!(
+        charter(&["eval", "event.x", "--with", "{\"event\":{\"x\":9007199254740991}}"]).out,
+        "9007199254740991\n"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn an_import_is_a_regular_file() {
+    let scratch = Scratch::new("wrong-fifo");
+    let fifo = scratch.0.join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let path = scratch.file("c.yaml", "{charter: 1, id: c, statechart: {import: fifo, format: xstate}}");
+    let ran = charter(&["check", &path]);
+    assert!(ran.code != 0 && (ran.out + &ran.err).contains("not a regular file"));
+}
+
+#[test]
+fn a_new_charter_is_listed_as_json() {
+    let scratch = Scratch::new("wrong-new");
+    let folder = scratch.0.join("q1").display().to_string();
+    let ran = charter(&["--json", "new", &folder]);
+    let made: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(made["charter"], "q1");
+    assert_eq!(made["files"][0], format!("{folder}/charter.yaml"));
+}
+
+#[test]
+fn the_list_of_codes_has_whole_sentences() {
+    let list = charter(&["explain"]).out;
+    for line in list.lines() {
+        assert!(line.ends_with('.'), "{line}");
+    }
+}
+
+#[test]
+fn a_name_that_is_too_long_for_the_files_beside_the_journal_leaves_no_file() {
+    let scratch = Scratch::new("wrong-name");
+    let fine = scratch.file("fine.yaml", with_actor("{kind: human, timeout: 1s}"));
+    let before = files(&scratch);
+    let ran = charter(&["run", &fine, "--db", &scratch.0.join("x".repeat(250)).display().to_string()]);
+    assert!(ran.code == 2 && ran.err.contains("its name has 250 bytes; choose one of at most 247"), "{}", ran.err);
+    assert_eq!(files(&scratch), before);
+}

@@ -41,6 +41,8 @@ pub(super) fn operator(op: BinaryOp, left: &Ty, right: &Ty) -> Option<Ty> {
                 (_, _, Null | List(_) | Map(..) | Object { .. } | Ty::Type) => None,
                 _ => Some(Bool),
             },
+            // Only a number can be the other operand.
+            Add | Sub | Mul | Div if *left == Double || *right == Double => Some(Double),
             _ => Some(Dyn),
         };
     }

@@ -64,6 +64,8 @@ fn what_is_right_has_no_findings_and_a_type() {
     gives("context.decision.tags.exists(i, t, i > 1 && t == 'x')", Type::Bool);
     gives("math.greatest(context.count, 3)", Type::Int);
     gives("open.what.ever + 1", Type::Dyn);
+    gives("open.what.ever * 0.5", Type::Double);
+    gives("1.5 - open.what.ever", Type::Double);
     gives("now_is_unknown || true ? 1 : 2".replace("now_is_unknown", "context.any").as_str(), Type::Int);
     gives("double(context.spent) * 1.5", Type::Double);
     gives("open.amount > 1 && open.other == 2", Type::Bool);

@@ -51,7 +51,8 @@ pub(super) fn import(
         _ => ImportFormat::Xstate,
     };
     let file_of = |text: Arc<str>| self::file(importer, name, text);
-    let import = Import { format, source: &text, name, charter: definition, files: options.files };
+    let around = cx.source;
+    let import = Import { format, source: &text, name, charter: definition, files: options.files, around, root };
     match options.importer.import(import) {
         Ok(mut document) => {
             report(cx, &file_of(document.source.clone()), &document.warnings);

@@ -19,9 +19,9 @@ pub struct Importer;
 
 impl StatechartImporter for Importer {
     fn import(&self, import: Import<'_>) -> Result<Document, Diagnostics> {
-        let Import { format, source, name, charter, files } = import;
+        let Import { format, source, name, charter, files, .. } = import;
         if format != ImportFormat::Scxml {
-            return xstate::config(source, name, charter, false);
+            return xstate::config(source, name, charter, Some(&import));
         }
         let mut document = scxml(source, name, files)?;
         let imported = std::mem::replace(&mut document.definition, charter.clone());

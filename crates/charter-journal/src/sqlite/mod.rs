@@ -130,6 +130,7 @@ impl SqliteStore {
         options: &SqliteOptions,
         commit: impl Committing + Send + 'static,
     ) -> Result<SqliteStore, StoreError> {
+        check_name(path)?;
         let is_absent = |path: &Path| std::fs::metadata(path).map_or(true, |found| found.len() == 0);
         if options.accept_head.is_none() && is_absent(path) {
             head::check_absent(&head::without_links(path))?;
@@ -301,6 +302,20 @@ impl SqliteStore {
             readers.push(connection);
         }
         result
+    }
+}
+
+/// Checks, before anything is created, that the names of the files beside the journal are not too
+/// long: SQLite's `-journal` is the longest.
+fn check_name(path: &Path) -> Result<(), StoreError> {
+    const LONGEST: usize = 255 - "-journal".len();
+    match path.file_name().map_or(0, |name| name.len()) {
+        0..=LONGEST => Ok(()),
+        bytes => {
+            let reason =
+                format!("its name has {bytes} bytes; choose one of at most {LONGEST}, for the files beside it");
+            Err(StoreError::Failed { doing: "opening the journal", reason })
+        }
     }
 }
 

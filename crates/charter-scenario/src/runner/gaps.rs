@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::cover::Cover;
 use super::{compile_expressions, run};
-use crate::example;
+use crate::example::{self, Example};
 use crate::session::Session;
 
 /// Upper limit of the votes in a skeleton.
@@ -60,7 +60,7 @@ struct Charter<'m> {
 
 impl<'m> Charter<'m> {
     fn new(machine: &'m Machine) -> Charter<'m> {
-        let input = example::data(machine.definition().root.input.as_ref(), None);
+        let input = example::find(machine.definition().root.input.as_ref(), None).data;
         let start = match Session::start(machine, "run", input.clone(), 0) {
             Ok((session, _)) => Ok(session.snapshot().clone()),
             Err(explanation) => Err(explanation.message.clone()),
@@ -176,7 +176,10 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
             match (actor, answer) {
                 (None, _) => comments.push(format!("Add the steps that end the machine `{id}`.")),
                 (Some(actor), "onDone") => {
-                    let output = example::data(actor.output.as_ref(), None);
+                    let Example { data: output, fits } = example::find(actor.output.as_ref(), None);
+                    if !fits {
+                        comments.push(format!("Fill in an output of `{id}`: no data was found that fits its schema."));
+                    }
                     skeleton.steps.push(format!("done: {{actor: {}, output: {output}{to}}}", quoted(id)));
                 }
                 (Some(_), _) => {
@@ -264,7 +267,10 @@ fn title(source: &str, key: &str, what: &str) -> String {
 /// The steps that send an event: one for each principal that a quorum needs.
 fn sends(machine: &Machine, kind: &str, to: &str, transition: &Transition, comments: &mut Vec<String>) -> Vec<String> {
     let declared = machine.definition().events.get(kind);
-    let mut data = example::data(declared.and_then(|d| d.data.as_ref()), None);
+    let Example { mut data, fits } = example::find(declared.and_then(|d| d.data.as_ref()), None);
+    if !fits {
+        comments.push(format!("Fill in the data of `{kind}`: none was found that fits its schema."));
+    }
     if let Some(value) = &transition.approves {
         let digest = format!("= digest({})", one_line(value)).into();
         match &mut data {

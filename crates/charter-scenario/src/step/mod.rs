@@ -38,6 +38,8 @@ enum LineError {
     #[error(transparent)]
     Input(#[from] InputError),
     #[error(transparent)]
+    EventId(#[from] charter_run::Denied),
+    #[error(transparent)]
     Timers(#[from] EndlessTimers),
     #[error(transparent)]
     Restore(#[from] RoundTripError),
@@ -108,6 +110,9 @@ impl<'m> StepSession<'m> {
             && let Event::External { r#type, data } = &mut event.event
         {
             *data = session.machine().absent_data(r#type);
+        }
+        if let InputLine::Event { id: Some(id), .. } = &line {
+            charter_run::check_event_id(session.snapshot().run(), id, false)?;
         }
         let before = session.snapshot().clone();
         let start = out.len();

@@ -7,7 +7,7 @@ mod senders;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::{Digest, Query, Snapshot};
+use charter_kernel::{Digest, Query, Schema, Snapshot};
 use serde_json::{Value as Json, json};
 
 use super::cone::{ConeOfInfluence, Probes, Source};
@@ -88,6 +88,16 @@ impl<'m, 'd> Moves<'m, 'd> {
         moves.errors = moves.make_errors(options);
         moves.inputs = moves.make(&Source::Input, model.def.root.input.as_ref(), options, "/root/input", "the input");
         moves
+    }
+
+    /// Inputs with as little as their schema allows.
+    pub(crate) fn plain_inputs(&self, options: &Options) -> Vec<Json> {
+        let schema = self.model.def.root.input.as_ref();
+        let plain = samples(schema, &Probes::new(), options.max_data).values;
+        let nothing = json!({});
+        let is_allowed = schema.and_then(|s| Schema::compile(s).ok()).is_none_or(|s| s.accepts(&nothing));
+        let all = std::iter::once(nothing).filter(|_| is_allowed).chain(plain);
+        all.filter(|input| !self.inputs.contains(input)).collect()
     }
 
     fn make(&mut self, source: &Source, schema: Option<&Json>, options: &Options, at: &str, what: &str) -> Vec<Json> {

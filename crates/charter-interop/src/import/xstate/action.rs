@@ -22,7 +22,8 @@ impl XstateReader<'_> {
         let kind = match (&node.value, node.get("type").and_then(Node::text)) {
             (Value::Map(_), Some(kind)) => kind,
             _ => {
-                self.null(node.span, "an action");
+                let help = "declare an action under `actions` of the charter, and write its name here";
+                self.unnamed(node, "an action", "a name or an object with `type`", help);
                 return None;
             }
         };

@@ -28,8 +28,12 @@ impl XstateReader<'_> {
             let src = item.entry("src");
             let name = src.and_then(|s| s.value.text());
             let (Some(src), Some(name)) = (src, name) else {
-                let span = src.map_or(item.span.first(), |s| s.value.span);
-                self.null(span, "the `src` of an invocation");
+                let what = "the `src` of an invocation";
+                let help = "declare an actor under `actors` of the charter, and write its name here";
+                match src {
+                    Some(src) => self.unnamed(&src.value, what, "the name of an actor", help),
+                    None => self.refuse(codes::TYPE, item.span.first(), "an invocation needs `src`", Some(help)),
+                }
                 continue;
             };
             self.declared("actor", name, src.value.span);

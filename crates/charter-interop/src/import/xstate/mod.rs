@@ -23,7 +23,7 @@ use indexmap::IndexMap;
 use self::names::Missing;
 use self::states::StateIndex;
 use super::charter_id;
-use charter_format::import::DocumentBuilder;
+use charter_format::import::{DocumentBuilder, Import};
 use charter_format::source::{self, Entry, Node, Span, Syntax, Value};
 use charter_format::{Diagnostic, Diagnostics, Document, codes};
 
@@ -35,17 +35,16 @@ use charter_format::{Diagnostic, Diagnostics, Document, codes};
 /// Returns diagnostics if the JSON or the config is invalid, a name is not declared, or a feature
 /// is not supported.
 pub fn xstate(source: &str, name: &str, around: &Definition) -> Result<Document, Diagnostics> {
-    config(source, name, around, true)
+    config(source, name, around, None)
 }
 
-/// Like [`xstate`], but `use_embedded` decides whether the charter embedded in an exported config
-/// replaces `around`. It must not do so if a charter imports the config, because that charter has
-/// its own roles and guards.
+/// Like [`xstate`], for a charter that imports the config (`import`). Otherwise a charter embedded
+/// in an exported config replaces `around`; an importing charter has its own roles and guards.
 pub(crate) fn config(
     source: &str,
     name: &str,
     around: &Definition,
-    use_embedded: bool,
+    import: Option<&Import<'_>>,
 ) -> Result<Document, Diagnostics> {
     let source: Arc<str> = source.into();
     let mut cx = DocumentBuilder::new(&source);
@@ -62,7 +61,7 @@ pub(crate) fn config(
         return cx.finish(Definition::default(), name, Arc::clone(&source), root);
     }
     let (embedded, exported);
-    let around = match crate::export::xstate::embedded(&root).filter(|_| use_embedded) {
+    let around = match crate::export::xstate::embedded(&root).filter(|_| import.is_none()) {
         Some((definition, true)) => {
             return cx.finish(definition, name, Arc::clone(&source), root);
         }
@@ -98,7 +97,7 @@ pub(crate) fn config(
     };
     let chart = reader.chart(&root);
     reader.remove_unbound();
-    reader.report_missing(use_embedded.then_some(name));
+    reader.report_missing(name, import);
     let XstateReader { cx, mut definition, .. } = reader;
     let (input, context_schema) = (around.root.input.clone(), around.root.context_schema.clone());
     definition.root = Chart { input, context_schema, ..chart };
@@ -293,6 +292,14 @@ impl XstateReader<'_> {
     fn null(&mut self, span: Span, what: &str) {
         let help = "JSON cannot hold functions: write a name and declare it in the charter, or remove the key";
         self.refuse(codes::VALUE, span, format!("{what} is `null`"), Some(help));
+    }
+
+    /// Refuses a value that names nothing: `null`, or another one, which is not `expected`.
+    fn unnamed(&mut self, node: &Node, what: &str, expected: &str, help: &str) {
+        match node.value {
+            Value::Null => self.null(node.span, what),
+            _ => self.refuse(codes::TYPE, node.span, format!("{what} is {expected}"), Some(help)),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use charter_format::import::{Import, Section};
 use charter_format::source::Span;
 use charter_format::{Diagnostic, codes};
 
@@ -11,13 +12,13 @@ use super::XstateReader;
 /// Upper limit of the names of one kind in the help of a message.
 const MAX_LISTED: usize = 40;
 
-/// The kinds of names: the word for one, the key under which a charter declares them, and the value
-/// of an example.
-const KINDS: [(&str, &str, &str); 4] = [
-    ("guard", "guards", "context != null  # always holds: write the condition"),
-    ("action", "actions", "[]"),
-    ("actor", "actors", "{kind: scripted, answers: [{when: \"= true\", output: {}}]}"),
-    ("delay", "delays", "1s"),
+/// The kinds of names: the word for one, the key under which a charter declares them, the value of
+/// an example, and a comment on it.
+const KINDS: [(&str, &str, &str, &str); 4] = [
+    ("guard", "guards", "context != null", "  # always holds: write the condition"),
+    ("action", "actions", "[]", ""),
+    ("actor", "actors", "{kind: scripted, answers: [{when: \"= true\", output: {}}]}", ""),
+    ("delay", "delays", "1s", ""),
 ];
 
 /// A name that the charter does not declare.
@@ -54,22 +55,22 @@ impl XstateReader<'_> {
     }
 
     /// Reports each undeclared name once. The first message without a suggestion has the
-    /// lines that declare all such names.
-    /// `file` is the name of the config if no charter imports it.
-    pub(super) fn report_missing(&mut self, file: Option<&str>) {
+    /// lines that declare all such names. `name` is the file of the config.
+    pub(super) fn report_missing(&mut self, name: &str, import: Option<&Import<'_>>) {
         let mut missing: Vec<(Missing, Span)> = std::mem::take(&mut self.missing).into_iter().collect();
         missing.sort_by_key(|(_, span)| span.start);
         let near: Vec<Option<&str>> =
             missing.iter().map(|(m, _)| charter_expr::nearest(&m.name, self.known(m.what))).collect();
         let unknown: Vec<&Missing> =
             missing.iter().zip(&near).filter(|(_, near)| near.is_none()).map(|((m, _), _)| m).collect();
-        let mut skeleton = Some(skeleton(&unknown, file));
+        let mut skeleton = Some(skeleton(&unknown, name, import));
         let problems = missing.iter().zip(near).map(|((Missing { what, name }, span), near)| {
             let mut problem = Diagnostic::error(codes::UNDEFINED, *span, format!("undefined {what} `{name}`"));
-            problem.help = match near {
-                Some(near) => Some(format!("did you mean `{near}`?")),
-                None => skeleton.take(),
-            };
+            if let Some(near) = near {
+                problem.help = Some(format!("did you mean `{near}`?"));
+            } else if let Some((help, paste)) = skeleton.take() {
+                (problem.help, problem.paste) = (Some(help.to_owned()), Some(paste));
+            }
             problem
         });
         for problem in problems.collect::<Vec<_>>() {
@@ -78,30 +79,46 @@ impl XstateReader<'_> {
     }
 }
 
-/// Writes the part of a charter that declares names.
-fn skeleton(missing: &[&Missing], file: Option<&str>) -> String {
-    let mut text = match file {
-        Some(file) => format!(
-            "import the config into a charter that declares its names:\ncharter: 1\nid: {}\nstatechart: {{import: {}, format: xstate}}",
-            super::charter_id(file),
-            plain(file)
-        ),
-        None => "declare the names of the config in the importing charter, for example:".to_owned(),
+/// Writes the part of a charter that declares names: what it is, and the lines to paste. The
+/// entries of a key that the charter has already follow on their own.
+fn skeleton(missing: &[&Missing], file: &str, import: Option<&Import<'_>>) -> (&'static str, String) {
+    let mut lines = String::new();
+    let help = match import {
+        Some(_) => "declare the names of the config in the importing charter, for example with these lines",
+        None => "import the config into a charter that declares its names, for example this one",
     };
-    for (what, key, example) in KINDS {
+    if import.is_none() {
+        let id = super::charter_id(file);
+        let _ = write!(lines, "charter: 1\nid: {id}\nstatechart: {{import: {}, format: xstate}}", plain(file));
+    }
+    let mut added = String::new();
+    for (what, key, example, comment) in KINDS {
         let names: Vec<&str> = missing.iter().filter(|m| m.what == what).map(|m| m.name.as_str()).collect();
         if names.is_empty() {
             continue;
         }
-        let _ = write!(text, "\n{key}:");
+        let (out, indent, comma) = match import.and_then(|import| import.section(key)) {
+            None => {
+                let _ = write!(lines, "\n{key}:");
+                (&mut lines, 2, "")
+            }
+            Some(Section { line, indent: Some(indent) }) => {
+                let _ = write!(added, "\n\nunder `{key}` in line {line}:\n");
+                (&mut added, indent, "")
+            }
+            Some(Section { line, indent: None }) => {
+                let _ = write!(added, "\n\nafter the `{{` of `{key}` in line {line}:\n");
+                (&mut added, 2, ",")
+            }
+        };
         for name in names.iter().take(MAX_LISTED) {
-            let _ = write!(text, "\n  {}: {example}", plain(name));
+            let _ = write!(out, "\n{:indent$}{}: {example}{comma}{comment}", "", plain(name));
         }
         if let Some(more) = names.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
-            let _ = write!(text, "\n  # and {more} more");
+            let _ = write!(out, "\n{:indent$}# and {more} more", "");
         }
     }
-    text
+    (help, (lines + &added).trim_start_matches('\n').to_owned())
 }
 
 /// Writes a YAML scalar, in quotes if it may need them.

@@ -83,7 +83,7 @@ impl XstateReader<'_> {
         let mut found = Vec::new();
         for node in nodes {
             let Some(text) = node.text() else {
-                self.null(node.span, "a target");
+                self.unnamed(node, "a target", "a string", "write the key or the id of a state");
                 continue;
             };
             // An empty target means none, as in XState.
@@ -170,7 +170,8 @@ impl XstateReader<'_> {
             return declared.then(|| Guard::Name(name.to_owned()));
         }
         let Some(kind) = node.get("type").and_then(Node::text) else {
-            self.null(node.span, "a guard");
+            let help = "declare a guard under `guards` of the charter, and write its name here";
+            self.unnamed(node, "a guard", "a name or an object with `type`", help);
             return None;
         };
         let own = kind.strip_prefix("xstate.").unwrap_or(kind);

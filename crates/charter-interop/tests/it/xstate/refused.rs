@@ -26,10 +26,11 @@ fn each_undeclared_name_is_reported_once_with_the_lines_that_declare_all() {
         "undefined guard `ready`",
     ];
     assert_eq!(messages, expected);
-    let help = found.list[0].help.as_deref().unwrap();
-    let (intro, charter) = help.split_once('\n').unwrap();
-    assert_eq!(intro, "import the config into a charter that declares its names:");
-    assert!(found.list[1..].iter().all(|d| d.help.is_none()));
+    let (help, charter) = (found.list[0].help.as_deref().unwrap(), found.list[0].paste.as_deref().unwrap());
+    assert_eq!(help, "import the config into a charter that declares its names, for example this one");
+    assert!(found.list[1..].iter().all(|d| d.help.is_none() && d.paste.is_none()));
+    // The lines are shown as they are, so that they can be copied.
+    assert!(found.render(false).contains(&format!("\n\n{charter}\n")), "{}", found.render(false));
     // The lines are a charter that imports the config.
     let files =
         |name: &str| (name == "door.json").then(|| config.to_owned()).ok_or_else(|| std::io::Error::other("no"));
@@ -43,13 +44,55 @@ fn each_undeclared_name_is_reported_once_with_the_lines_that_declare_all() {
 }
 
 #[test]
+fn the_lines_fit_into_a_charter_that_has_the_keys_already() {
+    let config = r#"{"initial": "a", "states": {
+      "a": {"entry": "hello", "after": {"soon": "b", "late": "b"}, "on": {"E": {"guard": "ready", "target": "b"}}},
+      "b": {"invoke": {"src": "work"}}}}"#;
+    let files = |_: &str| Ok(config.to_owned());
+    let options = charter_format::ReadOptions {
+        files: &files,
+        importer: &import::Importer,
+        ..charter_format::ReadOptions::default()
+    };
+    let charter = "charter: 1\nid: c\nstatechart: {import: door.json, format: xstate}\nguards:\n    # mine\n    other: 'true'\ndelays: {soon: 1s}\n";
+    let found = charter_format::read(charter, "c.yaml", &options).unwrap_err();
+    let paste = found.list.iter().find_map(|d| d.paste.as_deref()).unwrap();
+    let parts: Vec<&str> = paste.split("\n\n").collect();
+    let [new, guards, guard, delays, delay] = parts[..] else { panic!("{paste}") };
+    assert_eq!((guards, delays), ("under `guards` in line 4:", "after the `{` of `delays` in line 7:"));
+    let whole = charter.replace("    # mine", guard).replace("{soon", &format!("{{\n{delay}\n  soon"));
+    let whole = format!("{whole}{new}\n");
+    let document = charter_format::read(&whole, "c.yaml", &options).unwrap_or_else(|e| panic!("{e}\n{whole}"));
+    Machine::compile(document.definition).unwrap();
+}
+
+#[test]
+fn what_is_not_a_name_is_called_that() {
+    for (part, message) in [
+        (r#""entry": {"assign": {"a": 1}}"#, "an action is a name or an object with `type`"),
+        (r#""entry": 5"#, "an action is a name or an object with `type`"),
+        (r#""entry": [{"params": {}}]"#, "an action is a name or an object with `type`"),
+        (r#""entry": [null]"#, "an action is `null`"),
+        (r#""on": {"E": {"guard": 5}}"#, "a guard is a name or an object with `type`"),
+        (r#""on": {"E": {"target": 5}}"#, "a target is a string"),
+        (r#""invoke": {"src": 5}"#, "the `src` of an invocation is the name of an actor"),
+        (r#""invoke": {}"#, "an invocation needs `src`"),
+    ] {
+        let config = format!(r#"{{"initial": "a", "states": {{"a": {{{part}}}}}}}"#);
+        let found = errors(&config, &Definition::default());
+        assert_eq!(found.list[0].message, message, "{part}");
+        assert!(found.list[0].help.is_some(), "{part}");
+    }
+}
+
+#[test]
 fn a_misspelt_name_is_corrected() {
     let around = around("guards: {ready: \"true\"}");
     let config = r#"{"initial": "a", "states": {"a": {"on": {"E": {"guard": "raedy", "target": "b"}, "F": {"guard": "other", "target": "b"}}}, "b": {}}}"#;
     let found = errors(config, &around);
-    let helps: Vec<&str> = found.list.iter().filter_map(|d| d.help.as_deref()).collect();
-    assert_eq!(helps[0], "did you mean `ready`?");
-    assert!(helps[1].contains("\nguards:\n  other: context != null  # "), "{}", helps[1]);
+    assert_eq!(found.list[0].help.as_deref(), Some("did you mean `ready`?"));
+    let lines = found.list[1].paste.as_deref().unwrap();
+    assert!(lines.contains("\nguards:\n  other: context != null  # "), "{lines}");
 }
 
 #[test]
