@@ -198,11 +198,11 @@ impl<M: Memory + Clone> Automaton<M> {
             Input::Event(EventInput { id: Some(id), .. }) => {
                 let found = self.stable.ids.find(id).filter(|seq| *seq >= self.stable.log.first());
                 let same = found.map(|seq| self.record(seq)).transpose()?;
-                Ok(Known { first: None, same })
+                Ok(Known { same, ..Known::default() })
             }
             Input::Start { .. } if self.run.exists() => {
                 // The log may have dropped the record; then the start is denied.
-                Ok(Known { first: self.record(0).ok(), same: None })
+                Ok(Known { first: self.record(0).ok(), ..Known::default() })
             }
             _ => Ok(Known::default()),
         }

@@ -53,7 +53,8 @@ impl Charter {
     ///
     /// # Errors
     /// The charter is damaged or does not compile, an actor has an invalid `retry` or `idempotent`,
-    /// or it has an `attemptTimeout`: an attempt is one message, which no timer interrupts.
+    /// or it has an `attemptTimeout`: an attempt is one message, which no timer interrupts; or an
+    /// event has a unique key.
     pub fn compile(stored: StoredCharter) -> Result<Charter, CanisterError> {
         let wrong = |why: String| CanisterError::Charter(why);
         let definition = stored.definition().map_err(|e| wrong(e.to_string()))?;
@@ -72,6 +73,11 @@ impl Charter {
             let first = problems.first().map(ToString::to_string);
             wrong(first.unwrap_or_default())
         })?;
+        if let Some(event) = machine.unique_event() {
+            return Err(wrong(format!(
+                "the event `{event}` has a key that is unique across runs, and canisters do not reserve keys"
+            )));
+        }
         Ok(Charter { machine, stored, actors })
     }
 

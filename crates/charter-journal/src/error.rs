@@ -33,6 +33,23 @@ pub enum StoreError {
         /// The record that has it.
         seq: u64,
     },
+    /// A run has the unique key of the event of this record already
+    /// ([`Store::key_holder`](crate::Store::key_holder) returns it). Nothing was written.
+    #[error(
+        "run `{run}`, record {seq}: run `{holder}` has accepted `{event}` with the key {key}, which is unique across runs; see `charter show {holder}`"
+    )]
+    KeyTaken {
+        /// The run.
+        run: String,
+        /// The record.
+        seq: u64,
+        /// The type of the event.
+        event: String,
+        /// The key, as JSON.
+        key: String,
+        /// The run that has it.
+        holder: String,
+    },
     /// The charter of a new run is not in the store.
     #[error("the charter {digest} is not in this store; store it before starting a run of it")]
     UnknownCharter {

@@ -5,6 +5,7 @@ mod chain;
 mod error;
 mod head;
 mod holder;
+mod keys;
 mod memory;
 mod project;
 mod record;

@@ -2,6 +2,7 @@
 
 use charter_kernel::{Digest, Status, Timestamp};
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 
 use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
@@ -21,7 +22,8 @@ pub type Reply = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// A batch is written atomically, and its reply is called after the commit. The sequence number and
 /// `prev` of a record determine its position. A batch that does not continue its runs is refused
 /// with [`StoreError::Conflict`], and none of its records is written; so is a batch with an event
-/// id that an earlier record of the run already has ([`StoreError::IdTaken`]).
+/// id that an earlier record of the run already has ([`StoreError::IdTaken`]), or with an accepted
+/// event whose unique key a run has ([`StoreError::KeyTaken`]).
 pub trait Store: Send + Sync {
     /// Writes records of one or more runs and calls `reply` after the commit. Batches that are
     /// waiting at the same time share a commit.
@@ -115,6 +117,22 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The store cannot be read.
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError>;
+
+    /// Whether the store reserves the unique keys of events. A host does not run a charter that
+    /// has such events on a store that does not.
+    fn keeps_keys(&self) -> bool {
+        false
+    }
+
+    /// Returns the run that has a unique key: the one whose event of this type was accepted with
+    /// it, even if the run was deleted since.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn key_holder(&self, event: &str, key: &Json) -> Result<Option<String>, StoreError> {
+        let _ = (event, key);
+        Ok(None)
+    }
 
     /// Returns the newest snapshot of a run at or before a record.
     ///

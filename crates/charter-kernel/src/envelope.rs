@@ -5,6 +5,7 @@ use serde_json::Value as Json;
 
 use crate::principal::Principal;
 use crate::time::Timestamp;
+use crate::unique::Unique;
 
 /// An event for a run. Nothing else influences a step: the same envelopes give the same steps on
 /// every host.
@@ -24,6 +25,9 @@ pub struct Envelope {
     /// The last sequence number that the sender has seen; if the run has changed since, the event
     /// is refused as `stale`.
     pub expected_seq: Option<u64>,
+    /// For an event with `unique`: its key, and whether a run has the key already. The host looks
+    /// it up ([`crate::Machine::unique_key`]).
+    pub unique: Option<Unique>,
 }
 
 impl Envelope {
@@ -37,6 +41,7 @@ impl Envelope {
             by,
             at: at.into(),
             expected_seq: None,
+            unique: None,
         }
     }
 
@@ -49,7 +54,7 @@ impl Envelope {
     /// Creates the envelope of an event of the host itself (start, answer, timer), for the root.
     #[must_use]
     pub fn host(seq: u64, event: Event, at: impl Into<Timestamp>) -> Envelope {
-        Envelope { seq, to: None, event, by: Principal::system(), at: at.into(), expected_seq: None }
+        Envelope { seq, to: None, event, by: Principal::system(), at: at.into(), expected_seq: None, unique: None }
     }
 
     /// Addresses the event to an actor.

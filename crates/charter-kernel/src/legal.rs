@@ -102,6 +102,7 @@ impl Machine {
                 }
                 let empty = Json::Object(serde_json::Map::new());
                 let fits_empty = info.schema.as_ref().is_none_or(|s| s.accepts(&empty));
+                let depends = depends || info.unique.is_some();
                 if !depends {
                     // No check reads the data, so a trial step with minimal data also finds
                     // interlocks and errors of actions.

@@ -39,6 +39,7 @@ mod snapshot;
 mod step;
 mod time;
 mod transaction;
+mod unique;
 mod unknown;
 mod validate;
 
@@ -68,4 +69,5 @@ pub use sender::{AUTHENTICATED_ONLY, NOT_BY, PERSONS_ONLY, SENDER_RULES};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
 pub use step::{Effect, EffectKind, Note, NoteKind, Step, TimerChange, Verdict};
 pub use time::{Millis, Timestamp, parse_delay};
+pub use unique::{MAX_KEY_BYTES, TakenKeys, Unique};
 pub use unknown::{Place, Unknowns};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{MAX_RECORD_BYTES, Manifest, Record, Verdict as Outcome};
-use charter_kernel::{Effect, EffectId, EffectKind, Event, Machine, Principal, Timestamp, is_larger};
+use charter_kernel::{Effect, EffectId, EffectKind, Event, Machine, Principal, Timestamp, Unique, is_larger};
 use serde_json::Value as Json;
 
 use crate::fault::Fault;
@@ -63,14 +63,14 @@ impl Handling<'_> {
         match input {
             Input::Due => Ok(Reply::None),
             Input::Start { input, by, manifest } => self.start(input, by, &manifest, known.first),
-            Input::Event(event) => self.event(event, known.same),
+            Input::Event(event) => self.event(event, known.same, known.unique),
             Input::Outcome { effect, attempt, outcome, again_at } => self.outcome(effect, attempt, outcome, again_at),
             Input::Settled { effect, outcome, by } => {
                 let snapshot = self.run.snapshot().ok_or(Denied::NeverStarted)?;
                 let invocation = task::invocation(self.machine, snapshot, self.run.is_dry(), effect, &by)?.to_owned();
                 self.check_own()?;
                 let event = Event::answer(invocation, effect, outcome);
-                self.append(None, Incoming { to: None, event, by, expected_seq: None })
+                self.append(None, Incoming { by, ..Incoming::host(event) })
             }
         }
     }
@@ -82,7 +82,7 @@ impl Handling<'_> {
         manifest: &Manifest,
         first: Option<Record>,
     ) -> Result<Reply, Denied> {
-        let incoming = Incoming { to: None, event: Event::Start { input }, by, expected_seq: None };
+        let incoming = Incoming { by, ..Incoming::host(Event::Start { input }) };
         if !self.run.exists() {
             self.run.chain.set_manifest(manifest);
             return self.append(None, incoming);
@@ -95,7 +95,7 @@ impl Handling<'_> {
         }
     }
 
-    fn event(&mut self, event: EventInput, same: Option<Record>) -> Result<Reply, Denied> {
+    fn event(&mut self, event: EventInput, same: Option<Record>, unique: Option<Unique>) -> Result<Reply, Denied> {
         if self.run.snapshot().is_none() {
             return Err(Denied::NeverStarted);
         }
@@ -108,7 +108,7 @@ impl Handling<'_> {
             return Err(Denied::DataTooLarge { event: r#type, limit });
         }
         let is_cancel = r#type == "charter.cancel";
-        let incoming = Incoming { to, event: Event::External { r#type, data }, by, expected_seq };
+        let incoming = Incoming { to, event: Event::External { r#type, data }, by, expected_seq, unique };
         if let Some(first) = same {
             return match self.is_repeated(&first, incoming) {
                 true => Ok(Reply::Repeated(Box::new(first))),

@@ -1,7 +1,7 @@
 //! The inputs of a run.
 
 use charter_journal::{Manifest, Record};
-use charter_kernel::{EffectId, Machine, Principal, Timestamp};
+use charter_kernel::{EffectId, Machine, Principal, Timestamp, Unique};
 use serde_json::Value as Json;
 
 use crate::fault::Fault;
@@ -127,6 +127,9 @@ pub struct Known {
     pub first: Option<Record>,
     /// The record that has the event's id.
     pub same: Option<Record>,
+    /// The unique key of the event, and the run that has it. Without it, the kernel refuses an
+    /// event that has one.
+    pub unique: Option<Unique>,
 }
 
 impl Known {
@@ -137,6 +140,6 @@ impl Known {
             Input::Event(EventInput { id: Some(id), .. }) => records.iter().find(|r| r.id == *id).cloned(),
             _ => None,
         };
-        Known { first: records.first().cloned(), same }
+        Known { first: records.first().cloned(), same, unique: None }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_kernel::{
-    Code, Envelope, Event, Machine, Principal, Refusal, Snapshot, Status, Step, Timer, Timestamp, Verdict,
+    Code, Envelope, Event, Machine, Principal, Refusal, Snapshot, Status, Step, Timer, Timestamp, Unique, Verdict,
 };
 
 /// An event for a run, before it has a number and a time.
@@ -17,13 +17,15 @@ pub struct Incoming {
     pub by: Principal,
     /// The last record that the sender has seen.
     pub expected_seq: Option<u64>,
+    /// Its unique key, as the host has looked it up.
+    pub unique: Option<Unique>,
 }
 
 impl Incoming {
     /// Creates an event of the host itself, for the root.
     #[must_use]
     pub fn host(event: Event) -> Incoming {
-        Incoming { to: None, event, by: Principal::system(), expected_seq: None }
+        Incoming { to: None, event, by: Principal::system(), expected_seq: None, unique: None }
     }
 }
 
@@ -130,8 +132,8 @@ impl Position {
     /// record.
     #[must_use]
     pub fn envelope(&self, incoming: Incoming, at: Timestamp) -> Envelope {
-        let Incoming { to, event, by, expected_seq } = incoming;
-        Envelope { seq: self.next_seq, to, event, by, at, expected_seq }
+        let Incoming { to, event, by, expected_seq, unique } = incoming;
+        Envelope { seq: self.next_seq, to, event, by, at, expected_seq, unique }
     }
 
     /// Computes the kernel's step; the position is unchanged.

@@ -87,6 +87,12 @@ impl Runtime {
         // This reads the files of the charter.
         let add = move |inner: &Inner| -> Result<Arc<Charter>, RuntimeError> {
             let Kept { charter, blobs } = admit::admit(&inner.limits, &inner.executors, &charter)?;
+            if let Some(event) = charter.machine.unique_event().filter(|_| !inner.store.keeps_keys()) {
+                let why = format!(
+                    "the event `{event}` has a key that is unique across runs, and the store of this host does not reserve keys"
+                );
+                return Err(RuntimeError::Charter { charter: charter.machine.definition().id.clone(), why });
+            }
             for bytes in blobs.values() {
                 inner.store.put_blob(bytes)?;
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use charter_kernel::{
     Cause, Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, NoteKind, Principal, Refusal,
-    RefusalContext, RefusalDetails, Snapshot, TimerChange, Timestamp, Verdict,
+    RefusalContext, RefusalDetails, Snapshot, TakenKeys, TimerChange, Timestamp, Unique, Verdict,
 };
 use charter_run::{Incoming, Position};
 use serde_json::Value as Json;
@@ -25,6 +25,8 @@ pub struct Session<'m> {
     snapshot: Snapshot,
     /// The time of the last event.
     at: Timestamp,
+    /// The unique keys that the run has.
+    keys: TakenKeys,
 }
 
 /// The result of applying one input.
@@ -70,6 +72,8 @@ pub struct SessionEvent {
     pub at: Option<Timestamp>,
     /// The sequence number of the last record that the sender has seen.
     pub expected_seq: Option<u64>,
+    /// A run that has the unique key of the event already; `None`: no other run has it.
+    pub taken_by: Option<String>,
 }
 
 /// The timers of a run never settle.
@@ -111,7 +115,8 @@ impl<'m> Session<'m> {
                 let mut outcome = StepOutcome::new(0, "root".into());
                 outcome.add(machine, run, &step);
                 outcome.verdict = step.verdict.word();
-                let session = Session { machine, run: run.into(), position, snapshot: step.snapshot, at };
+                let keys = TakenKeys::default();
+                let session = Session { machine, run: run.into(), position, snapshot: step.snapshot, at, keys };
                 Ok((session, outcome))
             }
             Err(refusal) => Err(Box::new(machine.explain(None, &envelope, &refusal))),
@@ -147,6 +152,7 @@ impl<'m> Session<'m> {
         let incoming = self.incoming(input);
         let to = self.addressee(&incoming);
         let (envelope, step) = self.position.take(self.machine, &self.run, incoming, self.at);
+        self.keys.note(&self.run, &envelope, &step);
         let mut outcome = StepOutcome::new(self.seq(), to);
         match step {
             Ok(step) => {
@@ -256,9 +262,11 @@ impl<'m> Session<'m> {
     }
 
     fn incoming(&mut self, input: SessionEvent) -> Incoming {
-        let SessionEvent { event, to, by, at, expected_seq } = input;
+        let SessionEvent { event, to, by, at, expected_seq, taken_by } = input;
         self.at = at.unwrap_or(self.at);
-        Incoming { to, event, by, expected_seq }
+        let unique = self.keys.look_up(self.machine, &event, &by);
+        let unique = unique.map(|known| Unique { taken_by: taken_by.or(known.taken_by), ..known });
+        Incoming { to, event, by, expected_seq, unique }
     }
 
     fn explain(&self, envelope: &Envelope, refusal: &Refusal) -> Explanation {

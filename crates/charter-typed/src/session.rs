@@ -1,6 +1,6 @@
 //! A run in memory: a machine, a snapshot and a clock that the caller sets.
 
-use charter_kernel::{Event, Machine, Principal, Refusal, Snapshot, Step, Timestamp};
+use charter_kernel::{Event, Machine, Principal, Refusal, Snapshot, Step, TakenKeys, Timestamp};
 use charter_run::{Incoming, Position};
 use serde_json::Value as Json;
 
@@ -17,6 +17,8 @@ pub struct Session<'m> {
     snapshot: Snapshot,
     at: Timestamp,
     first: Option<Step>,
+    /// The unique keys that the run has.
+    keys: TakenKeys,
 }
 
 impl<'m> Session<'m> {
@@ -33,7 +35,14 @@ impl<'m> Session<'m> {
         let at = at.into();
         let mut position = Position::new();
         let step = position.take(machine, run, Incoming::host(Event::Start { input }), at).1?;
-        Ok(Session { machine, position, snapshot: step.snapshot.clone(), at, first: Some(step) })
+        Ok(Session {
+            machine,
+            position,
+            snapshot: step.snapshot.clone(),
+            at,
+            first: Some(step),
+            keys: TakenKeys::default(),
+        })
     }
 
     /// Returns the step that started the run, with its effects; `None` after the first call.
@@ -67,7 +76,11 @@ impl<'m> Session<'m> {
     }
 
     fn take(&mut self, incoming: Incoming) -> Result<Step, Refusal> {
-        let step = self.position.take(self.machine, self.snapshot.run(), incoming, self.at).1?;
+        let unique = self.keys.look_up(self.machine, &incoming.event, &incoming.by);
+        let incoming = Incoming { unique, ..incoming };
+        let (envelope, outcome) = self.position.take(self.machine, self.snapshot.run(), incoming, self.at);
+        self.keys.note(self.snapshot.run(), &envelope, &outcome);
+        let step = outcome?;
         self.snapshot = step.snapshot.clone();
         Ok(step)
     }
@@ -80,6 +93,6 @@ impl EventSink for Session<'_> {
     fn send(&mut self, to: Option<&str>, kind: &str, data: Json, id: &str, role: &str) -> Result<Step, Refusal> {
         let event = Event::External { r#type: kind.into(), data };
         let by = Principal::new(id, &[role]);
-        self.take(Incoming { to: to.map(Into::into), event, by, expected_seq: None })
+        self.take(Incoming { to: to.map(Into::into), by, ..Incoming::host(event) })
     }
 }

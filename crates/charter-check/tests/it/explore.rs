@@ -60,7 +60,7 @@ fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot,
                 Principal::system()
             };
             machine
-                .step(&before, &Envelope { seq, to, event, by, at: at.into(), expected_seq: None })
+                .step(&before, &Envelope { seq, to, event, by, at: at.into(), expected_seq: None, unique: None })
                 .map(|s| s.snapshot)
         };
     }

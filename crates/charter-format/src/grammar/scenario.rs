@@ -4,7 +4,7 @@ use super::table::{PLAIN, may, must};
 use super::{Field, Form, Object};
 
 /// The codes of `charter_kernel::Code::ALL`, as a scenario writes them.
-pub(crate) static CODES: [&str; 24] = [
+pub(crate) static CODES: [&str; 26] = [
     "too-large",
     "charter-mismatch",
     "reserved",
@@ -15,6 +15,8 @@ pub(crate) static CODES: [&str; 24] = [
     "stale",
     "authority",
     "schema",
+    "taken",
+    "unreserved",
     "unhandled",
     "guard",
     "rule",
@@ -167,6 +169,7 @@ static SENDER: &[Field] = &[
     may!("as", Form::Text, "The sender: a name from `principals`, or any name with `roles`."),
     may!("roles", ROLES, "The sender's roles (default: those under `principals`)."),
     may!("expected_seq", SEQ, "The last record that the sender has seen."),
+    may!("taken_by", Form::Text, "A run that has the unique key of the event already (default: none)."),
 ];
 
 static ADDRESS: &[Field] = &[

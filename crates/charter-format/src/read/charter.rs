@@ -5,7 +5,7 @@ use std::rc::Rc;
 use charter_kernel::Definition;
 use charter_kernel::definition::{
     ActorDecl, EventDecl, FinalRule, Interlock, InterlockRule, LedgerDecl, Limits, Projection, Property, PropertyRule,
-    Role, Stream,
+    Role, Stream, UniqueDecl,
 };
 use indexmap::IndexMap;
 
@@ -96,8 +96,14 @@ fn event(cx: &mut Context, node: &Node, types: &Types) -> EventDecl {
         by: node.entry("by").map(|entry| cx.field("by", entry, Context::roles)).unwrap_or_default(),
         data: node.entry("data").map(|entry| cx.field("data", entry, |cx, node| types.schema(cx, node))),
         while_paused: node.get("whilePaused").is_some_and(|given| given.value == Value::Bool(true)),
+        unique: node.entry("unique").and_then(|entry| cx.field("unique", entry, unique)),
         description: description(node),
     }
+}
+
+fn unique(cx: &mut Context, node: &Node) -> Option<UniqueDecl> {
+    let key = node.entry("key")?;
+    Some(UniqueDecl { key: cx.field("key", key, Context::cel) })
 }
 
 fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {

@@ -115,6 +115,8 @@ pub struct Sending {
     pub sender: Sender,
     /// The sequence number of the last record that the sender has seen.
     pub expected_seq: Option<u64>,
+    /// A run that has the unique key of the event already.
+    pub taken_by: Option<String>,
     /// The expected verdict, `accepted` by default.
     pub verdict: &'static str,
 }

@@ -181,6 +181,7 @@ impl ScenarioReader<'_> {
             expected_seq: node
                 .get("expected_seq")
                 .map(|seq| seq.whole().and_then(|seq| u64::try_from(seq).ok()).unwrap_or_default()),
+            taken_by: node.get("taken_by").map(text),
             verdict: match text_at(node, "verdict").as_str() {
                 "vote" => "vote",
                 "ignored" => "ignored",

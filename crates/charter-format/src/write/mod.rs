@@ -79,6 +79,11 @@ fn charter(definition: &Definition) -> OrderedJson {
         if event.while_paused {
             out.put("whilePaused", true);
         }
+        if let Some(unique) = &event.unique {
+            let mut key = OrderedObject::default();
+            key.put("key", unique.key.as_str());
+            out.put("unique", key);
+        }
         out.put_some("description", event.description.as_deref());
         out.into()
     });

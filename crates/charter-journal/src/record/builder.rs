@@ -93,6 +93,12 @@ impl<'a> RecordBuilder<'a> {
             approvals: step.map(|s| approvals(machine, envelope, s)).unwrap_or_default(),
             notes: step.map(|s| s.notes.iter().map(note).collect()).unwrap_or_default(),
             answers: answered(envelope, before).map(|effect| effect.text(run)),
+            // Only events from outside have a key.
+            unique: envelope
+                .unique
+                .as_ref()
+                .filter(|_| matches!(envelope.event, Event::External { .. }))
+                .map(|unique| Box::new(unique.clone())),
             status: after.map(Snapshot::status),
             forked_from,
             manifest,

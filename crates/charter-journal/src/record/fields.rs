@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use charter_kernel::{Digest, Principal, RefusalDetails, Status, Timestamp};
+use charter_kernel::{Digest, Principal, RefusalDetails, Status, Timestamp, Unique};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -67,6 +67,9 @@ pub struct Fields<'a> {
     /// The effect that this event answers; omitted if it does not answer an awaited effect.
     #[serde(default)]
     pub answers: Option<String>,
+    /// The unique key of the event, and the run that had it already; omitted if it has none.
+    #[serde(default)]
+    pub unique: Option<Box<Unique>>,
     /// Status of the run after the event; omitted if the start was refused.
     #[serde(default)]
     pub status: Option<Status>,
@@ -339,6 +342,7 @@ impl Fields<'_> {
                 .collect(),
             notes: self.notes,
             answers: self.answers,
+            unique: self.unique,
             status: self.status,
             forked_from: self.forked_from.map(Origin::owned),
             manifest: self.manifest,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use charter_kernel::{Digest, EffectId, Envelope, Event, Principal, Timestamp};
+use charter_kernel::{Digest, EffectId, Envelope, Event, Principal, Timestamp, Unique};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -29,6 +29,8 @@ pub(crate) struct RecordInput<'a> {
     #[serde(default, deserialize_with = "maybe_whole")]
     expected_seq: Option<u64>,
     #[serde(default)]
+    pub(crate) unique: Option<Box<Unique>>,
+    #[serde(default)]
     pub(crate) forked_from: Option<Origin<'a>>,
     #[serde(default)]
     pub(crate) manifest: Option<Box<Manifest>>,
@@ -54,6 +56,23 @@ fn principal(s: &mut Scanner<'_>) -> Option<Principal> {
     }
     s.word("]}")?;
     Some(Principal { id, roles, kind, auth })
+}
+
+/// Scans the unique key of an event, and what is before it.
+fn unique(s: &mut Scanner<'_>) -> Option<Option<Box<Unique>>> {
+    s.word(",\"state\":")?;
+    s.skip()?;
+    if s.has(",\"status\":\"") {
+        s.string()?;
+    }
+    if s.has(",\"timers\":") {
+        s.skip()?;
+    }
+    s.word(",\"to\":\"")?;
+    s.string()?;
+    s.word(",\"transitions\":")?;
+    s.skip()?;
+    Some(if s.has(",\"unique\":") { Some(s.value()?) } else { None })
 }
 
 impl<'a> RecordInput<'a> {
@@ -128,6 +147,7 @@ impl<'a> RecordInput<'a> {
         s.string()?;
         s.word(",\"source\":")?;
         let source = if s.has("{\"kind\":\"external\"}") { Source::EXTERNAL } else { s.value()? };
+        let unique = if s.contains(",\"unique\":") { unique(&mut s)? } else { None };
         Some(RecordInput {
             run: Cow::Borrowed(run),
             seq,
@@ -138,6 +158,7 @@ impl<'a> RecordInput<'a> {
             source,
             event: EventField { r#type: Cow::Borrowed(r#type), data: Cow::Owned(data), redacted: None },
             expected_seq,
+            unique,
             forked_from: None,
             manifest: None,
         })
@@ -195,6 +216,7 @@ impl<'a> RecordInput<'a> {
             by: self.by,
             at: self.source.at.unwrap_or(self.at),
             expected_seq: self.expected_seq,
+            unique: self.unique.map(|unique| *unique),
         })
     }
 }
@@ -255,6 +277,7 @@ mod tests {
             },
             notes: list(13),
             answers: has(14).then(|| word.to_owned()),
+            unique: has(18).then(|| Box::new(Unique { key: word.into(), taken_by: has(19).then(|| word.to_owned()) })),
             status: Some(Status::Active),
             forked_from: has(15).then(|| Origin { run: word.into(), seq: n >> 11, hash: GENESIS, dry: has(17) }),
             manifest: has(16)

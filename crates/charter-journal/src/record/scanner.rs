@@ -30,6 +30,11 @@ impl<'a> Scanner<'a> {
         self.word(word).is_some()
     }
 
+    /// Whether the rest contains this text, possibly within a string.
+    pub(super) fn contains(&self, word: &str) -> bool {
+        memchr::memmem::find(self.rest.as_bytes(), word.as_bytes()).is_some()
+    }
+
     /// Skips a number of bytes and returns them.
     pub(super) fn take(&mut self, bytes: usize) -> Option<&'a str> {
         let (taken, rest) = self.rest.split_at_checked(bytes)?;

@@ -119,6 +119,11 @@ impl Fields<'_> {
         write_str(out, &self.to);
         out.push_str(",\"transitions\":");
         list(out, &self.transitions, |out, s| write_str(out, s));
+        if let Some(unique) = &self.unique {
+            out.push_str(",\"unique\":");
+            // Plain data with string keys always serializes.
+            write(out, &serde_json::to_value(unique).unwrap_or_default());
+        }
         out.push_str(",\"v\":");
         write_uint(out, self.v.into());
         out.push_str(",\"verdict\":\"");

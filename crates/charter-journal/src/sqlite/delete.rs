@@ -1,5 +1,6 @@
 //! Deletes a run that has ended: its records, snapshots, projections, and the blobs that nothing
-//! else names. The hashes of its records stay, because the head of the journal includes them.
+//! else names. The hashes of its records stay, because the head of the journal includes them; its
+//! unique keys stay, because no other run may have them.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +8,7 @@ use charter_kernel::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::head::Intervention;
+use super::keys;
 use super::schema::TABLES;
 use super::write::Unwritten;
 use crate::error::StoreError;
@@ -42,6 +44,7 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion) -> Result<Interv
     // What is deleted is overwritten in the file, not only unlinked.
     connection.pragma_update(None, "secure_delete", true)?;
     let named = named_blobs(connection, run)?;
+    let keys = keys::of_run(connection, run)?;
     let insert = "INSERT INTO deleted(n, run, seq, hash) SELECT n, run, seq, hash FROM records WHERE run = ?1";
     let records = connection.execute(insert, [run])?;
     let projections = TABLES.iter().map(|(table, _)| *table);
@@ -53,7 +56,7 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion) -> Result<Interv
         connection.execute("DELETE FROM blobs WHERE digest = ?1", params![digest])?;
     }
     connection.pragma_update(None, "secure_delete", false)?;
-    Ok(Intervention::deleted(deletion, i64::try_from(records).unwrap_or(i64::MAX), &hash))
+    Ok(Intervention::deleted(deletion, i64::try_from(records).unwrap_or(i64::MAX), &hash, keys))
 }
 
 /// The blobs that a run names, and those that these blobs name.

@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::open_files::OpenFile;
-use super::schema::{APPLICATION, VERSION, WITHOUT_HEAD};
+use super::schema::{APPLICATION, READABLE};
 
 /// Length of the header in bytes.
 const HEADER: usize = 100;
@@ -86,27 +86,27 @@ fn damage(header: &[u8]) -> Vec<String> {
         found.push("it does not begin with `SQLite format 3`".to_owned());
     }
     let application = u64::try_from(APPLICATION).unwrap_or_default();
-    let versions = [VERSION, WITHOUT_HEAD].map(|version| u64::try_from(version).unwrap_or_default());
+    let versions = READABLE.map(|version| u64::try_from(version).unwrap_or_default());
     for (name, at, length, expected) in [
-        ("page size", 16, 2, [4_096, 4_096]),
-        ("write version", 18, 1, [2, 2]),
-        ("read version", 19, 1, [2, 2]),
-        ("reserved space", 20, 1, [0, 0]),
-        ("payload fractions", 21, 3, [0x40_2020, 0x40_2020]),
-        ("schema format", 44, 4, [4, 4]),
-        ("default cache size", 48, 4, [0, 0]),
-        ("largest root page", 52, 4, [0, 0]),
-        ("text encoding", 56, 4, [1, 1]),
-        ("user version", 60, 4, versions),
-        ("incremental vacuum", 64, 4, [0, 0]),
-        ("application id", 68, 4, [application, application]),
-        ("reserved bytes", 72, 8, [0, 0]),
-        ("reserved bytes", 80, 8, [0, 0]),
-        ("reserved bytes", 88, 4, [0, 0]),
+        ("page size", 16, 2, &[4_096][..]),
+        ("write version", 18, 1, &[2][..]),
+        ("read version", 19, 1, &[2][..]),
+        ("reserved space", 20, 1, &[0][..]),
+        ("payload fractions", 21, 3, &[0x40_2020][..]),
+        ("schema format", 44, 4, &[4][..]),
+        ("default cache size", 48, 4, &[0][..]),
+        ("largest root page", 52, 4, &[0][..]),
+        ("text encoding", 56, 4, &[1][..]),
+        ("user version", 60, 4, &versions),
+        ("incremental vacuum", 64, 4, &[0][..]),
+        ("application id", 68, 4, &[application][..]),
+        ("reserved bytes", 72, 8, &[0][..]),
+        ("reserved bytes", 80, 8, &[0][..]),
+        ("reserved bytes", 88, 4, &[0][..]),
     ] {
         let value = number(at, length);
         if !expected.contains(&value) {
-            found.push(format!("{name} (byte {at}): {value} instead of {}", expected[0]));
+            found.push(format!("{name} (byte {at}): {value} instead of {}", expected.first().unwrap_or(&0)));
         }
     }
     let (changes, valid_for) = (number(24, 4), number(92, 4));

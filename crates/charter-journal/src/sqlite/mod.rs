@@ -12,9 +12,11 @@ mod header;
 mod ids;
 mod imports;
 mod jobs;
+mod keys;
 mod lock;
 mod open_files;
 mod prepared;
+mod problems;
 mod read;
 mod schema;
 mod select;
@@ -145,9 +147,13 @@ impl SqliteStore {
             Found::Journal { version: schema::VERSION } => {
                 connection.execute_batch(imports::TABLE).map_err(|e| failed("opening the journal", &e))?;
             }
+            Found::Journal { version: schema::WITHOUT_KEYS } => {
+                connection.execute_batch(imports::TABLE).map_err(|e| failed("opening the journal", &e))?;
+                keys::upgrade(&connection).map_err(|e| failed("upgrading the journal", &e))?;
+            }
             Found::Journal { .. } => {
-                head::upgrade(&connection, &[schema::HEAD, imports::TABLE].concat(), schema::VERSION)
-                    .map_err(|e| failed("upgrading the journal", &e))?
+                head::upgrade(&connection, &[schema::HEAD, imports::TABLE, keys::TABLE].concat(), schema::VERSION)
+                    .map_err(|e| failed("upgrading the journal", &e))?;
             }
             Found::Empty => {
                 if options.accept_head.is_none() {
@@ -361,9 +367,7 @@ fn recognize(read: rusqlite::Result<Identity>, path: &Path) -> Result<Found, Sto
         }
         Err(e) => Err(failed("opening the journal", &e)),
         Ok((0, 0, 0)) => Ok(Found::Empty),
-        Ok((schema::APPLICATION, version @ (schema::VERSION | schema::WITHOUT_HEAD), _)) => {
-            Ok(Found::Journal { version })
-        }
+        Ok((schema::APPLICATION, version, _)) if schema::READABLE.contains(&version) => Ok(Found::Journal { version }),
         Ok((schema::APPLICATION, 1, _)) => Err(StoreError::PreRelease { path: shown() }),
         Ok((schema::APPLICATION, found, _)) if found > schema::VERSION => {
             Err(StoreError::Newer { path: shown(), found, known: schema::VERSION })

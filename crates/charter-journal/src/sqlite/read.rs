@@ -1,20 +1,19 @@
 //! The `Store` implementation: reads directly, and sends writes to the writer thread.
 
+use charter_kernel::digest::canonical;
 use charter_kernel::{Digest, Status, Timestamp};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
-use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow, params};
+use rusqlite::{OptionalExtension as _, Row as SqlRow, params};
+use serde_json::Value as Json;
 
 use super::SqliteStore;
-use super::changes::project_all;
 use super::head;
 use super::header;
 use super::ids;
 use super::jobs::Job;
+use super::keys;
 use super::prepared::integer;
-use super::schema::{self, TABLES};
-use super::views;
-use super::write::charter_check;
-
+use super::problems;
 use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
 use crate::record::{Record, timestamp};
@@ -185,6 +184,14 @@ impl Store for SqliteStore {
         })?
     }
 
+    fn keeps_keys(&self) -> bool {
+        true
+    }
+
+    fn key_holder(&self, event: &str, key: &Json) -> Result<Option<String>, StoreError> {
+        self.reading(|c| keys::holder(c, event, &canonical(key)))
+    }
+
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
         self.reading(|c| {
             let mut select = c.prepare_cached(
@@ -332,67 +339,11 @@ impl Store for SqliteStore {
             problems.extend(header::integrity(c));
             Ok(())
         })?;
-        self.reading(|c| {
-            // Unreadable charters are reported by other checks.
-            let declared = views::declared(c).unwrap_or_default();
-            problems.extend(schema::problems(c, declared)?.iter().map(ToString::to_string));
-            Ok(())
-        })?;
+        let schema = self.reading(problems::of_schema)?;
+        problems.extend(schema);
         if problems.is_empty() {
-            self.reading(|c| charter_problems(c, &mut problems))?;
-            self.reading(|c| projection_problems(c, &mut problems))?;
-            if !self.reading(|c| ids::matches(&*c.unchecked_transaction()?))? {
-                problems.push("table `event_ids` does not match the records; run `charter rebuild`".into());
-            }
+            problems = self.reading(problems::of_content)?;
         }
         Ok(problems)
     }
-}
-
-/// Checks the digest of the metadata and source of each charter. The key of the row is the digest
-/// of the definition.
-fn charter_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
-    let mut select =
-        c.prepare("SELECT digest, id, version, name, source, check_digest FROM charters ORDER BY digest")?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let text = |i: usize| row.get_ref(i).map(|v| v.as_str().unwrap_or("\u{fffd}"));
-        if charter_check(text(1)?, text(2)?, text(3)?, text(4)?) != text(5)? {
-            problems.push(format!("charter {}: its id, version, name or source has been changed", text(0)?));
-        }
-    }
-    Ok(())
-}
-
-/// Rebuilds the projections in memory and compares them.
-fn projection_problems(c: &Connection, problems: &mut Vec<String>) -> rusqlite::Result<()> {
-    // One read transaction, since a writer may be active.
-    let c = &*c.unchecked_transaction()?;
-    let fresh = Connection::open_in_memory()?;
-    schema::create_projections(&fresh)?;
-    fresh.execute_batch("BEGIN")?;
-    // Unreadable records are reported by the verification of the records.
-    if project_all(c, &fresh)?.is_err() {
-        return Ok(());
-    }
-    for (table, order) in TABLES {
-        let sql = format!("SELECT * FROM {table} ORDER BY {order}");
-        let (mut stored, mut rebuilt) = (c.prepare(&sql)?, fresh.prepare(&sql)?);
-        let columns = stored.column_count();
-        let (mut stored, mut rebuilt) = (stored.query([])?, rebuilt.query([])?);
-        loop {
-            let same = match (stored.next()?, rebuilt.next()?) {
-                (None, None) => break,
-                (Some(a), Some(b)) => {
-                    (0..columns).all(|i| matches!((a.get_ref(i), b.get_ref(i)), (Ok(a), Ok(b)) if a == b))
-                }
-                _ => false,
-            };
-            if !same {
-                problems.push(format!("table `{table}` does not match the records; run `charter rebuild`"));
-                break;
-            }
-        }
-    }
-    Ok(())
 }

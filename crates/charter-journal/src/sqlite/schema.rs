@@ -7,14 +7,21 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::ids;
 use super::imports::TABLE as IMPORTS;
+use super::keys::TABLE as KEYS;
 use super::views;
 use crate::error::StoreError;
 
 /// Schema version, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 3;
+pub(crate) const VERSION: i64 = 4;
+
+/// The version before the table `unique_keys`; upgraded when it is opened for writing.
+pub(crate) const WITHOUT_KEYS: i64 = 3;
 
 /// The version before the journal had a head; upgraded when it is opened for writing.
-pub(crate) const WITHOUT_HEAD: i64 = 2;
+const WITHOUT_HEAD: i64 = 2;
+
+/// The versions that this program reads.
+pub(crate) const READABLE: [i64; 3] = [VERSION, WITHOUT_KEYS, WITHOUT_HEAD];
 
 /// `PRAGMA application_id`: "chrt".
 pub(crate) const APPLICATION: i64 = 0x6368_7274;
@@ -210,7 +217,7 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(&format!(
-        "{CANONICAL}\n{HEAD}\n{IMPORTS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
+        "{CANONICAL}\n{HEAD}\n{IMPORTS}\n{KEYS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
     ))?;
     ids::create(&transaction)?;
     transaction.commit()
@@ -353,6 +360,9 @@ impl std::fmt::Display for Problem {
 pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<Problem>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if version < VERSION {
+        expected.remove("unique_keys");
+    }
     if version == WITHOUT_HEAD {
         for table in ["journal", "heads", "interventions", "deleted", "imports"] {
             expected.remove(table);

@@ -8,6 +8,7 @@ use super::changes::{project_all, put_changes};
 use super::delete::{self, Deletion};
 use super::head::Heads;
 use super::ids::{self, Ids};
+use super::keys;
 use super::prepared::{Prepared, integer};
 use super::schema::{self, TABLES};
 use super::views;
@@ -213,6 +214,7 @@ impl<'c> Writing<'c> {
             };
             touched.insert(run, now);
         }
+        let reserved = keys::check(self.connection, batch)?.map_err(Unwritten::Refused)?;
         for Append { record, snapshot, imported } in batch {
             if *imported {
                 let insert = "INSERT OR REPLACE INTO imports(run, records) VALUES (?1, ?2)";
@@ -225,6 +227,7 @@ impl<'c> Writing<'c> {
                 self.snapshot(&record.run, record.seq, text)?;
             }
         }
+        keys::put(self.connection, &reserved)?;
         for (run, mut touched) in touched {
             self.move_head(&touched)?;
             touched.known.status = Some(touched.last.status_word());
@@ -348,6 +351,7 @@ impl<'c> Writing<'c> {
         self.ids.forget();
         schema::repair(self.connection)?.map_err(Unwritten::Refused)?;
         ids::rebuild(self.connection)?;
+        keys::rebuild(self.connection)?;
         for (table, _) in TABLES {
             self.connection.execute(&format!("DELETE FROM {table}"), [])?;
         }

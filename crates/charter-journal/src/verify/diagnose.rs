@@ -12,7 +12,7 @@ use crate::replay::ReplayError;
 use crate::store::{Row, RunRow};
 
 /// The order in which fields are compared, most informative first.
-const FIELDS: [&str; 27] = [
+const FIELDS: [&str; 28] = [
     "v",
     "charter",
     "verdict",
@@ -35,6 +35,7 @@ const FIELDS: [&str; 27] = [
     "at",
     "id",
     "expected_seq",
+    "unique",
     "forked_from",
     "manifest",
     "run",

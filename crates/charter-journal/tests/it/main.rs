@@ -22,4 +22,6 @@ mod tampering;
 #[cfg(feature = "sqlite")]
 mod transfer;
 #[cfg(feature = "sqlite")]
+mod unique;
+#[cfg(feature = "sqlite")]
 mod verifying;

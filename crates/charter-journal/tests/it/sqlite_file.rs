@@ -69,7 +69,7 @@ fn files_that_are_not_journals_are_not_modified() {
     assert_eq!(refused("other"), "`FILE` is not a journal file: it is a SQLite file of another application");
     assert_eq!(
         refused("newer"),
-        "`FILE` has schema version 9; this program supports versions up to 3; use a newer version of Charter, or export the runs with it and import them here"
+        "`FILE` has schema version 9; this program supports versions up to 4; use a newer version of Charter, or export the runs with it and import them here"
     );
     drop(SqliteStore::open(&path("older")).unwrap());
     rusqlite::Connection::open(path("older")).unwrap().execute_batch("PRAGMA user_version = 1").unwrap();

@@ -10,7 +10,7 @@ use crate::definition::{self, BUILT_IN_ROLES, Projection};
 use crate::machine::Service;
 
 /// The journal's own tables and views. The views of a charter cannot have these names.
-const OWN_TABLES: [&str; 15] = [
+const OWN_TABLES: [&str; 16] = [
     "approvals",
     "blobs",
     "charters",
@@ -26,6 +26,7 @@ const OWN_TABLES: [&str; 15] = [
     "snapshots",
     "timers",
     "transitions",
+    "unique_keys",
 ];
 
 impl<'d> Compiler<'d> {
@@ -120,12 +121,15 @@ impl<'d> Compiler<'d> {
             }
             let by = self.role_set(&decl.by, &format!("{at}/by"));
             let schema = self.schema(decl.data.as_ref(), &format!("{at}/data"));
+            let unique =
+                decl.unique.as_ref().and_then(|unique| self.unique_key(&unique.key, &format!("{at}/unique/key")));
             let id = self.event(name);
             if let Some(info) = self.events.list.get_mut(id as usize) {
                 info.declared = true;
                 info.by = by;
                 info.schema = schema;
                 info.while_paused = decl.while_paused;
+                info.unique = unique;
             }
         }
         for name in ["charter.start", "charter.overdue", "error.execution", "error.communication"] {

@@ -182,6 +182,7 @@ impl<'d> Compiler<'d> {
             by: RoleSet::default(),
             schema: None,
             while_paused: false,
+            unique: None,
         });
         id
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_expr::{DelayError, Env, Program, Type};
+use charter_expr::{CompileError, DelayError, Env, Program, Type};
 
 use super::{Compiler, MAX_NESTING, escape};
 use crate::definition;
@@ -30,6 +30,18 @@ impl<'d> Compiler<'d> {
             }
             compile(&env)
         };
+        self.compiled(result, at, begins)
+    }
+
+    /// Compiles the key of `unique`, which the host computes before the step: it reads nothing but
+    /// the event and its sender.
+    pub(super) fn unique_key(&mut self, text: &str, at: &str) -> Option<Program> {
+        let result = Program::compile(text, &crate::unique::env());
+        self.compiled(result, at, 0)
+    }
+
+    /// Reports the error of an expression that begins at byte `begins` of the text at `at`.
+    fn compiled(&mut self, result: Result<Program, CompileError>, at: &str, begins: usize) -> Option<Program> {
         match result {
             Ok(program) => {
                 self.note_reads(&program);

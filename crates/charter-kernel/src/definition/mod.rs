@@ -150,9 +150,20 @@ pub struct EventDecl {
     /// Whether it is accepted while the run is paused (for events that end work safely).
     #[serde(default, skip_serializing_if = "is_false")]
     pub while_paused: bool,
+    /// The key that at most one event of this type may have, across all runs of a journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique: Option<UniqueDecl>,
     /// A description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+}
+
+/// `unique` of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UniqueDecl {
+    /// CEL expression over `event` and `by` for the key: a string, an integer or a boolean.
+    pub key: String,
 }
 
 /// A condition.

@@ -7,6 +7,7 @@
 mod authority;
 mod candidates;
 mod condition;
+mod key;
 mod rules;
 mod text;
 

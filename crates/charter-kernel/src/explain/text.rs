@@ -119,6 +119,7 @@ impl RefusalDetails {
                     "interlock `{interlock}`: `{actor}` would be in `{state}` while `{given}` is in {given_states}, {allowed}"
                 )
             }
+            Cause::Taken { .. } | Cause::Key { .. } => super::key::message(cause, &ctx.event),
             Cause::NotPaused => "the run is not paused, so there is nothing to resume".to_string(),
             Cause::Permit { kind, key } => {
                 format!("another transition of this step took the last use of the `{kind}` `{key}`")
@@ -369,6 +370,8 @@ fn general(code: Code) -> &'static str {
         Code::Stale => "the run has changed since the sender looked at it",
         Code::Authority => "the sender does not have the roles",
         Code::Schema => "the data does not match its schema",
+        Code::Taken => "a run has the key of this event already",
+        Code::Unreserved => "the event has a key that is unique across runs, and this host does not look up such keys",
         Code::Unhandled => "no transition for this event now",
         Code::Guard => "a guard does not hold",
         Code::Rule => "a rule of the charter forbids it",

@@ -157,6 +157,8 @@ pub(crate) struct EventInfo {
     pub(crate) by: RoleSet,
     pub(crate) schema: Option<Schema>,
     pub(crate) while_paused: bool,
+    /// The key of `unique`.
+    pub(crate) unique: Option<Program>,
 }
 
 /// A set of roles, as bits. As a requirement, the empty set admits any sender.

@@ -76,6 +76,24 @@ pub enum Cause {
         /// The states that these rows allow.
         allowed: Vec<String>,
     },
+    /// `taken`: the run that has the key.
+    Taken {
+        /// The key.
+        key: Json,
+        /// The run.
+        run: String,
+    },
+    /// `schema`: the event has no unique key.
+    Key {
+        /// The expression of the key.
+        expression: String,
+        /// Why the expression could not be evaluated.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ExpressionError>,
+        /// What it gives instead of a key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        found: Option<String>,
+    },
     /// `unhandled`: the run is not paused, so it cannot be resumed.
     NotPaused,
     /// `permit.*`: another transition of the same step took the last use.

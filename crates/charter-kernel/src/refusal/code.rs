@@ -37,6 +37,12 @@ pub enum Code {
     /// The data does not match its schema.
     #[serde(rename = "schema")]
     Schema,
+    /// A run of the journal has the unique key of the event already.
+    #[serde(rename = "taken")]
+    Taken,
+    /// The host did not look up the unique key of the event.
+    #[serde(rename = "unreserved")]
+    Unreserved,
     /// No active state has a transition for the event.
     #[serde(rename = "unhandled")]
     Unhandled,
@@ -83,7 +89,7 @@ pub enum Code {
 
 impl Code {
     /// All codes, in the order in which they are checked.
-    pub const ALL: [Code; 24] = [
+    pub const ALL: [Code; 26] = [
         Code::TooLarge,
         Code::CharterMismatch,
         Code::Reserved,
@@ -94,6 +100,8 @@ impl Code {
         Code::Stale,
         Code::Authority,
         Code::Schema,
+        Code::Taken,
+        Code::Unreserved,
         Code::Unhandled,
         Code::Guard,
         Code::Rule,
@@ -124,6 +132,8 @@ impl Code {
             Code::Stale => "stale",
             Code::Authority => "authority",
             Code::Schema => "schema",
+            Code::Taken => "taken",
+            Code::Unreserved => "unreserved",
             Code::Unhandled => "unhandled",
             Code::Guard => "guard",
             Code::Rule => "rule",

@@ -69,6 +69,10 @@ impl Machine {
             validate::matches(schema, &data, budget)?;
         }
         let ev = Ev::external(&self.events, id, name, &data);
+        // Of data that is not known, any key may be free.
+        if budget.unknowns().is_none() {
+            self.check_unique(info, envelope, &ev, budget)?;
+        }
         if let Some(actor) = actor.filter(|_| budget.unknowns().is_none()) {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
             let event = Some(&ev);

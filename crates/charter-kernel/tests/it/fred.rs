@@ -177,6 +177,7 @@ fn run(input: Json, ops: &[Op]) -> Judge {
             by: by.clone(),
             at: run.at.into(),
             expected_seq: None,
+            unique: None,
         };
         let Ok(step) = run.apply(&envelope) else {
             assert_eq!(run.state(), before);

@@ -82,6 +82,7 @@ fn run(machine: &Machine, ops: &[Op], restore: bool) -> Vec<(String, Digest)> {
                 by: Principal::new("op", &["operator"]),
                 at: at.into(),
                 expected_seq: None,
+                unique: None,
             };
             if restore {
                 let back = trip(machine, &snapshot);

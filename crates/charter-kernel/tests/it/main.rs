@@ -22,3 +22,4 @@ mod outside;
 mod principals;
 mod schema;
 mod sentinel;
+mod unique;

@@ -80,15 +80,18 @@ impl Inner {
             // The existing run belongs to another charter.
             (charter_run::Input::Start { .. }, Some(charter)) => {
                 let same = charter.digest() == batch.state.charter.digest();
-                Known { first: batch.first().filter(|_| same), same: None }
+                Known { first: batch.first().filter(|_| same), ..Known::default() }
             }
             (charter_run::Input::Event(event), _) => {
-                Known { first: None, same: event.id.as_deref().and_then(|id| batch.with_id(id)) }
+                let records = batch.appended().map(|a| &a.append.record);
+                let unique = batch.lookups.keys.of(&batch.state.charter.machine, batch.state.run.id(), event, records);
+                Known { first: None, same: event.id.as_deref().and_then(|id| batch.with_id(id)), unique }
             }
             _ => Known::default(),
         };
-        // The store may refuse the batch because of an id; the input is then evaluated again.
-        let kept = batch.lookups.unsure.then(|| input.clone());
+        // The store may refuse the batch because of an id or a key; the input is then evaluated
+        // again.
+        let kept = (batch.lookups.unsure || batch.lookups.keys.are_used()).then(|| input.clone());
         let machine = batch.state.charter.machine.clone();
         let bounds = Bounds { records: self.limits.records_per_run, data_bytes: self.limits.data_bytes };
         let (appended, answer, troubles) = match batch.state.other_manifest(&input) {

@@ -6,6 +6,7 @@ use charter_journal::Record;
 use charter_run::IdState;
 use rustc_hash::FxHashMap;
 
+use super::keys::Keys;
 use super::run::{RunState, TRUST, allows};
 use crate::charter::Charter;
 use crate::error::RuntimeError;
@@ -19,6 +20,8 @@ pub(super) struct Lookups {
     pub(super) first: Option<Record>,
     /// Records by event id. Ids without a record have no entry.
     pub(super) by_id: FxHashMap<String, Record>,
+    /// The unique keys of the events.
+    pub(super) keys: Keys,
     /// Whether there is an id that may belong to an older event and was not looked up.
     pub(super) unsure: bool,
 }
@@ -73,7 +76,15 @@ impl Inner {
         all_ids: bool,
     ) -> Result<Lookups, RuntimeError> {
         let (mut ids, mut start, mut unsure) = (Vec::new(), false, false);
+        let mut keys = Vec::new();
+        // The charter of a run that has not started is that of its start.
+        let mut charters = vec![&state.charter];
         for input in inputs {
+            if let charter_run::Input::Event(event) = &input.input {
+                let key = |c: &&Arc<Charter>| c.machine.unique_key(&event.r#type, &event.data, &event.by);
+                keys.extend(charters.iter().filter_map(key).map(|key| (event.r#type.clone(), key)));
+            }
+            charters.extend(input.charter.as_ref().filter(|_| !state.run.exists()));
             match &input.input {
                 charter_run::Input::Event(charter_run::EventInput { id: Some(id), .. }) => {
                     match state.run.id_state(id) {
@@ -87,12 +98,13 @@ impl Inner {
                 _ => {}
             }
         }
-        if ids.is_empty() && !start {
+        if ids.is_empty() && !start && keys.is_empty() {
             return Ok(Lookups { unsure, ..Lookups::default() });
         }
-        let run = state.run.id().to_owned();
+        let (run, dry) = (state.run.id().to_owned(), state.run.is_dry());
         let read = move |inner: &Inner| -> Result<Lookups, RuntimeError> {
             let mut lookups = Lookups { unsure, ..Lookups::default() };
+            lookups.keys = Keys::read(inner.store.as_ref(), &run, dry, keys)?;
             if start {
                 lookups.first = inner.store.records(&run, 0, 1)?.into_iter().next();
             }

@@ -3,6 +3,7 @@
 //! are sent after the commit.
 
 mod evaluate;
+mod keys;
 mod load;
 mod perform;
 pub(crate) mod run;
@@ -22,6 +23,10 @@ use crate::request::{Input, Receipt, SendEvent};
 use crate::sync::lock;
 use evaluate::{Batch, Entry, MAX_BATCH};
 use run::{Queued, Run, RunState};
+
+/// How often inputs are evaluated again because another run was given a key in the meantime. Each
+/// time, at least one of their keys is found taken, so this is reached only if the store fails.
+const MAX_KEY_CONFLICTS: usize = 2 * MAX_BATCH;
 
 impl Inner {
     pub(crate) async fn send(self: &Arc<Self>, send: SendEvent) -> Result<Receipt, RuntimeError> {
@@ -162,6 +167,7 @@ impl Inner {
             queued.into_iter().map(|q| (q.activity, q.input)).unzip();
         // Set after the store has refused a batch because of an id: then all ids are looked up.
         let mut all_ids = false;
+        let mut key_conflicts = 0;
         while !inputs.is_empty() {
             if state.is_none() {
                 match self.begin(id, &inputs).await {
@@ -221,6 +227,13 @@ impl Inner {
                     self.set_timer(id, after);
                     entries.into_iter().for_each(|entry| self.perform(id, after, entry));
                     self.stop_obsolete_calls(id, after);
+                }
+                // Another run was given a key in the meantime; then look it up again.
+                Err(StoreError::KeyTaken { .. })
+                    if batch.lookups.keys.are_used() && key_conflicts < MAX_KEY_CONFLICTS =>
+                {
+                    key_conflicts = key_conflicts.saturating_add(1);
+                    batch.give_back(&mut inputs);
                 }
                 Err(StoreError::IdTaken { .. }) if batch.lookups.unsure => {
                     // Nothing was written. Evaluate the inputs again, now with the records that

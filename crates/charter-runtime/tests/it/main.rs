@@ -17,3 +17,4 @@ mod full;
 mod programs;
 mod secrets;
 mod stuck;
+mod unique;

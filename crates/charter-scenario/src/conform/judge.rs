@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use charter_expr::{EvalError, strict_json};
-use charter_kernel::{Machine, Timestamp};
+use charter_kernel::{Machine, TakenKeys, Timestamp};
 use indexmap::IndexMap;
 use rustc_hash::FxHasher;
 use serde::Serialize;
@@ -54,6 +54,8 @@ pub struct Judge<'m> {
     mapping: StreamMapping,
     fixed: Option<Timestamp>,
     runs: IndexMap<String, StreamRun, std::hash::BuildHasherDefault<FxHasher>>,
+    /// The unique keys of accepted items.
+    taken: TakenKeys,
     /// Two random keys, so that a sender cannot construct two ids that collide.
     keys: (RandomState, RandomState),
     /// The time of the last accepted item of any run.
@@ -93,6 +95,7 @@ impl<'m> Judge<'m> {
             fast_path,
             fixed,
             runs: IndexMap::default(),
+            taken: TakenKeys::default(),
             keys: (RandomState::new(), RandomState::new()),
             at: Timestamp::default(),
             index: 0,
@@ -211,7 +214,7 @@ impl<'m> Judge<'m> {
         };
         let (_, run) = self.runs.get_index_mut(place)?;
         let context = ItemContext { machine: self.machine, fixed: self.fixed, last };
-        let done = context.judge(run, item, input, key, fast);
+        let done = context.judge(run, item, input, key, &mut self.taken, fast);
         if fast && done.is_err() {
             return None;
         }

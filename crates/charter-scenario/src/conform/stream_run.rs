@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use charter_expr::EvalError;
-use charter_kernel::{Effect, EffectKind, Event, Explanation, Machine, Refusal, Snapshot, Timestamp};
+use charter_kernel::{
+    Effect, EffectKind, Event, Explanation, Machine, Refusal, Snapshot, TakenKeys, Timestamp, Verdict,
+};
 use charter_run::{Incoming, Position};
 use rustc_hash::FxHasher;
 use serde_json::Value as Json;
@@ -50,13 +52,14 @@ pub(super) struct ItemContext<'m> {
 
 impl ItemContext<'_> {
     /// Checks an item against the snapshot of its run. `key` contains the id of the item and a hash
-    /// of its content.
+    /// of its content; `keys` are the unique keys of all runs of the stream.
     pub(super) fn judge(
         &self,
         run: &mut StreamRun,
         item: Item,
         input: Result<Json, EvalError>,
         key: Option<((u64, u64), u64)>,
+        keys: &mut TakenKeys,
         fast: bool,
     ) -> Result<Accepted, Refused> {
         let own_time = match self.fixed {
@@ -79,7 +82,8 @@ impl ItemContext<'_> {
         };
         let from = state(snapshot);
         let event = Event::External { r#type: item.kind, data: item.data };
-        let envelope = position.envelope(Incoming { to: item.to, event, by: item.by, expected_seq: None }, at);
+        let unique = keys.look_up(self.machine, &event, &item.by);
+        let envelope = position.envelope(Incoming { to: item.to, event, by: item.by, expected_seq: None, unique }, at);
         let refused =
             |code: &str, message: String| Refused { from: Some(from.clone()), code: code.to_owned(), message };
         let known = key.and_then(|(key, content)| run.ids.get(&key).map(|old| *old == content));
@@ -114,6 +118,9 @@ impl ItemContext<'_> {
         })?;
         if let Err(error) = own_time {
             return Err(refused("schema", error.to_string()));
+        }
+        if step.verdict == Verdict::Accepted {
+            keys.take(&item.run, &envelope);
         }
         log(&step.effects, &mut logs);
         let to = state(&step.snapshot);

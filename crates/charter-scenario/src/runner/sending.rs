@@ -90,6 +90,7 @@ impl<'a> Runner<'a> {
             by,
             at: sending.at.map(Timestamp),
             expected_seq: sending.expected_seq,
+            taken_by: sending.taken_by.clone(),
         }))
     }
 

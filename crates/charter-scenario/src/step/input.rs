@@ -31,7 +31,7 @@ pub(crate) enum InputLine {
     Restore,
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "type",
     "data",
     "by",
@@ -39,6 +39,7 @@ const KEYS: [&str; 14] = [
     "to",
     "id",
     "expected_seq",
+    "taken_by",
     "done",
     "output",
     "effect",
@@ -103,6 +104,7 @@ struct Fields {
     to: Option<String>,
     id: Option<String>,
     expected_seq: Option<u64>,
+    taken_by: Option<String>,
     done: Option<String>,
     output: Option<Json>,
     effect: Option<EffectId>,
@@ -166,6 +168,10 @@ impl Fields {
                 true => None,
                 false => self.expected_seq.take(),
             },
+            taken_by: match answer {
+                true => None,
+                false => self.taken_by.take(),
+            },
             event,
         };
         let id = self.id.take();
@@ -181,6 +187,7 @@ impl Fields {
             ("to", self.to.is_some()),
             ("id", self.id.is_some()),
             ("expected_seq", self.expected_seq.is_some()),
+            ("taken_by", self.taken_by.is_some()),
             ("output", self.output.is_some()),
             ("effect", self.effect.is_some()),
             ("error", self.error.is_some()),
@@ -220,6 +227,7 @@ fn read<'de, A: MapAccess<'de>>(f: &mut Fields, key: &str, map: &mut A) -> Resul
         "output" => once(&mut f.output, key, Some(map.next_value_seed(StrictJson)?)),
         "to" => once(&mut f.to, key, text(key, map)?),
         "id" => once(&mut f.id, key, text(key, map)?),
+        "taken_by" => once(&mut f.taken_by, key, text(key, map)?),
         "done" => once(&mut f.done, key, text(key, map)?),
         "failed" => once(&mut f.failed, key, text(key, map)?),
         "by" => once(&mut f.by, key, principal(map.next_value_seed(StrictJson)?)?),

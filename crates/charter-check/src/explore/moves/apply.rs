@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step, Verdict};
+use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step, TakenKeys, Verdict};
 use serde_json::{Map, Value as Json, json};
 
 /// The time at which explorations start: 2026-01-01T00:00:00Z, in milliseconds since 1970.
@@ -99,7 +99,10 @@ impl Move {
         match &self.kind {
             MoveKind::Start { input } => start(machine, input, self.at),
             MoveKind::Send { to, kind, data, by } => {
-                step(snapshot, Envelope::event(seq, kind, data.clone(), by.clone(), self.at).to(to))
+                let mut envelope = Envelope::event(seq, kind, data.clone(), by.clone(), self.at).to(to);
+                // Any key may be free: the exploration does not remember which are taken.
+                envelope.unique = TakenKeys::default().look_up(machine, &envelope.event, by);
+                step(snapshot, envelope)
             }
             MoveKind::Done { to, invocation, output } => step(
                 snapshot,

@@ -122,9 +122,26 @@ static EVENT: Object = Object {
             Form::Bool,
             "Also accepted while the run is paused, to finish work safely (default false)."
         ),
+        may!(
+            "unique",
+            Form::Object(&UNIQUE),
+            "The key that at most one event of this type may have, across all runs of a journal."
+        ),
         may!("description", Form::Text, "What it means."),
     ]],
     may_be_empty: true,
+    ..PLAIN
+};
+
+static UNIQUE: Object = Object {
+    name: "unique",
+    what: "a unique key",
+    doc: "A key that at most one event of a type may have, across all runs of a journal.",
+    fields: &[&[must!(
+        "key",
+        Form::Cel,
+        "The key: an expression over `event` and `by` for a string, an integer or a boolean."
+    )]],
     ..PLAIN
 };
 

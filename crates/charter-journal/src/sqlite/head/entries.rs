@@ -167,13 +167,22 @@ impl Intervention {
         Intervention { kind: "accepted-head", at, run: None, reason: accept.reason.clone(), json }
     }
 
-    /// A run was deleted: its number of records, and the hash of the last one.
-    pub(in crate::sqlite) fn deleted(deletion: &Deletion, records: i64, hash: &str) -> Intervention {
+    /// A run was deleted: its number of records, the hash of the last one, and the digest of its
+    /// unique keys, which stay.
+    pub(in crate::sqlite) fn deleted(
+        deletion: &Deletion,
+        records: i64,
+        hash: &str,
+        keys: Option<Digest>,
+    ) -> Intervention {
         let at = at_text(deletion.at);
-        let json = json!({
+        let mut json = json!({
             "kind": "deleted", "at": at, "by": deletion.by, "reason": deletion.reason, "run": deletion.run,
             "records": records, "hash": hash,
         });
+        if let (Some(keys), Json::Object(json)) = (keys, &mut json) {
+            json.insert("keys".into(), keys.to_string().into());
+        }
         let (run, reason) = (Some(deletion.run.clone()), deletion.reason.clone());
         Intervention { kind: "deleted", at, run, reason, json }
     }

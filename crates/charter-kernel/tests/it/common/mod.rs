@@ -105,7 +105,8 @@ impl Run {
     }
 
     fn envelope(&self, event: Event) -> Envelope {
-        Envelope { seq: self.seq + 1, to: None, event, by: self.by.clone(), at: self.at.into(), expected_seq: None }
+        let event = Envelope::host(self.seq + 1, event, self.at);
+        Envelope { by: self.by.clone(), ..event }
     }
 
     /// Returns the details that the record of a refused event would contain.

@@ -160,6 +160,7 @@ fn answer(run: &mut Run, actor: &str, with: Result<Json, Json>) {
         by: Principal::default(),
         at: run.at.into(),
         expected_seq: None,
+        unique: None,
     };
     let _ = run.apply(&envelope);
 }

@@ -143,6 +143,7 @@ fn all_81_pairs_every_event_every_role_paused_and_not() {
                         by: Principal::default(),
                         at: run.at.into(),
                         expected_seq: None,
+                        unique: None,
                     };
                     let envelope = envelope(&run);
                     let _ = run.apply(&envelope);

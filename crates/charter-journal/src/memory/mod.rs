@@ -1,20 +1,25 @@
 //! A store in memory: for tests, for the checker, and for hosts that keep their records elsewhere.
 //! Nothing is persisted.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod run;
+
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use charter_kernel::digest::canonical;
 use charter_kernel::{Digest, Status, Timestamp};
+use serde_json::Value as Json;
 
 use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
-use crate::project::{Change, project};
+use crate::keys::{self, KeyHolder, Reservation};
 use crate::record::Record;
 use crate::store::{
     Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
     StoredSnapshot, follows,
 };
+use run::Run;
 
 /// A store in memory.
 #[derive(Debug, Default)]
@@ -29,75 +34,8 @@ struct Inner {
     blobs: BTreeMap<Digest, Vec<u8>>,
     place: i64,
     head: Option<JournalHead>,
-}
-
-#[derive(Debug, Default)]
-struct Run {
-    /// Each record with its position in the store.
-    records: Vec<(i64, Record)>,
-    snapshots: BTreeMap<u64, String>,
-    /// Event id -> index of its first record.
-    ids: BTreeMap<String, usize>,
-    /// Timer id and generation -> due time.
-    timers: BTreeMap<(String, u64), Timestamp>,
-    open: BTreeSet<(u64, u32)>,
-    /// Number of records that came from another journal.
-    imported: u64,
-}
-
-impl Run {
-    fn head(&self) -> Option<Head> {
-        self.records.last().map(|(_, r)| Head { seq: r.seq, hash: r.hash })
-    }
-
-    fn status(&self) -> Option<Status> {
-        self.records.last().and_then(|(_, r)| r.status)
-    }
-
-    fn info(&self) -> Option<RunInfo> {
-        let ((_, first), (_, last)) = (self.records.first()?, self.records.last()?);
-        Some(RunInfo {
-            run: last.run.to_string(),
-            charter: last.charter,
-            status: last.status,
-            seq: last.seq,
-            hash: last.hash,
-            started: first.at,
-            updated: last.at,
-        })
-    }
-
-    fn push(&mut self, place: i64, append: Append) {
-        let record = append.record;
-        if append.imported {
-            self.imported = record.seq.saturating_add(1);
-        }
-        if record.has_given_id() {
-            self.ids.entry(record.id.to_string()).or_insert(self.records.len());
-        }
-        let Ok(()) = project::<Infallible>(&record, |change| {
-            match change {
-                Change::TimerSet { timer, generation, due } => {
-                    self.timers.insert((timer.to_owned(), generation), due);
-                }
-                Change::TimerEnded { timer, generation } => {
-                    self.timers.remove(&(timer.to_owned(), generation));
-                }
-                Change::Effect { index, open: true, .. } => {
-                    self.open.insert((record.seq, u32::try_from(index).unwrap_or(u32::MAX)));
-                }
-                Change::EffectEnded { effect, .. } => {
-                    self.open.remove(&(effect.seq, effect.index));
-                }
-                _ => {}
-            }
-            Ok(())
-        });
-        if let Some(snapshot) = append.snapshot {
-            self.snapshots.insert(record.seq, snapshot);
-        }
-        self.records.push((place, record));
-    }
+    /// Event type and unique key -> the run that has it.
+    keys: BTreeMap<(String, String), String>,
 }
 
 impl MemoryStore {
@@ -133,6 +71,15 @@ impl MemoryStore {
             }
         }
         drop((heads, ids));
+        let origin = |run: &str| Ok(inner.runs.get(run).and_then(Run::origin));
+        let holder = |key: &Reservation| {
+            let run = inner.keys.get(&(key.event.clone(), key.key.clone()));
+            Ok(run.map(|run| KeyHolder { run: run.clone(), deleted: None }))
+        };
+        let Ok(reserved) = keys::reserve::<Infallible>(&batch, origin, holder);
+        for Reservation { event, key, run, .. } in reserved? {
+            inner.keys.insert((event, key), run);
+        }
         for append in batch {
             inner.place = inner.place.saturating_add(1);
             let place = inner.place;
@@ -244,6 +191,14 @@ impl Store for MemoryStore {
         let inner = self.lock();
         let found = inner.runs.get(run).and_then(|r| r.records.get(*r.ids.get(id)?));
         Ok(found.map(|(_, r)| r.clone()))
+    }
+
+    fn keeps_keys(&self) -> bool {
+        true
+    }
+
+    fn key_holder(&self, event: &str, key: &Json) -> Result<Option<String>, StoreError> {
+        Ok(self.lock().keys.get(&(event.to_owned(), canonical(key))).cloned())
     }
 
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
