@@ -95,14 +95,7 @@ impl Types {
             let ty = match root {
                 "context" => Some(self.context(place.chart)),
                 "event" => place.event.clone(),
-                "by" => place.by.then(|| {
-                    Type::object([
-                        ("id", Field::required(Type::String)),
-                        ("roles", Field::required(Type::list(Type::String))),
-                        ("kind", Field::required(Type::String)),
-                        ("auth", Field::required(Type::String)),
-                    ])
-                }),
+                "by" => place.by.then(principal_type),
                 "now" => Some(Type::Timestamp),
                 "run" => Some(Type::object([
                     ("id", Field::required(Type::String)),
@@ -145,6 +138,23 @@ impl Types {
         }
         Type::map(Type::String, actor_type(Type::Dyn))
     }
+}
+
+fn principal_type() -> Type {
+    Type::object([
+        ("id", Field::required(Type::String)),
+        ("roles", Field::required(Type::list(Type::String))),
+        ("kind", Field::required(Type::String)),
+        ("auth", Field::required(Type::String)),
+    ])
+}
+
+/// The environment of the unique key of an event.
+pub(crate) fn key_env(event: &definition::EventDecl) -> Env {
+    let mut env = Env::new();
+    env.root("event", event.data.as_ref().map_or(Type::Dyn, |schema| event_with(Type::from_schema(schema))));
+    env.root("by", principal_type());
+    env
 }
 
 fn actor_type(context: Type) -> Type {

@@ -127,6 +127,13 @@ impl<'d> Checker<'_, 'd> {
         for (name, sentence) in &model.def.rules {
             self.text(sentence, &format!("/rules/{}", escape(name)), &anything);
         }
+        for (name, event) in &model.def.events {
+            if let Some(unique) = &event.unique {
+                let at = format!("/events/{}/unique/key", escape(name));
+                let ty = self.check_expr(&unique.key, &at, &env::key_env(event), None, Expected::Key);
+                self.may_be_no_key(&ty, &unique.key, &at);
+            }
+        }
         for (name, actor) in &model.def.actors {
             if let Some(timeout) = &actor.timeout {
                 self.delay(timeout, &format!("/actors/{}/timeout", escape(name)), &anything);

@@ -16,6 +16,8 @@ pub(super) enum Expected {
     Bool,
     /// A key, an id or an event type.
     Text,
+    /// A unique key.
+    Key,
     Delay,
     /// A time, or a duration from now.
     Time,
@@ -129,6 +131,20 @@ impl<'d> Checker<'_, 'd> {
         ty
     }
 
+    /// Reports a unique key that some data of the event does not give.
+    pub(super) fn may_be_no_key(&mut self, ty: &Type, cel: &str, at: &str) {
+        let Type::Union(types) = ty else {
+            return;
+        };
+        let is_odd = |t: &&Type| !is_key(t) && **t != Type::Dyn;
+        if let Some(odd) = types.iter().find(is_odd).filter(|_| types.iter().any(is_key)) {
+            let message = format!("the key may be of type {odd}; then the event is refused");
+            let help = "let the schema of the event require a string, an integer or a boolean";
+            let finding = Finding::new(Severity::Warning, codes::TYPE, at, message).bytes(0, cel.len());
+            self.findings.push(finding.help(help));
+        }
+    }
+
     /// Checks the states in `in('x')`: reports those that do not exist.
     fn states_named(&mut self, ast: &charter_expr::Ast, at: &str, chart: &crate::model::Chart<'_>) {
         use charter_expr::ast::{Kind, Literal};
@@ -171,6 +187,10 @@ pub(super) fn item_of(ty: &Type) -> (Type, Type) {
     }
 }
 
+fn is_key(ty: &Type) -> bool {
+    matches!(ty, Type::String | Type::Int | Type::Uint | Type::Number | Type::Bool)
+}
+
 /// Explains why a value of this type cannot be what is expected; `None` if it can.
 fn unexpected(ty: &Type, expected: Expected) -> Option<String> {
     let (what, good): (&str, fn(&Type) -> bool) = match expected {
@@ -179,6 +199,7 @@ fn unexpected(ty: &Type, expected: Expected) -> Option<String> {
         Expected::Text => ("expected a string", |t| {
             matches!(t, Type::String | Type::Int | Type::Uint | Type::Double | Type::Number | Type::Bool)
         }),
+        Expected::Key => ("expected a string, an integer or a boolean as the key", is_key),
         Expected::Delay => ("expected a delay (a duration, milliseconds, or a string such as `24h`)", |t| {
             matches!(t, Type::Duration | Type::Int | Type::Double | Type::Number | Type::String)
         }),

@@ -11,5 +11,6 @@ mod second_opinion_data;
 mod support;
 mod table;
 mod types;
+mod unique;
 mod verdicts;
 mod wrong_charters;

@@ -5,7 +5,7 @@ use crate::support::{all, lint};
 
 /// Returns the findings with one code: the underlined text, the severity and the message. Checks
 /// that line and column point to the text.
-fn only(source: &str, code: &str) -> Vec<String> {
+pub(crate) fn only(source: &str, code: &str) -> Vec<String> {
     let document = crate::support::document(source);
     let show = |f: &charter_check::Finding| {
         let text = &document.source[f.span.0..f.span.1];

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::common::*;
 
-pub const SHOP: &str = "
+const SHOP: &str = "
 charter: 1
 id: shop
 events: {PAY: {unique: {key: event.order}}, NOTE: {}}
