@@ -167,3 +167,10 @@ fn a_file_without_the_table_of_imports_gets_one() {
     assert_eq!(store.imported("r0").unwrap(), store.run("r0").unwrap().unwrap().seq + 1);
     assert_eq!(verify(&store, None).unwrap().findings, []);
 }
+
+#[test]
+fn only_a_store_that_does_io_blocks() {
+    assert!(!charter_journal::MemoryStore::new().blocks());
+    let folder = Folder::new();
+    assert!(SqliteStore::open(&folder.file("journal.db")).unwrap().blocks());
+}

@@ -297,4 +297,50 @@ states:
     };
     assert_eq!(types(0), ["PING", "error.invoke.w", "after.1h.s"]);
     assert_eq!(types(1), ["root/send/3", "root/timeout/w", "after.1h.s"]);
+    let timers: Vec<_> = run.snapshot.timers().iter().map(|t| (t.id.to_string(), t.generation)).collect();
+    for (timer, generation) in timers {
+        let later = Event::Timer { timer, generation: generation + 1 };
+        run.apply(&Envelope::host(run.seq + 1, later, 7_200_000)).unwrap();
+        assert_eq!((run.verdict(), run.state().as_str(), run.snapshot.timers().len()), ("ignored", "s", 3));
+    }
+}
+
+#[test]
+fn a_machine_that_takes_too_long_is_stopped_and_the_others_go_on() {
+    let chart = "
+events: {PING: {}}
+states:
+  s:
+    invoke:
+      - {src: kid, id: slow, timeout: 10s, onError: {actions: {log: '= event.error.code'}}}
+      - {src: kid, id: other, onDone: {target: t}}
+    on: {PING: {actions: {send: {to: other, type: PING}}}}
+  t: {}
+machines:
+  kid: {states: {a: {on: {PING: b}}, b: {type: final}}}
+";
+    let mut run = Run::start(chart);
+    run.wait(10_000);
+    assert_eq!((run.logged().as_str(), run.state().as_str()), ("timeout", "s"));
+    assert_eq!((run.state_of("slow").as_str(), run.state_of("other").as_str()), ("none", "a"));
+    let open: Vec<_> = run.snapshot.invocations().map(|(_, invocation)| invocation.id.to_string()).collect();
+    assert_eq!(open, ["other"]);
+    run.send("PING");
+    assert_eq!(run.state(), "t");
+}
+
+#[test]
+fn conditions_see_all_actors_by_their_ids() {
+    let chart = "
+events: {NEW: {}}
+context: {ids: null}
+states: {s: {on: {NEW: {actions: [{assign: {ids: '= actors.map(id, id)'}}, {spawn: {machine: kid, id: ann}}]}}}}
+machines: {kid: {states: {k: {}}}}
+";
+    let mut run = Run::start(chart);
+    run.send("NEW");
+    assert_eq!(run.var("ids"), json!(["root"]));
+    run.snapshot.actor("ann").unwrap();
+    let again = run.try_send("NEW", json!({}));
+    assert!(again.is_err(), "the id is taken");
 }

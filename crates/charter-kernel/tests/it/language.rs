@@ -166,6 +166,21 @@ states:
 }
 
 #[test]
+fn a_quorum_of_three_is_reached_by_the_third_vote_for_the_same_content() {
+    let chart = "
+roles: {r: {}}
+events: {OK: {by: r}}
+states: {s: {on: {OK: {target: t, quorum: {count: 3, of: r}}}}, t: {}}
+";
+    let mut run = Run::start(chart);
+    for (by, v, verdict) in [("ana", 1, "vote"), ("bob", 1, "vote"), ("cai", 2, "vote"), ("dan", 1, "accepted")] {
+        run.by(by, &["r"]).send_data("OK", json!({"v": v}));
+        assert_eq!(run.verdict(), verdict, "{by}");
+    }
+    assert_eq!(run.state(), "t");
+}
+
+#[test]
 fn an_interlock_refuses_the_whole_event() {
     let chart = "
 context: {spent: 0, budget: 10}

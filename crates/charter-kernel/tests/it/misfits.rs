@@ -48,6 +48,12 @@ fn table() -> Vec<(Json, Json, &'static str, &'static str)> {
             "",
             "more than 2 items of the list match the schema under `contains`",
         ),
+        (
+            json!({"contains": {"const": 1}, "maxContains": 0}),
+            json!([1]),
+            "",
+            "more than 0 items of the list match the schema under `contains`",
+        ),
         (json!({"prefixItems": [{"const": 1}], "items": false}), json!([1, 2]), "/1", "not allowed"),
         (json!({"items": false}), json!([1]), "/0", "not allowed"),
         (json!({"prefixItems": [false]}), json!([1]), "/0", "not allowed"),

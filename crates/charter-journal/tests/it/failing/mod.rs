@@ -54,9 +54,11 @@ fn a_full_disk_refuses_writes_until_there_is_space() {
         assert!(matches!(store.append(vec![refused.clone()]), Err(StoreError::NotWritten { .. })));
         assert_eq!(store.run("a").unwrap().unwrap().seq, acknowledged);
         assert_eq!(store.stopped(), None);
+        assert!(store.full_for().is_some());
         // Once there is space again, the same record is accepted.
         store.forget_snapshots().unwrap();
         store.append(vec![refused]).unwrap();
+        assert_eq!(store.full_for(), None);
         acknowledged += 1;
         assert_eq!(store.container_problems().unwrap(), Vec::<String>::new());
     }

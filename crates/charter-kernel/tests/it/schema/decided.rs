@@ -73,3 +73,32 @@ fn a_pattern_of_10_000_bytes_is_the_longest() {
     let refused = Schema::compile(&pattern(10_001)).map(drop).unwrap_err().to_string();
     assert!(refused.contains("the pattern has more than 10000 bytes"), "{refused}");
 }
+
+#[test]
+fn items_that_a_schema_beside_them_evaluated_are_not_left_over() {
+    let schema = json!({"allOf": [{"prefixItems": [true, true]}], "unevaluatedItems": false});
+    assert!(accepts(&schema, &json!([1, 2])));
+    assert!(!accepts(&schema, &json!([1, 2, 3])));
+}
+
+#[test]
+fn formats_have_the_form_of_their_standard() {
+    for (format, good, bad) in [
+        ("duration", &["P1Y2M3DT4H5M6S", "PT1S", "P1W", "P1M"][..], &["P", "PT", "P1", "P1D1Y", "P1Y1D", "PT1"][..]),
+        ("iri", &["http://a/ä?\u{e000}", "http://a/?\u{f0000}"], &["http://a/\u{e000}", "http://a/?\u{ffffe}"]),
+        ("uri", &["http://a/b?c=%20"], &["http://a/b c", "http://a/ä", "http://a/%2"]),
+    ] {
+        for (texts, fits) in [(good, true), (bad, false)] {
+            for text in texts {
+                assert_eq!(accepts(&json!({"format": format}), &json!(text)), fits, "{format} {text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_schema_inside_another_may_only_name_the_same_dialect() {
+    let inside = |dialect: &str| Schema::compile(&json!({"items": {"$schema": dialect}})).map(drop);
+    assert!(inside("https://json-schema.org/draft/2020-12/schema#").is_ok());
+    assert!(inside("http://json-schema.org/draft-07/schema#").unwrap_err().to_string().contains("write 2020-12"));
+}
