@@ -83,7 +83,7 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
 /// Returns the machine of a run, and what to mark in its diagram.
 fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay), Failure> {
     let store = db.read()?;
-    let run = journal::find(&store, run)?;
+    let run = db.find(&store, run)?;
     let (machine, snapshot) = journal::at(&store, &run, None)?;
     if let Some(file) = file {
         let named = load(file)?.machine.digest();

@@ -132,6 +132,18 @@ impl View {
         View { charter, snapshot, working, tasks, untrusted: false, dry, next_due }
     }
 
+    /// The open invocations that no attempt of an actor is under way for on this host, and no person
+    /// is asked about: their ids. Until the run is resumed, nothing answers them.
+    #[must_use]
+    pub fn unattended(&self) -> Vec<String> {
+        let run = self.snapshot.run();
+        let open = self.snapshot.invocations().filter(|(_, i)| !i.is_machine());
+        let is_attended = |effect: &str| {
+            self.working.iter().any(|w| *w.effect == *effect) || self.tasks.iter().any(|task| task.effect == effect)
+        };
+        open.filter(|(_, i)| !is_attended(&i.effect.text(run))).map(|(_, i)| i.id.to_string()).collect()
+    }
+
     /// Whether the run is active but can never continue: no timer that fires, no open
     /// invocation, no event that any principal may send.
     #[must_use]

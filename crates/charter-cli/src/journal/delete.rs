@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::access::{Operation, perform};
 use super::text::{clean, count};
-use super::{Db, find, head_of};
+use super::{Db, head_of};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::run::Who;
 use crate::run::follow::now;
@@ -33,7 +33,7 @@ pub struct Args {
 /// The run does not exist or has not ended, or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     args.db.check()?;
-    let run = find(&args.db.read()?, &args.run)?;
+    let run = args.db.find(&args.db.read()?, &args.run)?;
     let what = format!("run `{}` with {}", clean(&run.run), count(run.seq + 1, "record"));
     if run.status.is_some_and(|status| !status.is_finished()) {
         return Err(Failure::with_help(

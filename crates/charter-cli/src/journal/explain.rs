@@ -5,7 +5,7 @@ use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind};
 use serde_json::{Value as Json, json};
 
 use super::text::{clean, code, error, further, is_held, is_log, logged, short, short_digest_text, when};
-use super::{Db, delivered, find};
+use super::{Db, delivered};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Explains a record.
@@ -14,7 +14,7 @@ use crate::io::{Exit, Failure, Io, Paint};
 /// The run or the record does not exist.
 pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = db.read_and_warn(io)?;
-    let info = find(&store, run)?;
+    let info = db.find(&store, run)?;
     let record = store.records(&info.run, seq, 1)?.into_iter().next();
     let Some(record) = record.filter(|r| r.seq == seq) else {
         return Err(Failure::new(format!("run `{}` has no record {seq}: its last record is {}", info.run, info.seq)));

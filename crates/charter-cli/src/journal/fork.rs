@@ -7,7 +7,7 @@ use charter_runtime::backend::Backend as _;
 use serde_json::json;
 
 use super::access::{Operation, perform};
-use super::{Db, find, find_among, head_of};
+use super::{Db, head_of};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -79,7 +79,7 @@ impl Operation for Fork<'_> {
         if let Some(done) = self.done(|new| Ok(store.run(new)?.is_some()))? {
             return Ok(done);
         }
-        let run = find(store, &self.args.run)?;
+        let run = self.args.db.find(store, &self.args.run)?;
         let mut new = None;
         for candidate in candidates(self.args, &run.run)? {
             if store.run(&candidate)?.is_none() {
@@ -102,7 +102,7 @@ impl Operation for Fork<'_> {
             }
             let run = match client.run(self.args.run.clone()).await? {
                 Some(run) => run,
-                None => find_among(&client.runs(RunFilter::default()).await?, &self.args.run)?,
+                None => self.args.db.find_among(&client.runs(RunFilter::default()).await?, &self.args.run)?,
             };
             let mut new = None;
             for candidate in candidates(self.args, &run.run)? {

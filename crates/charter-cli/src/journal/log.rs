@@ -6,7 +6,7 @@ use std::time::Duration;
 use charter_journal::{Record, Store};
 
 use super::text::RecordLines;
-use super::{Db, delivered, find, show};
+use super::{Db, delivered, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -48,7 +48,7 @@ pub struct Args {
 /// The run does not exist, or the journal cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read_and_warn(io)?;
-    let mut head = find(&store, &args.run)?;
+    let mut head = args.db.find(&store, &args.run)?;
     let mut next = args.from;
     let mut lines: Option<RecordLines> = None;
     // The machine is for the messages of rules; without it, only the names of the rules are shown.
@@ -86,7 +86,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         }
         io.out.flush()?;
         std::thread::sleep(POLL_INTERVAL);
-        head = find(&store, &head.run)?;
+        head = args.db.find(&store, &head.run)?;
     }
 }
 

@@ -100,6 +100,49 @@ impl Db {
         text::quoted(&if name.starts_with('-') { format!("./{name}") } else { name })
     }
 
+    /// Finds a run of the journal by its id, or by a unique prefix of it.
+    ///
+    /// # Errors
+    /// No run or several runs match.
+    pub(crate) fn find(&self, store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
+        match store.run(name)? {
+            Some(run) => Ok(run),
+            None => self.find_among(&store.runs(&RunFilter::default())?, name),
+        }
+    }
+
+    /// Finds a run by a unique prefix of its id among all runs of a journal.
+    pub(crate) fn find_among(&self, all: &[RunInfo], name: &str) -> Result<RunInfo, Failure> {
+        let mut found = all.iter().filter(|r| r.run.starts_with(name));
+        match (found.next(), found.next()) {
+            (Some(one), None) if !name.is_empty() => Ok(one.clone()),
+            (Some(one), Some(two)) => {
+                let more = found.count();
+                let more = match more {
+                    0 => String::new(),
+                    more => format!(" and {more} more"),
+                };
+                Err(Failure::with_help(
+                    format!("`{name}` is ambiguous: several runs start with it"),
+                    format!("`{}`, `{}`{more}", one.run, two.run),
+                ))
+            }
+            _ => {
+                let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
+                let help = match near {
+                    _ if is_journal(name) => {
+                        format!("pass a journal file with `--db`: `charter runs --db {name}` lists its runs")
+                    }
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None if all.is_empty() => "the journal file has no runs yet".to_owned(),
+                    None => format!("`charter runs{}` lists them", self.option()),
+                };
+                let message = format!("run `{name}` not found in this journal file");
+                Err(Failure::with_help(message, help))
+            }
+        }
+    }
+
     /// Checks that the journal file can be created, or is one, before it is opened for writing.
     ///
     /// # Errors
@@ -260,49 +303,6 @@ pub(crate) fn is_journal(word: &str) -> bool {
 
 fn is_folder(path: &Path) -> Failure {
     Failure::new(format!("`{}` is a folder, not a journal file", path.display()))
-}
-
-/// Finds a run by its id, or by a unique prefix of it.
-///
-/// # Errors
-/// No run or several runs match.
-pub fn find(store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
-    match store.run(name)? {
-        Some(run) => Ok(run),
-        None => find_among(&store.runs(&RunFilter::default())?, name),
-    }
-}
-
-/// Finds a run by a unique prefix of its id among all runs of a journal.
-pub(crate) fn find_among(all: &[RunInfo], name: &str) -> Result<RunInfo, Failure> {
-    let mut found = all.iter().filter(|r| r.run.starts_with(name));
-    match (found.next(), found.next()) {
-        (Some(one), None) if !name.is_empty() => Ok(one.clone()),
-        (Some(one), Some(two)) => {
-            let more = found.count();
-            let more = match more {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            Err(Failure::with_help(
-                format!("`{name}` is ambiguous: several runs start with it"),
-                format!("`{}`, `{}`{more}", one.run, two.run),
-            ))
-        }
-        _ => {
-            let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
-            let help = match near {
-                _ if is_journal(name) => {
-                    format!("pass a journal file with `--db`: `charter runs --db {name}` lists its runs")
-                }
-                Some(near) => format!("did you mean `{near}`?"),
-                None if all.is_empty() => "the journal file has no runs yet".to_owned(),
-                None => "`charter runs` lists them".to_owned(),
-            };
-            let message = format!("run `{name}` not found in this journal file");
-            Err(Failure::with_help(message, help))
-        }
-    }
 }
 
 /// Returns the stored charter of a run.

@@ -1,6 +1,6 @@
 //! `charter replay RUN --to SEQ`: the state of a run after a record, replayed from the records.
 
-use super::{Db, at, find, show};
+use super::{Db, at, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use charter_journal::Store as _;
@@ -23,7 +23,7 @@ pub struct Args {
 /// The run or record does not exist, or the replay differs from the records.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read_and_warn(io)?;
-    let run = find(&store, &args.run)?;
+    let run = args.db.find(&store, &args.run)?;
     let (machine, snapshot) = at(&store, &run, args.to)?;
     if machine_output {
         writeln!(io.out, "{}", machine.snapshot_text(&snapshot))?;

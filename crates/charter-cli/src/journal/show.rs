@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::offers::{self, Offer};
 use super::overdue::{self, overdue};
 use super::text::{clean, count, elapsed, seconds, short, short_digest, when};
-use super::{Db, at, charter_of, find};
+use super::{Db, at, charter_of};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::page;
 use crate::run::suggest::Suggest;
@@ -34,7 +34,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let host = legal::hosting(&args.db, &args.run);
     let has_no_holder = matches!(host, Hosting::Nobody);
     let store = args.db.read_and_warn(io)?;
-    let run = find(&store, &args.run)?;
+    let run = args.db.find(&store, &args.run)?;
     let charter = charter_of(&store, run.charter)?;
     let (machine, snapshot) = at(&store, &run, None)?;
     let definition = machine.definition();

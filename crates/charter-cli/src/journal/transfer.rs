@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::access::{Operation, perform};
 use super::text::count;
-use super::{Db, find, head_of, refuse_overwrite};
+use super::{Db, head_of, refuse_overwrite};
 use crate::input::open;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::plain;
@@ -45,7 +45,7 @@ pub struct ImportArgs {
 /// The run does not exist, or the file cannot be written.
 pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read_and_warn(io)?;
-    let run = find(&store, &args.run)?;
+    let run = args.db.find(&store, &args.run)?;
     let Some(path) = &args.output else {
         charter_journal::export(&store, &run.run, io.out).map_err(failed)?;
         return Ok(Exit::Yes);

@@ -10,7 +10,7 @@ use charter_kernel::Digest;
 use serde_json::json;
 
 use super::text::{clean, count};
-use super::{Db, find, is_journal, open};
+use super::{Db, is_journal, open};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Maximum number of runs listed in the text output.
@@ -168,7 +168,7 @@ impl Args {
 fn journal(args: &Args, path: &Path, run: Option<&str>) -> Result<Report, Failure> {
     let store = open(path, "the file is the first argument: `charter verify DB [RUN]`")?;
     let run = match run {
-        Some(name) => Some(find(&store, name)?.run),
+        Some(name) => Some(Db { db: path.to_owned() }.find(&store, name)?.run),
         None => None,
     };
     let (anchors, heads) = args.anchors();

@@ -1,6 +1,6 @@
 //! Follows a run: shows what happens, and prompts where a person is needed.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use charter_kernel::{Millis, Status, Timestamp};
 use charter_runtime::backend::TaskAnswer;
@@ -24,6 +24,10 @@ const TICK: Duration = Duration::from_millis(100);
 const EVENT_DELAY: Duration = Duration::from_millis(30);
 /// Maximum time to wait for a timer without `--wait`, in milliseconds.
 const MAX_TIMER_WAIT: Millis = Millis(60_000);
+/// How long a run is waited for whose open invocations have no attempt under way. Attempts are
+/// registered moments after the step that starts them; an actor whose answer and failure were both
+/// refused has none until the run is resumed.
+const UNATTENDED_WAIT: Duration = Duration::from_secs(5);
 /// A timer is fired within this time after it is due.
 const FIRED_AFTER: Millis = Millis(2_000);
 /// Maximum number of consecutive refusals before the prompt ends.
@@ -71,6 +75,7 @@ impl Follow {
         }
         let mut refused = 0;
         let mut seen = Vec::new();
+        let mut patience = Patience::default();
         let last = loop {
             while let Some(event) = host.next(&mut events, Duration::ZERO)? {
                 progress.show(&event, io)?;
@@ -80,7 +85,7 @@ impl Follow {
             if view.snapshot.status().is_finished() || view.snapshot.paused_at().is_some() {
                 break view;
             }
-            if is_busy(&view, 0) || self.waits_for_timer(&view) {
+            if (is_busy(&view, 0) && patience.lasts(&view)) || self.waits_for_timer(&view) {
                 host.stay()?;
                 progress.wait(&view, now(), io)?;
                 if let Some(event) = host.next(&mut events, TICK)? {
@@ -240,6 +245,28 @@ pub(crate) fn is_busy(view: &View, since: u64) -> bool {
     !view.untrusted && effects.any(|effect| view.tasks.iter().all(|task| task.effect != effect))
 }
 
+/// Waits for open invocations that have no attempt under way, but not forever.
+#[derive(Default)]
+struct Patience {
+    /// The record after which none was under way, and since when.
+    unattended: Option<(u64, Instant)>,
+}
+
+impl Patience {
+    fn lasts(&mut self, view: &View) -> bool {
+        if !view.working.is_empty() {
+            self.unattended = None;
+            return true;
+        }
+        let seq = view.snapshot.seq();
+        let (at, since) = self.unattended.get_or_insert((seq, Instant::now()));
+        if *at != seq {
+            (*at, *since) = (seq, Instant::now());
+        }
+        since.elapsed() < UNATTENDED_WAIT
+    }
+}
+
 /// Returns the time of the system clock.
 pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -258,13 +285,14 @@ pub(crate) fn settle(
     let mut progress = Progress::new(run, io);
     progress.know(&host.view(run)?, Some(seen));
     progress.observe_models(host);
+    let mut patience = Patience::default();
     loop {
         while let Some(event) = host.next(&mut events, Duration::ZERO)? {
             progress.show(&event, io)?;
         }
         let view = host.view(run)?;
         let status = view.snapshot.status();
-        if status.is_finished() || status == Status::Paused || !is_busy(&view, since) {
+        if status.is_finished() || status == Status::Paused || !is_busy(&view, since) || !patience.lasts(&view) {
             while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                 progress.show(&event, io)?;
             }

@@ -20,7 +20,7 @@ use super::model_progress::ModelProgress;
 use super::setup;
 use crate::io::{Exit, Failure, Io};
 use crate::journal::access::{self, Access, MAX_LOST};
-use crate::journal::{Db, find_among};
+use crate::journal::Db;
 use crate::models::{self, Recording};
 
 /// Who opens the journal if no process has it open.
@@ -319,7 +319,7 @@ impl Host {
     pub(crate) fn find(&self, name: &str) -> Result<RunInfo, Failure> {
         match self.call(|b| b.run(name.to_owned()))? {
             Some(run) => Ok(run),
-            None => find_among(&self.call(|b| b.runs(RunFilter::default()))?, name),
+            None => self.db.find_among(&self.call(|b| b.runs(RunFilter::default()))?, name),
         }
     }
 

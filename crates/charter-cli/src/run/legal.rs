@@ -16,7 +16,7 @@ use crate::journal::offers::{self, Offer};
 use crate::journal::overdue;
 use crate::journal::show::Hosting;
 use crate::journal::text::{clean, short};
-use crate::journal::{Db, at, find, show};
+use crate::journal::{Db, at, show};
 use crate::models;
 
 /// Lists the legal events.
@@ -145,7 +145,7 @@ fn state(args: &Args) -> Result<State, Failure> {
     }
     let has_no_holder = overdue::has_no_holder(&args.db);
     let store = args.db.read()?;
-    let run = find(&store, &args.run)?;
+    let run = args.db.find(&store, &args.run)?;
     let (machine, snapshot) = at(&store, &run, None)?;
     let overdue = overdue::overdue(&store, has_no_holder)?.get(&run.run).copied();
     let dry = show::is_dry(charter_journal::origin(&store, &run.run)?.as_ref());

@@ -137,6 +137,11 @@ pub(crate) fn waits(
         let stuck = "no timer that fires, no running actor, and no legal event";
         writeln!(io.out, "  {} {stuck}", paint.error("stuck:"))?;
     }
+    if snapshot.status() == Status::Active && !view.untrusted && !view.dry {
+        for invocation in view.unattended() {
+            writeln!(io.out, "  no attempt of {} is under way; resuming the run starts one", clean(&invocation))?;
+        }
+    }
     if let Some(since) = snapshot.paused_at() {
         writeln!(io.out, "  paused since {}; to continue: {}", when(since), paint.faint(&suggest.unpause()))?;
         for line in show::timers_left(snapshot) {

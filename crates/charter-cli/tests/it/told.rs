@@ -193,3 +193,29 @@ states:
     let sent = charter(&["send", "r", "A", "--as", "ana", "--db", &db]);
     assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
 }
+
+const STRICT: &str = "
+charter: 1
+id: strict
+strict: true
+context: {share: 0}
+actors: {work: {kind: exec, command: ['false']}}
+states:
+  working:
+    invoke:
+      src: work
+      onDone: done
+      onError: {target: done, actions: {assign: {share: '= 1 / context.share'}}}
+  done: {type: final}
+";
+
+#[test]
+fn a_run_whose_answer_and_failure_were_refused_is_not_waited_for() {
+    let site = Site::new("told-refused-twice", &[("strict.yaml", STRICT.to_owned())]);
+    // Ends by itself, instead of waiting for an answer that nobody will give.
+    let (exit, out, err) = site.any("run strict.yaml --run r");
+    assert_eq!(exit, 0, "{out}{err}");
+    assert!(err.contains("the run refuses both the answer of `work` and its failure"), "{err}");
+    assert!(out.contains("no attempt of work is under way; resuming the run starts one"), "{out}");
+    assert!(out.contains("to resume: charter run --resume r"), "{out}");
+}
