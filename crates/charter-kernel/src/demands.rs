@@ -1,6 +1,7 @@
 //! What a transition demands of its senders now, besides a role: the digest that an approval must
 //! name, the votes that were given, who is excluded, and the conditions that depend on the data.
 
+use charter_expr::Program;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -8,12 +9,13 @@ use crate::budget::Budget;
 use crate::digest::Digest;
 use crate::envelope::Envelope;
 use crate::event::Ev;
-use crate::legal::WithoutData;
 use crate::machine::{Guard, Machine, Transition, TransitionId};
+use crate::observer::{Observer, Unmet};
 use crate::principal::Principal;
-use crate::scope::EvalContext;
+use crate::scope::{EvalContext, reads_event};
 use crate::selection::{Evaluation, active_candidates, evaluate};
-use crate::snapshot::Snapshot;
+use crate::sender::Ineligible;
+use crate::snapshot::{Snapshot, Vote};
 use crate::time::Timestamp;
 
 /// What the transition that an event could take demands now.
@@ -38,6 +40,53 @@ pub struct Demands {
     /// to hold. Empty if there is a transition without such a condition.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
+    /// The transitions before it that the event takes from others, but not from this sender.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<Withheld>,
+}
+
+/// A transition that a sender may not take, although a condition on the data may choose it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Withheld {
+    /// The name of the transition, e.g. `review/on/APPROVE/0`.
+    pub transition: String,
+    /// Why not.
+    pub why: WithheldBy,
+}
+
+/// Why a sender may not take a transition, although it has the roles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum WithheldBy {
+    /// `not_by` excludes it.
+    NotBy,
+    /// It is not a person.
+    PersonsOnly,
+    /// It was not authenticated.
+    AuthenticatedOnly,
+    /// It has voted already.
+    Voted,
+}
+
+/// Observes, without the event's data, why the sender may not take a candidate.
+#[derive(Default)]
+struct WithheldObserver(Option<WithheldBy>);
+
+impl<'a> Observer<'a> for WithheldObserver {
+    type Leaf = ();
+    const HAS_DATA: bool = false;
+    fn leaf(_: &'a Program) {}
+    fn named(_: &'a str, (): ()) {}
+    fn unmet(&mut self, _: &EvalContext<'a>, _: &'a Transition, unmet: Unmet<'a, ()>) {
+        self.0 = match unmet {
+            Unmet::Sender(_, Ineligible::NotAPerson) => Some(WithheldBy::PersonsOnly),
+            Unmet::Sender(_, Ineligible::NotAuthenticated) => Some(WithheldBy::AuthenticatedOnly),
+            Unmet::Sender(_, Ineligible::Excluded(_)) => Some(WithheldBy::NotBy),
+            Unmet::Voted => Some(WithheldBy::Voted),
+            _ => None,
+        };
+    }
 }
 
 /// What an event approves.
@@ -58,6 +107,8 @@ pub struct QuorumState {
     pub of: Vec<String>,
     /// The principals that have voted; one list for each data that was sent.
     pub votes: Vec<Vec<String>>,
+    /// The digest of the data of each of these lists.
+    pub data: Vec<Digest>,
 }
 
 impl Machine {
@@ -87,10 +138,16 @@ impl Machine {
         let held = self.held(&envelope);
         let mut found: Option<Demands> = None;
         let mut conditions = Vec::new();
+        let mut withheld = Vec::new();
         for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, &ev) {
-            let evaluation = evaluate(&ctx, held, Some(&ev), id, t, &mut WithoutData);
-            let is_open = match evaluation {
-                Evaluation::Failed(_) => continue,
+            let mut withholds = |why| withheld.push(Withheld { transition: t.name.to_string(), why });
+            let mut observer = WithheldObserver::default();
+            let is_open = match evaluate(&ctx, held, Some(&ev), id, t, &mut observer) {
+                Evaluation::Failed(..) => {
+                    let may_hold = |g: &Guard| g.reads_event() || ctx.guard::<()>(g).0 == Ok(true);
+                    observer.0.filter(|_| t.guard.as_ref().is_none_or(may_hold)).map(&mut withholds);
+                    continue;
+                }
                 Evaluation::Refused => break,
                 Evaluation::Enabled | Evaluation::Vote => true,
                 Evaluation::Unknown => false,
@@ -102,17 +159,21 @@ impl Machine {
                 continue;
             }
             let demands = self.demands_of(&ctx, id, t);
-            // What has no value cannot be approved with any digest.
-            if t.approves.is_some() && demands.approves.is_none() {
+            // What has no value cannot be approved with any digest; unless the data decides it.
+            let of_data = t.approves.as_ref().filter(|program| reads_event(program));
+            if t.approves.is_some() && demands.approves.is_none() && of_data.is_none() {
                 continue;
             }
             if self.has_voted(&ctx, kind, id, t, demands.approves.as_ref()) {
+                withholds(WithheldBy::Voted);
                 continue;
             }
-            let demands = found.get_or_insert(demands);
-            match guard.filter(|_| depends) {
-                Some(guard) => conditions.push(guard.text()),
-                None => {
+            let demands = found.get_or_insert_with(|| Demands { withheld: std::mem::take(&mut withheld), ..demands });
+            let approved = of_data.map(|program| format!("event.digest is the digest of {}", program.source()));
+            let all: Vec<String> = guard.filter(|_| depends).map(Guard::text).into_iter().chain(approved).collect();
+            match all.is_empty() {
+                false => conditions.push(all.join(" && ")),
+                true => {
                     demands.conditions.clear();
                     return found;
                 }
@@ -122,22 +183,24 @@ impl Machine {
     }
 
     fn demands_of<'a>(&self, ctx: &EvalContext<'a>, id: TransitionId, t: &'a Transition) -> Demands {
-        let votes = ctx.actor.votes.iter().filter(|v| v.transition == id);
+        let votes: Vec<&Vote> = ctx.actor.votes.iter().filter(|v| v.transition == id).collect();
         let quorum = t.quorum.as_ref().filter(|q| q.count > 1);
         Demands {
             transition: t.name.to_string(),
-            approves: t.approves.as_ref().and_then(|program| {
+            approves: t.approves.as_ref().filter(|program| !reads_event(program)).and_then(|program| {
                 let value = ctx.cel(program).and_then(|v| v.to_json()).ok()?;
                 Some(Approval { value: program.source().to_string(), digest: Digest::of_json(&value) })
             }),
             quorum: quorum.map(|q| QuorumState {
                 count: q.count,
                 of: self.role_names(q.of),
-                votes: votes.map(|v| v.by.iter().map(ToString::to_string).collect()).collect(),
+                votes: votes.iter().map(|v| v.by.iter().map(ToString::to_string).collect()).collect(),
+                data: votes.iter().map(|v| v.digest).collect(),
             }),
             not_by: t.sender.as_ref().map(|rule| rule.excluded(ctx)).unwrap_or_default(),
             persons_only: t.sender.as_ref().is_some_and(|rule| rule.is_for_persons()),
             conditions: Vec::new(),
+            withheld: Vec::new(),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, 
 use crate::observer::GuardError;
 use crate::refusal::Code;
 use crate::scope::EvalContext;
-use crate::selection::{Evaluation, candidates, evaluate, rank};
+use crate::selection::{Evaluation, Furthest, candidates, evaluate};
 use crate::snapshot::{Actor, Actors, Snapshot, Status, ThinVec, Vote};
 use crate::step::{Step, Taken, Verdict};
 use crate::transaction::TAKEN_BYTES;
@@ -135,7 +135,7 @@ impl Machine {
             return None;
         }
         let atomic = *actor.configuration.last()?;
-        let mut furthest: Option<Code> = None;
+        let mut furthest = Furthest::default();
         let mut state = atomic;
         while state != NONE {
             let node = chart.state(state);
@@ -152,17 +152,13 @@ impl Machine {
                         return Some(Ok((id, trivial)));
                     }
                     // If a guard failed with an error, the algorithm runs and notes the error.
-                    Evaluation::Failed(code) if guard.0.is_none() => {
-                        if furthest.is_none_or(|f| rank(code) > rank(f)) {
-                            furthest = Some(code);
-                        }
-                    }
+                    Evaluation::Failed(code, reached) if guard.0.is_none() => furthest.note(code, reached),
                     _ => return None,
                 }
             }
             state = node.parent;
         }
-        self.definition.strict.then(|| Err(furthest.unwrap_or(Code::Unhandled)))
+        self.definition.strict.then(|| Err(furthest.code()))
     }
 
     /// Builds the step of a trivial transition. Unchanged parts are shared with the previous

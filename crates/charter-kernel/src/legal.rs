@@ -158,7 +158,7 @@ impl Machine {
                 Evaluation::Refused => break,
                 Evaluation::Unknown if t.refuse.is_some() => may_be_forbidden = true,
                 Evaluation::Unknown => depends = Some(true),
-                Evaluation::Failed(_) => {}
+                Evaluation::Failed(..) => {}
             }
         }
         depends

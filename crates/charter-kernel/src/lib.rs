@@ -46,7 +46,7 @@ mod validate;
 pub use answer::{BadAnswer, check_answer, is_larger};
 pub use budget::Work;
 pub use definition::Definition;
-pub use demands::{Approval, Demands, QuorumState};
+pub use demands::{Approval, Demands, QuorumState, Withheld, WithheldBy};
 pub use digest::Digest;
 pub use envelope::{EffectId, Envelope, Event};
 pub use explain::{Condition, RefusalContext};

@@ -34,9 +34,45 @@ pub(crate) enum Evaluation {
     Vote,
     /// All checks pass, and the transition refuses the event.
     Refused,
-    Failed(Code),
+    /// A check failed, after the sender had come this far.
+    Failed(Code, Reached),
     /// The result depends on the event's data, which the observer does not have.
     Unknown,
+}
+
+/// How far a candidate came before a check failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Reached {
+    /// The sender may not take the transition, whose condition does not hold either.
+    Sender,
+    /// The condition does not hold.
+    Condition,
+    /// The condition holds: somebody else might have taken the transition.
+    OnlySender,
+    /// The approval.
+    Approval,
+    /// A requirement.
+    Requirement,
+    /// The quorum.
+    Quorum,
+}
+
+/// Finds the candidate that came furthest: its code is that of the refusal. Of several, the first.
+#[derive(Default)]
+pub(crate) struct Furthest(Option<(Reached, Code)>);
+
+impl Furthest {
+    #[inline]
+    pub(crate) fn note(&mut self, code: Code, reached: Reached) {
+        if self.0.is_none_or(|(furthest, _)| reached > furthest) {
+            self.0 = Some((reached, code));
+        }
+    }
+
+    /// The code of the refusal.
+    pub(crate) fn code(&self) -> Code {
+        self.0.map_or(Code::Unhandled, |(_, code)| code)
+    }
 }
 
 /// The candidates that a selection has evaluated.
@@ -80,18 +116,7 @@ pub(crate) struct Selection {
     pub(crate) votes: SmallVec<[TransitionId; 1]>,
     /// The transition that refuses the event.
     pub(crate) refused: Option<TransitionId>,
-    /// The code of the candidate that passed the most checks before it failed.
-    pub(crate) furthest: Option<Code>,
-}
-
-/// Ranks the code of a failed candidate by how many checks it passed before.
-pub(crate) fn rank(code: Code) -> u8 {
-    match code {
-        Code::Authority => 1,
-        Code::Guard => 2,
-        Code::Stale => 3,
-        _ => 4,
-    }
+    pub(crate) furthest: Furthest,
 }
 
 /// Decides whether a transition is enabled. Checks roles, the sender, guard, approval, requirements
@@ -110,7 +135,7 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
     ctx.budget.spend(1, Work::Transitions);
     if !t.by.admits(roles_for(held, sender)) {
         observer.unmet(ctx, t, Unmet::Roles);
-        return Evaluation::Failed(Code::Authority);
+        return Evaluation::Failed(Code::Authority, without_sender::<O>(ctx, t, false));
     }
     // A sender without the roles of a quorum is refused for that reason, by the last check.
     if let Some(rule) = &t.sender
@@ -118,7 +143,7 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
         && let Some(why) = rule.refuses(ctx, O::HAS_DATA)
     {
         observer.unmet(ctx, t, Unmet::Sender(rule, why));
-        return Evaluation::Failed(Code::Authority);
+        return Evaluation::Failed(Code::Authority, without_sender::<O>(ctx, t, true));
     }
     let unknown = !O::HAS_DATA && t.reads_event;
     if !unknown {
@@ -126,19 +151,19 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
             let (holds, leaf) = ctx.guard::<O>(guard);
             if holds != Ok(true) {
                 observer.unmet(ctx, t, Unmet::Guard { leaf, error: holds.err() });
-                return Evaluation::Failed(Code::Guard);
+                return Evaluation::Failed(Code::Guard, Reached::Condition);
             }
         }
         if let Some(program) = &t.approves
             && !approves(ctx, program)
         {
             observer.unmet(ctx, t, Unmet::Approval);
-            return Evaluation::Failed(Code::Stale);
+            return Evaluation::Failed(Code::Stale, Reached::Approval);
         }
         for require in &t.requires {
             if let Err(code) = require.holds(ctx) {
                 observer.unmet(ctx, t, Unmet::Requirement(require, code));
-                return Evaluation::Failed(code);
+                return Evaluation::Failed(code, Reached::Requirement);
             }
         }
     }
@@ -150,6 +175,17 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
     match result {
         Evaluation::Enabled | Evaluation::Vote | Evaluation::Refused if unknown => Evaluation::Unknown,
         result => result,
+    }
+}
+
+/// Returns how far a candidate came that its sender may not take. A condition that holds shows that
+/// the event was meant for it. Without a condition, what `may_not` tells decides: whether the rule
+/// forbids it to a sender who has the roles. (People of other roles have ways of their own.)
+fn without_sender<'a, O: Observer<'a>>(ctx: &EvalContext<'a>, t: &'a Transition, may_not: bool) -> Reached {
+    let holds = |guard| (O::HAS_DATA || !t.reads_event) && ctx.guard::<()>(guard).0 == Ok(true);
+    match t.guard.as_ref().map_or(may_not, holds) {
+        true => Reached::OnlySender,
+        false => Reached::Sender,
     }
 }
 
@@ -186,7 +222,7 @@ fn vote<'a, O: Observer<'a>>(
     let sender = sender.filter(|e| e.origin == Origin::External && quorum.of.admits(held));
     let Some(ev) = sender else {
         observer.unmet(ctx, t, Unmet::QuorumRoles);
-        return Evaluation::Failed(Code::Authority);
+        return Evaluation::Failed(Code::Authority, Reached::Quorum);
     };
     if quorum.count <= 1 {
         return Evaluation::Enabled;
@@ -195,7 +231,7 @@ fn vote<'a, O: Observer<'a>>(
         return vote_of_anybody(ctx, id, quorum, unknowns);
     }
     if !ctx.budget.hash(ev.data()) {
-        return Evaluation::Failed(Code::Authority);
+        return Evaluation::Failed(Code::Authority, Reached::Quorum);
     }
     let digest = Digest::of_json(ev.data());
     let Some(vote) = ctx.actor.votes.iter().find(|v| v.transition == id && v.digest == digest) else {
@@ -204,7 +240,7 @@ fn vote<'a, O: Observer<'a>>(
     // A principal counts once toward a quorum.
     if vote.by.iter().any(|id| id.as_ref() == ctx.by.id) {
         observer.unmet(ctx, t, Unmet::Voted);
-        return Evaluation::Failed(Code::Authority);
+        return Evaluation::Failed(Code::Authority, Reached::Quorum);
     }
     let count = u32::try_from(vote.by.len()).unwrap_or(u32::MAX).saturating_add(1);
     if count >= quorum.count { Evaluation::Enabled } else { Evaluation::Vote }
@@ -292,7 +328,8 @@ impl StepTransaction<'_> {
     /// transition that is enabled in it or in its ancestors.
     pub(crate) fn select_transitions(&mut self, actor_ix: usize, ev: &Ev<'_>, session: &mut Session) -> Selection {
         let chart = self.chart(actor_ix);
-        let mut out = Selection { enabled: Enabled::new(), votes: SmallVec::new(), refused: None, furthest: None };
+        let mut out =
+            Selection { enabled: Enabled::new(), votes: SmallVec::new(), refused: None, furthest: Furthest::default() };
         // Two regions may share an ancestor: each candidate is evaluated once.
         let mut evaluated = Known::default();
         let count = self.actor(actor_ix).configuration.len();
@@ -334,12 +371,8 @@ impl StepTransaction<'_> {
                         }
                         // A `refuse` transition that does not apply is not a reason to refuse the
                         // event.
-                        Evaluation::Failed(_) if chart.transition(t).refuse.is_some() => {}
-                        Evaluation::Failed(code) => {
-                            if out.furthest.is_none_or(|f| rank(code) > rank(f)) {
-                                out.furthest = Some(code);
-                            }
-                        }
+                        Evaluation::Failed(..) if chart.transition(t).refuse.is_some() => {}
+                        Evaluation::Failed(code, reached) => out.furthest.note(code, reached),
                         Evaluation::Unknown => {}
                     }
                 }

@@ -5,7 +5,7 @@ use charter_expr::{ErrorKind, EvalDetail, EvalError, Fuel, Program, Value};
 
 use crate::definition;
 use crate::principal::{Auth, PrincipalKind};
-use crate::scope::{EvalContext, in_program};
+use crate::scope::{EvalContext, in_program, reads_event};
 
 /// The rule of a refusal because the sender is not a person.
 pub const PERSONS_ONLY: &str = "persons-only";
@@ -59,7 +59,7 @@ impl SenderRule {
 
     /// Whether `not_by` reads the event.
     pub(crate) fn reads_event(&self) -> bool {
-        self.not_by.as_ref().is_some_and(|program| program.reads().iter().any(|path| path.root() == "event"))
+        self.not_by.as_ref().is_some_and(reads_event)
     }
 
     /// Returns why the sender may not take the transition; `None` if it may. Without the event's

@@ -9,7 +9,7 @@ use charter_format::{Diagnostic, Document};
 use charter_kernel::definition::{Action, Delay, InterlockRule, Property, PropertyRule, StateKind, Template};
 
 use super::cone::ConeOfInfluence;
-use crate::model::walk::{Item, variable_of};
+use crate::model::walk::{Item, indexes, variable_of};
 use crate::model::{Chart, Model, Trigger, escape, is_platform};
 use crate::tree;
 
@@ -183,6 +183,8 @@ impl<'d> Scan<'_, 'd> {
             Item::Cel(cel) => items.push((at.to_string(), cel, at.ends_with("/when") || at.ends_with("/each/in"))),
             Item::Assign(path, value) => {
                 let decides = cone(variable_of(path)) || path.contains('[');
+                // An index decides which part of the variable changes, and how large it becomes.
+                items.extend(indexes(path).into_iter().map(|cel| (at.to_string(), cel, true)));
                 items.extend(Model::cels(value).into_iter().map(|cel| (at.to_string(), cel, decides)));
             }
             Item::Action(action) => {

@@ -129,7 +129,7 @@ states:
 fn what_was_not_tried_is_covered_or_not_proved() {
     let proved = "
 events: {GO: {}, BACK: {}}
-context: {n: 0}
+context: {n: 0, m: {}}
 states:
   a: {on: {GO: {target: b, actions: {assign: {n: '= context.n + 1'}}}}}
   b: {on: {BACK: {target: a, when: context.n < 3}}}
@@ -153,6 +153,9 @@ properties: [{id: p, never: context.n > 3}]
         ("when: context.n < 3", "when: \"actors.root.status == 'active'\"", "was not paused or cancelled", false),
         ("= context.n + 1", "= event.by", "only some data of the event was tried", false),
         ("= context.n + 1", "= size(by.id)", "only some principals were tried", false),
+        ("= context.n + 1'", "= context.n + 1', 'm[event.k]': 1", "only some data of the event was tried", true),
+        ("= context.n + 1'", "= context.n + 1', 'm[by.id]': 1", "only some principals were tried", true),
+        ("= context.n + 1'", "= context.n + 1', 'm[by.kind]': 1", "only some principals were tried", true),
         ("  b: {on", "  b: {exit: [{assign: {n: 9}}], on", "was not cancelled", false),
         ("  b: {on", "  b: {entry: [{log: '= 1 / event.z'}], on", "only some data of the event was tried", true),
         ("b: {on", "b: {after: {1h: a, '= context.n * 1000': a}, on", "two timers are pending at once", false),

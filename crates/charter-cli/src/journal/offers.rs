@@ -3,10 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use charter_kernel::{Demands, Legal, Machine, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp};
+use charter_journal::{Record, SqliteStore, Store, Verdict};
+use charter_kernel::{
+    Demands, Digest, Legal, Machine, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp, Withheld, WithheldBy,
+};
 use serde_json::{Map, Value as Json};
 
-use super::text::{clean, count};
+use super::Db;
+use super::text::{clean, count, short};
 use crate::run::sender_roles;
 
 /// An event that somebody may send now.
@@ -20,6 +24,36 @@ pub(crate) struct Offer {
     /// The one principal that is known to be able to send it, if a condition names them.
     pub(crate) only: Option<String>,
     pub(crate) demands: Demands,
+    /// The data that most of the votes so far were given for, if it was looked up.
+    pub(crate) voted_for: Option<Json>,
+}
+
+/// How many records are searched for the data of votes.
+const MAX_VOTE_RECORDS: usize = 1_000;
+
+/// Looks up the data that votes were given for, which a snapshot does not keep.
+pub(crate) fn with_votes(mut offers: Vec<Offer>, db: &Db, snapshot: &Snapshot) -> Vec<Offer> {
+    let digest = |offer: &Offer| Some(leading(offer.demands.quorum.as_ref()?)?.1);
+    let leading: Vec<Option<Digest>> = offers.iter().map(digest).collect();
+    if leading.iter().all(Option::is_none) {
+        return offers;
+    }
+    let from = snapshot.seq().saturating_sub(MAX_VOTE_RECORDS as u64);
+    let read = |store: SqliteStore| store.records(snapshot.run(), from, MAX_VOTE_RECORDS.saturating_add(1)).ok();
+    let records = db.read().ok().and_then(read).unwrap_or_default();
+    for (offer, digest) in offers.iter_mut().zip(leading) {
+        let is_vote = |r: &&Record| r.verdict == Verdict::Vote && *r.event.r#type == *offer.event.r#type;
+        let data = records.iter().filter(is_vote).map(|r| &r.event.data);
+        offer.voted_for =
+            data.rev().find(|data| Some(Digest::of_json(data)) == digest).map(|data| data.clone().into_owned());
+    }
+    offers
+}
+
+/// Who has voted for the data that most have voted for, and its digest.
+fn leading(quorum: &QuorumState) -> Option<(&Vec<String>, Digest)> {
+    let votes = quorum.votes.iter().zip(quorum.data.iter().copied()).filter(|(by, _)| !by.is_empty());
+    votes.reduce(|most, other| if other.0.len() > most.0.len() { other } else { most })
 }
 
 /// Returns the events that somebody may send now, in the order of their names.
@@ -27,7 +61,14 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
     let mut found: BTreeMap<(String, String), Offer> = BTreeMap::new();
     let sent_by = |roles: &[&str]| {
         let events = from(machine, snapshot, &Principal::new("", roles), now).into_iter();
-        events.map(|(event, demands)| Offer { event, roles: Vec::new(), needs_all: false, only: None, demands })
+        events.map(|(event, demands)| Offer {
+            event,
+            roles: Vec::new(),
+            needs_all: false,
+            only: None,
+            demands,
+            voted_for: None,
+        })
     };
     found.extend(sent_by(&[]).map(|offer| (offer.key(), offer)));
     let unrestricted: BTreeSet<(String, String)> = found.keys().cloned().collect();
@@ -64,29 +105,39 @@ pub(crate) fn all_with(machine: &Machine, snapshot: &Snapshot, by: &Principal, n
     with_own(machine, snapshot, by, now).0
 }
 
-/// Returns the events that this principal may send, and those that only others may.
+/// Returns the events that this principal may send, with what they need from it, and those that
+/// only others may.
 pub(crate) fn to(machine: &Machine, snapshot: &Snapshot, by: &Principal, now: Timestamp) -> (Vec<Offer>, Vec<Offer>) {
-    let (all, own) = with_own(machine, snapshot, by, now);
-    all.into_iter().partition(|offer| own.contains(&offer.key()))
+    let (all, mut own) = with_own(machine, snapshot, by, now);
+    let (mut may, mut may_not) = (Vec::new(), Vec::new());
+    for offer in all {
+        match own.remove(&offer.key()) {
+            Some(demands) => may.push(Offer { demands, ..offer }),
+            None => may_not.push(offer),
+        }
+    }
+    (may, may_not)
 }
 
-/// Returns [`all_with`], and which of the events the principal may send.
+/// Returns [`all_with`], and what the events need that the principal may send.
 fn with_own(
     machine: &Machine,
     snapshot: &Snapshot,
     by: &Principal,
     now: Timestamp,
-) -> (Vec<Offer>, BTreeSet<(String, String)>) {
+) -> (Vec<Offer>, BTreeMap<(String, String), Demands>) {
     let mut all = self::all(machine, snapshot, now);
     let listed: BTreeSet<(String, String)> = all.iter().map(Offer::key).collect();
-    let mut own = BTreeSet::new();
+    let mut own = BTreeMap::new();
     for (event, demands) in from(machine, snapshot, by, now) {
-        let offer = Offer { event, roles: Vec::new(), needs_all: false, only: Some(by.id.clone()), demands };
+        let only = Some(by.id.clone());
+        let demanded = demands.clone();
+        let offer = Offer { event, roles: Vec::new(), needs_all: false, only, demands: demanded, voted_for: None };
         let key = offer.key();
         if !listed.contains(&key) && !key.0.starts_with("charter.") {
             all.push(offer);
         }
-        own.insert(key);
+        own.insert(key, demands);
     }
     (all, own)
 }
@@ -109,6 +160,24 @@ pub(crate) fn may_send(
     now: Timestamp,
 ) -> bool {
     machine.legal(snapshot, by, now).iter().any(|e| e.r#type == *kind && e.to == *to)
+}
+
+/// Whether what an event needs from a principal is what an offer says. Another transition may take
+/// the event from somebody who has voted or is excluded.
+pub(crate) fn may_send_as(
+    machine: &Machine,
+    snapshot: &Snapshot,
+    by: &Principal,
+    offer: &Offer,
+    now: Timestamp,
+) -> bool {
+    let (kind, to) = offer.key();
+    let own = machine.demands(snapshot, &to, &kind, by, now);
+    // A vote for the same data does not count twice.
+    let most = offer.demands.quorum.as_ref().and_then(leading);
+    own.is_some_and(|own| own.transition == offer.demands.transition)
+        && most.is_none_or(|(voters, _)| !voters.contains(&by.id))
+        && may_send(machine, snapshot, by, &(kind, to), now)
 }
 
 impl Offer {
@@ -171,10 +240,14 @@ impl Offer {
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(self.demands.quorum.as_ref().map(votes));
+        // What an approval is for is shown in other ways.
+        let voted_for = self.voted_for.as_ref().filter(|data| self.demands.approves.is_none() && !is_empty(data));
+        notes.extend(voted_for.map(|data| format!("votes are for {}", short(data, 200))));
         if !self.demands.not_by.is_empty() {
             let ids: Vec<String> = self.demands.not_by.iter().map(|id| clean(id)).collect();
             notes.push(format!("not by {}", ids.join(" or ")));
         }
+        notes.extend(self.demands.withheld.first().map(|other| withheld(other)));
         if !self.demands.conditions.is_empty() {
             notes.push("depends on the data".to_owned());
         }
@@ -209,6 +282,22 @@ impl Offer {
         all.extend(self.needs_all.then(|| ("needs_all_roles".to_owned(), true.into())));
         all
     }
+}
+
+fn is_empty(data: &Json) -> bool {
+    data.as_object().is_some_and(Map::is_empty)
+}
+
+/// Says that an event does not take a transition from its sender.
+pub(crate) fn withheld(other: &Withheld) -> String {
+    let why = match other.why {
+        WithheldBy::NotBy => "which `not_by` forbids to you",
+        WithheldBy::PersonsOnly => "which is for persons only",
+        WithheldBy::AuthenticatedOnly => "which needs an authenticated sender",
+        WithheldBy::Voted => "for which you have voted",
+        _ => "which you may not take",
+    };
+    format!("takes another transition than {}, {why}", clean(&other.transition))
 }
 
 /// Renders the votes of a quorum: `1 of 2 votes (ana); needs another director`.

@@ -271,7 +271,7 @@ fn open(waits: &Waiting<'_>, since: &str, effect: EffectId, resume: &str) -> Str
 fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
     let Waiting { machine, snapshot, db, now, overdue, dry, .. } = waits;
     let (paint, who) = (Paint(io.color_out), Who::unnamed());
-    let offers = offers::all(machine, snapshot, *now);
+    let offers = offers::with_votes(offers::all(machine, snapshot, *now), db, snapshot);
     let suggest = Suggest::new((machine, snapshot), &who, db, &offers, *now);
     let paused = snapshot.status() == Status::Paused;
     let tasks = charter_runtime::open_tasks(machine, snapshot, *dry);

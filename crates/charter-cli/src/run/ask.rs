@@ -192,6 +192,9 @@ fn show(
             if let Some(quorum) = &event.demands.quorum {
                 writeln!(io.err, "     {}", paint.faint(&offers::votes(quorum)))?;
             }
+            for other in &event.demands.withheld {
+                writeln!(io.err, "     {}", paint.faint(&offers::withheld(other)))?;
+            }
             if let Some((value, digest)) = approved(&event.to, &event.demands, view, now) {
                 let what = event.demands.approves.as_ref().map(|a| clean(&a.value)).unwrap_or_default();
                 let line = match above {

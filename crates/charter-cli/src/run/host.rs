@@ -19,8 +19,8 @@ use super::background::Background;
 use super::model_progress::ModelProgress;
 use super::setup;
 use crate::io::{Exit, Failure, Io};
-use crate::journal::access::{self, Access, MAX_LOST};
 use crate::journal::Db;
+use crate::journal::access::{self, Access, MAX_LOST};
 use crate::models::{self, Recording};
 
 /// Who opens the journal if no process has it open.

@@ -43,6 +43,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         true => (offers::all(&machine, &snapshot, now), Vec::new()),
         false => offers::to(&machine, &snapshot, &by, now),
     };
+    let all = offers::with_votes(all, &args.db, &snapshot);
     if let Some(due) = overdue.filter(|_| !machine_output) {
         writeln!(io.out, "{}", paint.warning(&overdue::warning(due)))?;
     }

@@ -132,6 +132,7 @@ pub(crate) fn waits(
 ) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
     let offers = offers::all_with(machine, snapshot, &who.principal_in(machine), now);
+    let offers = offers::with_votes(offers, db, snapshot);
     let suggest = Suggest::new((machine, snapshot), who, db, &offers, now);
     if view.is_stuck() {
         let stuck = "no timer that fires, no running actor, and no legal event";

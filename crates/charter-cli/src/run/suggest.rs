@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::Who;
 use crate::journal::Db;
-use crate::journal::offers::{Offer, may_send};
+use crate::journal::offers::{Offer, may_send_as};
 use crate::journal::text::quoted;
 use crate::program;
 
@@ -45,7 +45,10 @@ impl<'a> Suggest<'a> {
             "root" => String::new(),
             to => format!(" --to {}", quoted(to)),
         };
-        let data = argument(&example::data(offer.event.data.as_ref(), offer.demands.approves.as_ref()));
+        // Another vote counts only if it is for the same data.
+        let voted_for = offer.voted_for.clone();
+        let example = || example::data(offer.event.data.as_ref(), offer.demands.approves.as_ref());
+        let data = argument(&voted_for.unwrap_or_else(example));
         let (name, kind, file) = (program::name(), quoted(&offer.event.r#type), &self.file);
         format!("{name} send {run} {kind}{data}{to} {}{file}", self.sender(offer))
     }
@@ -84,7 +87,7 @@ impl<'a> Suggest<'a> {
         // Those who have voted or are excluded may have the placeholder's name.
         let voters = offer.demands.quorum.iter().flat_map(|q| &q.votes).map(Vec::len).sum::<usize>();
         let known = voters.saturating_add(offer.demands.not_by.len());
-        self.one_who(&roles, known, |by| may_send(self.machine, self.snapshot, by, &offer.key(), self.now))
+        self.one_who(&roles, known, |by| may_send_as(self.machine, self.snapshot, by, offer, self.now))
     }
 
     /// Renders `--as` and `--role` of somebody with these roles who may: the user, if possible. At

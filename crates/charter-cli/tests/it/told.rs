@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::support::processes::{Site, on_terminal, until};
+use crate::support::processes::{Site, on_terminal, said, until};
 use crate::support::{Scratch, charter, charter_typed};
 
 const DESK: &str = "
@@ -218,4 +218,42 @@ fn a_run_whose_answer_and_failure_were_refused_is_not_waited_for() {
     assert!(err.contains("the run refuses both the answer of `work` and its failure"), "{err}");
     assert!(out.contains("no attempt of work is under way; resuming the run starts one"), "{out}");
     assert!(out.contains("to resume: charter run --resume r"), "{out}");
+}
+
+const BOARD: &str = "
+charter: 1
+id: board
+roles: {director: {}}
+events: {VOTE: {by: director, data: {type: object, required: [verdict], properties: {verdict: {enum: [go, stop]}, limit: {type: integer}}}}}
+initial: voting
+states:
+  voting:
+    on: {VOTE: [{when: event.verdict == 'go', target: paying, quorum: {count: 2, of: director}}, {target: rejected}]}
+  paying: {type: final}
+  rejected: {type: final}
+";
+
+#[test]
+fn after_a_vote_the_printed_command_is_the_vote_of_somebody_else_for_the_same_data() {
+    let site = Site::new("told-votes", &[("board.yaml", BOARD.to_owned())]);
+    site.run("run board.yaml --run b");
+    let (code, out, err) = said(
+        site.command("send b VOTE")
+            .arg(r#"{"verdict":"go","limit":500}"#)
+            .args(["--as", "dan"])
+            .args(["--role", "director"])
+            .output()
+            .unwrap(),
+    );
+    assert_eq!(code, 0, "{err}");
+    let printed = r#"charter send b VOTE '{"limit":500,"verdict":"go"}' --as somebody-else --role director"#;
+    assert!(out.contains(printed), "{out}");
+    assert!(out.contains(r#"votes are for {"limit":500,"verdict":"go"}"#), "{out}");
+    assert!(site.run("show b").contains(r#"votes are for {"limit":500"#));
+    let own = site.run("legal b --as dan --role director");
+    assert!(
+        own.starts_with("VOTE (takes another transition than voting/on/VOTE/0, for which you have voted)"),
+        "{own}"
+    );
+    assert!(site.run("legal b --as eve --role director").starts_with("VOTE (1 of 2 votes (dan)"));
 }

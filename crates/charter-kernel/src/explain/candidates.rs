@@ -37,8 +37,8 @@ impl Machine {
             let mut details = explainer.details;
             match evaluation {
                 // A `refuse` transition that does not apply is not a reason for the refusal.
-                Evaluation::Failed(code) if t.refuse.is_some() && code != Code::Stale => continue,
-                Evaluation::Failed(code) => details.failed = code,
+                Evaluation::Failed(code, _) if t.refuse.is_some() && code != Code::Stale => continue,
+                Evaluation::Failed(code, _) => details.failed = code,
                 Evaluation::Refused => {
                     details.failed = Code::Rule;
                     if let Some(rule) = t.refuse {

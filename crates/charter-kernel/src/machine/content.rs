@@ -23,7 +23,7 @@ impl Guard {
     /// Whether an expression of the guard reads the event.
     pub(crate) fn reads_event(&self) -> bool {
         let mut reads = false;
-        self.programs(&mut |program| reads |= program.reads().iter().any(|path| path.root() == "event"));
+        self.programs(&mut |program| reads |= crate::scope::reads_event(program));
         reads
     }
 

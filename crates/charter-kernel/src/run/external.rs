@@ -96,7 +96,7 @@ impl Machine {
         }
         if selection.enabled.is_empty() && selection.votes.is_empty() {
             if self.definition.strict {
-                return Err(selection.furthest.unwrap_or(Code::Unhandled).into());
+                return Err(selection.furthest.code().into());
             }
         } else if !selection.votes.is_empty() {
             tx.vote(actor_ix, &selection.votes, &ev);

@@ -54,7 +54,7 @@ fn an_approval_demands_a_digest_votes_and_somebody_else() {
         serde_json::to_value(&needed).unwrap(),
         json!({
             "transition": "s/on/PLAN/0", "approves": {"value": "context.plan", "digest": digest},
-            "quorum": {"count": 2, "of": ["director"], "votes": []}, "not_by": ["ana"], "persons_only": true,
+            "quorum": {"count": 2, "of": ["director"], "votes": [], "data": []}, "not_by": ["ana"], "persons_only": true,
         })
     );
     let data = json!({"digest": digest.to_string()});
@@ -105,4 +105,46 @@ states:
     );
     assert_eq!(legal(&run, "ana"), Vec::<String>::new());
     assert_eq!(demands(&run, "YES", "ana"), None);
+}
+
+const WAYS: &str = "
+roles: {director: {}}
+context: {owner: ana}
+events:
+  VOTE: {data: {type: object, required: [go]}}
+  DECIDE: {}
+  PAY: {}
+states:
+  s:
+    on:
+      VOTE: [{when: event.go, target: t, quorum: {count: 2, of: director}}, {target: t}]
+      DECIDE: [{when: event.go, target: t, approves: {value: context.owner, not_by: context.owner}}, {target: t}]
+      PAY: {target: t, approves: event.amount}
+  t: {}
+";
+
+#[test]
+fn ways_that_others_may_take_are_withheld() {
+    let mut run = Run::start(WAYS);
+    assert!(demands(&run, "VOTE", "ana").unwrap().withheld.is_empty());
+    run.by("ana", &["director"]).send_data("VOTE", json!({"go": true}));
+    let told = |kind, id| {
+        let found = demands(&run, kind, id).unwrap();
+        (found.transition, serde_json::to_value(found.withheld).unwrap())
+    };
+    let withheld = |transition, why| json!([{"transition": transition, "why": why}]);
+    assert_eq!(told("VOTE", "ana"), ("s/on/VOTE/1".into(), withheld("s/on/VOTE/0", "voted")));
+    assert_eq!(told("VOTE", "bea"), ("s/on/VOTE/0".into(), json!([])));
+    assert_eq!(told("DECIDE", "ana"), ("s/on/DECIDE/1".into(), withheld("s/on/DECIDE/0", "not-by")));
+    let votes = demands(&run, "VOTE", "bea").unwrap().quorum.unwrap();
+    assert_eq!(votes.data, [Digest::of_json(&json!({"go": true}))]);
+}
+
+#[test]
+fn an_approval_of_a_part_of_the_event_is_legal() {
+    let run = Run::start(WAYS);
+    assert!(legal(&run, "bea").contains(&"PAY".to_owned()));
+    let needed = demands(&run, "PAY", "bea").unwrap();
+    assert_eq!((needed.approves, needed.conditions.len()), (None, 1));
+    assert_eq!(needed.conditions[0], "event.digest is the digest of event.amount");
 }
