@@ -46,6 +46,7 @@ codes! {
     APPROVAL_WITHOUT_EXPIRY = "approval-without-expiry": "A state waits for an approval without a time limit.";
     NOT_BY_NOBODY = "not-by-nobody": "`not_by` can never exclude anybody.";
     APPROVAL_OVERWRITTEN = "approval-overwritten": "The approved value is changed before it is used.";
+    TURNED_AWAY = "turned-away": "A transition takes the events that an approval, a quorum or `not_by` turns away.";
     // Actors.
     INVOKE_WITHOUT_TIMEOUT = "invoke-without-timeout": "An invocation has no timeout.";
     INVOKE_WITHOUT_ON_ERROR = "invoke-without-on-error": "An invocation has no `onError`.";

@@ -59,16 +59,14 @@ impl StepTransaction<'_> {
             let input = match invoke.input.as_ref().map(|t| self.context(actor_ix, ev, &[]).value(t)).transpose() {
                 Ok(input) => input.unwrap_or_default(),
                 Err(e) => {
-                    let fault = self.fault_event(e.into());
-                    session.internal.push_back(fault);
+                    self.raise_fault(actor_ix, e.into(), session);
                     continue;
                 }
             };
             let src = match self.chosen(actor_ix, invoke, ev) {
                 Ok(src) => src,
                 Err(fault) => {
-                    let fault = self.fault_event(fault);
-                    session.internal.push_back(fault);
+                    self.raise_fault(actor_ix, fault, session);
                     continue;
                 }
             };
@@ -81,12 +79,13 @@ impl StepTransaction<'_> {
             };
             let started = started.and_then(|()| self.start_timeout(actor_ix, *number, ev));
             if let Err(fault) = started {
-                let ev = if fault.code == FaultCode::Schema {
-                    self.answer_event(&invoke.id, Err(fault.error()))
-                } else {
-                    self.fault_event(fault)
-                };
-                session.internal.push_back(ev);
+                match fault.code {
+                    FaultCode::Schema => {
+                        let failed = self.answer_event(&invoke.id, Err(fault.error()));
+                        session.internal.push_back(failed);
+                    }
+                    _ => self.raise_fault(actor_ix, fault, session),
+                }
             }
         }
         Ok(())

@@ -302,6 +302,7 @@ impl StepTransaction<'_> {
         if let Some(e) = guard.0 {
             self.note(actor_ix, Some(transition.at.clone()), NoteKind::Guard((&e).into()));
             if !self.m.definition.strict {
+                // Noted above.
                 let fault = self.fault_event(e.into());
                 session.internal.push_back(fault);
             }

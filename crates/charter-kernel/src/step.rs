@@ -184,6 +184,13 @@ pub struct Note {
 pub enum NoteKind {
     /// A guard could not be evaluated and so does not hold.
     Guard(ExpressionError),
+    /// An action or an expression failed, and an event reports it inside the run.
+    Failed {
+        /// The type of the event: `error.execution` or `error.communication`.
+        event: String,
+        /// The `error` of the event.
+        error: Json,
+    },
     /// No transition took an event that an actor of the run sent.
     Unhandled {
         /// The type of the event.

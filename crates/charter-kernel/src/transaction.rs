@@ -314,6 +314,16 @@ impl<'m> StepTransaction<'m> {
         Ev::new(self.m.events.id(name), name.into(), Arc::new(data), origin)
     }
 
+    /// Raises the event that reports a fault, and notes it: a transition without the error, or none
+    /// at all, may take the event.
+    pub(crate) fn raise_fault(&mut self, actor_ix: usize, fault: Fault, session: &mut Session) {
+        let ev = self.fault_event(fault);
+        let error = ev.data().get("error").cloned().unwrap_or_default();
+        self.note(actor_ix, None, NoteKind::Failed { event: ev.name().to_owned(), error });
+        session.internal.push_back(ev);
+    }
+
+    /// Returns the event that reports a fault.
     pub(crate) fn fault_event(&self, fault: Fault) -> Ev<'static> {
         let name = match fault.code {
             FaultCode::Communication => "error.communication",

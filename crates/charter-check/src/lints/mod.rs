@@ -4,6 +4,7 @@ mod approvals;
 mod authority;
 mod conditions;
 mod context;
+mod fall_through;
 mod interlocks;
 mod invocations;
 mod ledger;
@@ -43,6 +44,7 @@ const ALL: &[Lint] = &[
     approvals::expiry,
     approvals::excludes_nobody,
     approvals::overwritten,
+    fall_through::turned_away,
     invocations::timeouts,
     invocations::errors,
     invocations::dropped,

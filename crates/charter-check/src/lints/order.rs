@@ -89,7 +89,7 @@ fn condition(def: &Def, guard: bool, when: bool) -> String {
 }
 
 /// Whether `earlier` is a candidate for every event that `later` is a candidate for.
-fn covers(chart: &Chart<'_>, earlier: &Transition<'_>, later: &Transition<'_>) -> bool {
+pub(super) fn covers(chart: &Chart<'_>, earlier: &Transition<'_>, later: &Transition<'_>) -> bool {
     match (earlier.trigger, later.trigger) {
         (Trigger::On(e), Trigger::On(l)) => l.iter().all(|l| e.iter().any(|e| descriptor_covers(e, l))),
         (Trigger::After, Trigger::After) => after_key(chart, earlier) == after_key(chart, later),

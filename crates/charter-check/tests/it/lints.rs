@@ -87,6 +87,30 @@ fn shadowed_transition() {
 }
 
 #[test]
+fn turned_away() {
+    let charter = |first: &str, second: &str| {
+        format!(
+            "roles: {{d: {{}}, e: {{}}}}\ncontext: {{o: x, n: 1}}\nevents: {{V: {{}}}}\nstates: {{a: {{on: {{V: [{{{first}, target: b}}, {{{second}target: c}}]}}}}, b: {{}}, c: {{}}}}"
+        )
+    };
+    let quorum = "when: event.go, quorum: {count: 2, of: d}";
+    reports(
+        "turned-away",
+        &charter(quorum, ""),
+        "states.a.on.V",
+        "takes what `a/on/V/0` turns away: a second vote of the same person",
+        &charter(quorum, "when: '!event.go', "),
+    );
+    let count = |first: &str, second: &str| found(&charter(first, second), "turned-away").len();
+    assert_eq!(count("approves: {value: context.n, not_by: context.o}", ""), 1);
+    assert_eq!(count("approves: context.n", ""), 1);
+    assert_eq!(count("quorum: {count: 2, of: d}", "by: d, "), 1);
+    assert_eq!(count("quorum: {count: 2, of: d}", "by: e, "), 0, "other people");
+    assert_eq!(count("quorum: {count: 1, of: d}", ""), 0, "no second vote");
+    assert_eq!(count("when: event.go", ""), 0);
+}
+
+#[test]
 fn guard_before_assign() {
     let charter = |guard: &str, value: &str| {
         format!(

@@ -60,6 +60,9 @@ impl RecordLines {
         if is_held(record) {
             out.push_str(&format!("{:31}held until the run is resumed\n", ""));
         }
+        for note in record.note_messages() {
+            out.push_str(&format!("{:31}note: {}\n", "", clean(&short_text(&note, MAX_MESSAGE))));
+        }
         for effect in record.effects.iter().filter(|effect| is_log(effect)) {
             out.push_str(&format!("{:31}log {}\n", "", logged(effect)));
         }

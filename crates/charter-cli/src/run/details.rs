@@ -6,10 +6,12 @@ use charter_kernel::Machine;
 use serde_json::Value as Json;
 
 use crate::io::Paint;
-use crate::journal::text::clean;
+use crate::journal::text::{clean, short_text};
 
 /// Maximum number of lines of a program's output.
 const MAX_OUTPUT_LINES: usize = 20;
+/// Maximum number of characters of a note.
+const MAX_NOTE: usize = 500;
 
 /// Renders the lines below the line of a record.
 pub(crate) fn of_record(record: &Record, paint: Paint) -> Vec<String> {
@@ -34,7 +36,14 @@ pub(crate) fn of_record(record: &Record, paint: Paint) -> Vec<String> {
     if let Some(error) = data.get("error") {
         lines.extend(output(error, paint));
     }
+    lines.extend(notes(record, paint));
     lines
+}
+
+/// Renders the notes of a record, such as the failure of an action that nothing handled.
+pub(super) fn notes(record: &Record, paint: Paint) -> impl Iterator<Item = String> {
+    let note = move |note: String| format!("  {} {}", paint.warning("note:"), clean(&short_text(&note, MAX_NOTE)));
+    record.note_messages().map(note)
 }
 
 fn output(of: &Json, paint: Paint) -> Vec<String> {

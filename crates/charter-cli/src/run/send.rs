@@ -7,7 +7,7 @@ use charter_runtime::backend::Acknowledged;
 
 use super::host::{Host, Opener};
 use super::watch::Watch;
-use super::{Who, data, follow, report};
+use super::{Who, data, details, follow, report};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::text::short_line;
@@ -119,6 +119,9 @@ impl After<'_> {
             }
             false => {
                 writeln!(io.out, "{}", short_line(record, Paint(io.color_out)))?;
+                for note in details::notes(record, Paint(io.color_out)) {
+                    writeln!(io.out, "{note}")?;
+                }
                 if receipt.repeated {
                     let done = format!("this event was sent before, as record {}; nothing changed", record.seq);
                     writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;

@@ -124,8 +124,7 @@ impl StepTransaction<'_> {
             match self.initial(actor_ix, *slot, template, Some(ev)) {
                 Ok(()) => {}
                 Err(fault) => {
-                    let fault = self.fault_event(fault);
-                    session.internal.push_back(fault);
+                    self.raise_fault(actor_ix, fault, session);
                 }
             }
         }
@@ -246,8 +245,7 @@ impl StepTransaction<'_> {
             (Some(template), _) => match self.context(actor_ix, ev, &[]).json(template) {
                 Ok(value) => value,
                 Err(e) => {
-                    let fault = self.fault_event(e.into());
-                    session.internal.push_back(fault);
+                    self.raise_fault(actor_ix, e.into(), session);
                     Json::Null
                 }
             },

@@ -178,8 +178,7 @@ impl StepTransaction<'_> {
             match self.initial(actor_ix, *slot, template, ev) {
                 Ok(()) => {}
                 Err(fault) => {
-                    let fault = self.fault_event(fault);
-                    session.internal.push_back(fault);
+                    self.raise_fault(actor_ix, fault, session);
                 }
             }
         }
@@ -222,8 +221,7 @@ impl StepTransaction<'_> {
             self.set_timer(id, actor, delay, TimerKind::After { state, index })
         });
         if let Err(fault) = result {
-            let fault = self.fault_event(fault);
-            session.internal.push_back(fault);
+            self.raise_fault(actor_ix, fault, session);
         }
     }
 
@@ -297,8 +295,7 @@ impl StepTransaction<'_> {
             other => compute(other),
         };
         for e in faults {
-            let fault = self.fault_event(e.into());
-            session.internal.push_back(fault);
+            self.raise_fault(actor_ix, e.into(), session);
         }
         data
     }

@@ -54,8 +54,7 @@ impl StepTransaction<'_> {
             Ok(()) => Ok(()),
             Err(Stop::Refuse(refusal)) => Err(refusal),
             Err(Stop::Fault(fault)) => {
-                let fault = self.fault_event(fault);
-                session.internal.push_back(fault);
+                self.raise_fault(actor_ix, fault, session);
                 Ok(())
             }
         }
@@ -145,8 +144,7 @@ impl StepTransaction<'_> {
                         Some(program) => match self.context(actor_ix, ev, locals).holds(program) {
                             Ok(holds) => holds,
                             Err(e) => {
-                                let fault = self.fault_event(e.into());
-                                session.internal.push_back(fault);
+                                self.raise_fault(actor_ix, e.into(), session);
                                 false
                             }
                         },

@@ -335,6 +335,7 @@ impl NoteKind {
             NoteKind::Guard(error) => {
                 format!("a guard could not be evaluated and so does not hold: {}", expression_error(error))
             }
+            NoteKind::Failed { event, error } => format!("`{event}` was raised: {}", fault_message(error)),
             NoteKind::Unhandled { event, from } => format!("no transition for `{event}`, sent by `{from}`"),
             NoteKind::TimerRefused { message } => format!("a timer was refused: {message}"),
         }

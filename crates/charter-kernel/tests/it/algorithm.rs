@@ -367,3 +367,29 @@ states:
         check(&chart, &[], data, "q");
     }
 }
+
+#[test]
+fn a_failed_action_leaves_a_note() {
+    let chart = "
+context: {sum: 0, n: 0}
+events: {ADD: {}, GUARD: {}}
+states:
+  s:
+    on:
+      ADD: {actions: {assign: {sum: '= context.sum / context.n'}}}
+      GUARD: {when: event.a.b == 1, target: s}
+HANDLER
+";
+    let notes = |chart: &str, kind: &str| -> Vec<String> {
+        let mut run = Run::start(chart);
+        let step = run.try_send(kind, json!({"a": 1})).unwrap();
+        step.notes.iter().map(|note| note.message()).collect()
+    };
+    let lenient = format!("strict: false\n{}", chart.replace("HANDLER", ""));
+    let failed = ["`error.execution` was raised: `context.sum / context.n`: division by zero"];
+    assert_eq!(notes(&lenient, "ADD"), failed);
+    // One note, not one more for the event that reports it.
+    assert_eq!(notes(&lenient, "GUARD").len(), 1);
+    let handled = chart.replace("HANDLER", "      error.execution: t\n  t: {}");
+    assert_eq!(notes(&handled, "ADD"), failed);
+}
