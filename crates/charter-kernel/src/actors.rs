@@ -10,12 +10,13 @@ use crate::algorithm::Begin;
 use crate::budget::Work;
 use crate::envelope::EffectId;
 use crate::event::Ev;
+use crate::fault::Fault;
 use crate::machine::{NO_SERVICE, StateId};
 use crate::refusal::Refusal;
 use crate::selection::Enabled;
 use crate::snapshot::{Actor, Context, Identity, Invocation, Status, ThinVec, TimerKind};
 use crate::step::NoteKind;
-use crate::transaction::{Fault, MAX_GENERATIONS, Queued, Session, StepTransaction};
+use crate::transaction::{MAX_GENERATIONS, Queued, Session, StepTransaction};
 
 /// The placeholder for the effect of an invoked machine, which has none because the run executes
 /// it.

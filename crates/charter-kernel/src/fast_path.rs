@@ -10,13 +10,14 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::budget::{Budget, Work};
+use crate::candidates::Furthest;
 use crate::definition::StateKind;
 use crate::event::Ev;
 use crate::machine::{Chart, Domain, Machine, NONE, RoleSet, StateId, StateNode, Transition, TransitionId};
 use crate::observer::GuardError;
 use crate::refusal::Code;
 use crate::scope::EvalContext;
-use crate::selection::{Evaluation, Furthest, candidates, evaluate};
+use crate::selection::{Evaluation, candidates, evaluate};
 use crate::snapshot::{Actor, Actors, Snapshot, Status, ThinVec, Vote};
 use crate::step::{Step, Taken, Verdict};
 use crate::transaction::TAKEN_BYTES;

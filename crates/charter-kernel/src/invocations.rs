@@ -8,11 +8,12 @@ use smallvec::SmallVec;
 
 use crate::actors::child_id;
 use crate::event::Ev;
+use crate::fault::{Fault, FaultCode};
 use crate::machine::{NO_SERVICE, Src, StateId};
 use crate::refusal::Refusal;
 use crate::snapshot::{Invocation, TimerKind};
 use crate::step::EffectKind;
-use crate::transaction::{Fault, FaultCode, Queued, Session, StepTransaction};
+use crate::transaction::{Queued, Session, StepTransaction};
 
 impl StepTransaction<'_> {
     /// Prepares for matching an external event: runs `finalize` of the invocation that the event

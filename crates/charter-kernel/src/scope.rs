@@ -337,11 +337,6 @@ impl<'a> EvalContext<'a> {
     }
 }
 
-/// Whether a program reads the event.
-pub(crate) fn reads_event(program: &Program) -> bool {
-    program.reads().iter().any(|path| path.root() == "event")
-}
-
 fn program_of(template: &Template) -> Option<&Program> {
     if let Template::Cel(program) = template { Some(program) } else { None }
 }

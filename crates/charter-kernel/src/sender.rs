@@ -4,8 +4,9 @@
 use charter_expr::{ErrorKind, EvalDetail, EvalError, Fuel, Program, Value};
 
 use crate::definition;
+use crate::machine::reads_event;
 use crate::principal::{Auth, PrincipalKind};
-use crate::scope::{EvalContext, in_program, reads_event};
+use crate::scope::{EvalContext, in_program};
 
 /// The rule of a refusal because the sender is not a person.
 pub const PERSONS_ONLY: &str = "persons-only";

@@ -132,8 +132,8 @@ impl View {
         View { charter, snapshot, working, tasks, untrusted: false, dry, next_due }
     }
 
-    /// The open invocations that no attempt of an actor is under way for on this host, and no person
-    /// is asked about: their ids. Until the run is resumed, nothing answers them.
+    /// The ids of open invocations for which no attempt of an actor is under way on this host, and
+    /// about which no person is asked. Until the run is resumed, nothing answers them.
     #[must_use]
     pub fn unattended(&self) -> Vec<String> {
         let run = self.snapshot.run();

@@ -12,12 +12,13 @@ use smallvec::SmallVec;
 
 pub(crate) use entry::remove_conflicting;
 
+use crate::candidates::Known;
 use crate::definition::StateKind;
 use crate::event::{Ev, Origin};
 use crate::explain::short;
 use crate::machine::{NONE, StateId, TransitionId};
 use crate::refusal::{Cause, Code, Refusal};
-use crate::selection::{Enabled, Evaluation, Known};
+use crate::selection::{Enabled, Evaluation};
 use crate::transaction::{Session, StepTransaction};
 use entry::{EntrySet, add_descendants, add_entry_set, domain};
 

@@ -9,10 +9,11 @@ use super::entry::{EntrySet, StateSet, is_in_final_state};
 use crate::budget::Work;
 use crate::definition::StateKind;
 use crate::event::{Ev, Origin};
+use crate::fault::Fault;
 use crate::machine::{Block, Initial, NONE, StateId, Template};
 use crate::refusal::Refusal;
 use crate::snapshot::TimerKind;
-use crate::transaction::{Fault, Session, StepTransaction};
+use crate::transaction::{Session, StepTransaction};
 
 impl StepTransaction<'_> {
     /// Appendix D, `exitStates`: records history for all exited states, then runs exit actions,

@@ -8,9 +8,10 @@ use smallvec::SmallVec;
 
 use crate::budget::Work;
 use crate::event::Ev;
+use crate::fault::Fault;
 use crate::machine::{Assign, Segment};
 use crate::scope::Local;
-use crate::transaction::{Fault, StepTransaction};
+use crate::transaction::StepTransaction;
 use crate::unknown::Unknowns;
 
 /// A path into a context variable: keys and indices.

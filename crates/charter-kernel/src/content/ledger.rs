@@ -4,11 +4,12 @@ use serde_json::Value as Json;
 
 use crate::budget::Work;
 use crate::event::Ev;
+use crate::fault::Fault;
 use crate::ledger::{Entry, EntryStatus};
 use crate::machine::Action;
 use crate::scope::Local;
 use crate::snapshot::TimerKind;
-use crate::transaction::{Fault, StepTransaction};
+use crate::transaction::StepTransaction;
 
 /// What an entry takes besides its key and its data, in the run, the record and the snapshot.
 const ENTRY_BYTES: u64 = 512;

@@ -13,12 +13,13 @@ use serde_json::Value as Json;
 
 use crate::budget::Work;
 use crate::event::{Ev, Origin};
+use crate::fault::Fault;
 use crate::machine::{Action, Block, EventId, Src, TypeName};
 use crate::refusal::Refusal;
 use crate::scope::Local;
 use crate::snapshot::TimerKind;
 use crate::step::EffectKind;
-use crate::transaction::{EVENT_BYTES, Fault, Session, StepTransaction};
+use crate::transaction::{EVENT_BYTES, Session, StepTransaction};
 
 /// Why a block stopped: an action failed, or the event has to be refused.
 pub(crate) enum Stop {

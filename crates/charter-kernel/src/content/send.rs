@@ -6,11 +6,12 @@ use serde_json::{Value as Json, json};
 
 use crate::budget::Work;
 use crate::event::{Ev, Meta, Origin};
+use crate::fault::Fault;
 use crate::machine::Send;
 use crate::scope::Local;
 use crate::snapshot::{Status, TimerKind};
 use crate::time::Millis;
-use crate::transaction::{EVENT_BYTES, Fault, Queued, Session, StepTransaction};
+use crate::transaction::{EVENT_BYTES, Queued, Session, StepTransaction};
 
 /// The receiver of an event that an action sends.
 enum Receiver {

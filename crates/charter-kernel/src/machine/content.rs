@@ -19,11 +19,16 @@ pub(crate) enum Guard {
     Not(Box<Guard>),
 }
 
+/// Whether a program reads the event.
+pub(crate) fn reads_event(program: &Program) -> bool {
+    program.reads().iter().any(|path| path.root() == "event")
+}
+
 impl Guard {
     /// Whether an expression of the guard reads the event.
     pub(crate) fn reads_event(&self) -> bool {
         let mut reads = false;
-        self.programs(&mut |program| reads |= crate::scope::reads_event(program));
+        self.programs(&mut |program| reads |= reads_event(program));
         reads
     }
 

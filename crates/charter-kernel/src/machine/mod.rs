@@ -16,7 +16,9 @@ use serde_json::Value as Json;
 pub(crate) use chart::{
     After, Chart, Domain, Initial, Invoke, Pattern, Quorum, StateId, StateNode, Transition, TransitionId,
 };
-pub(crate) use content::{Action, Assign, Block, Delay, Guard, Require, Segment, Send, Src, Template, TypeName};
+pub(crate) use content::{
+    Action, Assign, Block, Delay, Guard, Require, Segment, Send, Src, Template, TypeName, reads_event,
+};
 
 use crate::definition::{Definition, FinalRule};
 use crate::digest::Digest;

@@ -8,11 +8,12 @@ use crate::actors::child_id;
 use crate::budget::Budget;
 use crate::envelope::{EffectId, Envelope};
 use crate::event::{Ev, Origin};
+use crate::fault::{Fault, FaultCode};
 use crate::machine::{Machine, NO_SERVICE, RoleSet};
 use crate::refusal::Refusal;
 use crate::snapshot::{Held, Invocation, Snapshot, Status, TimerKind};
 use crate::step::{EffectKind, Step, Verdict};
-use crate::transaction::{Fault, FaultCode, Session, StepTransaction};
+use crate::transaction::{Session, StepTransaction};
 use crate::validate;
 
 impl Machine {
