@@ -112,7 +112,9 @@ pub(crate) fn evaluate<'a, O: Observer<'a>>(
 /// the event was meant for it. Without a condition, what `may_not` tells decides: whether the rule
 /// forbids it to a sender who has the roles. (People of other roles have ways of their own.)
 fn without_sender<'a, O: Observer<'a>>(ctx: &EvalContext<'a>, t: &'a Transition, may_not: bool) -> Reached {
-    let holds = |guard| (O::HAS_DATA || !t.reads_event) && ctx.guard::<()>(guard).0 == Ok(true);
+    // An analysis of unknown values does not ask why an event is refused.
+    let is_known = (O::HAS_DATA || !t.reads_event) && ctx.budget.unknowns().is_none();
+    let holds = |guard| is_known && ctx.guard::<()>(guard).0 == Ok(true);
     match t.guard.as_ref().map_or(may_not, holds) {
         true => Reached::OnlySender,
         false => Reached::Sender,

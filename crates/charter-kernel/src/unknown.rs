@@ -12,6 +12,7 @@ use charter_expr::{EvalError, Fuel, Program, Scope, Value};
 use serde_json::Value as Json;
 
 use crate::budget::Budget;
+use crate::candidates::Reached;
 use crate::digest::Digest;
 use crate::envelope::{Envelope, Event};
 use crate::machine::{Machine, Quorum, TransitionId};
@@ -128,7 +129,7 @@ pub(crate) fn vote_of_anybody(
     let ways = if reached && !has_voted(votes, &ctx.by.id, unknowns) { 3 } else { 2 };
     match unknowns.choose(ways) {
         0 => Evaluation::Vote,
-        1 => Evaluation::Failed(Code::Authority),
+        1 => Evaluation::Failed(Code::Authority, Reached::Quorum),
         _ => Evaluation::Enabled,
     }
 }
