@@ -52,7 +52,10 @@ impl Machine {
         let mut actors: SmallVec<[Arc<Actor>; 1]> = SmallVec::new();
         for actor in form.actors {
             let actor = self.actor_of(actor, form.status.is_finished())?;
-            if actors.iter().any(|a| a.identity().id == actor.identity().id) {
+            // A run that ends keeps its actors as they were, also one that ended in the last step
+            // and was invoked again in it.
+            let is_known = actors.iter().any(|a| a.identity().id == actor.identity().id);
+            if is_known && !form.status.is_finished() {
                 return Err(RestoreError::DuplicateActor(actor.identity().id.as_ref().into()));
             }
             actors.push(Arc::new(actor));

@@ -344,3 +344,24 @@ machines: {kid: {states: {k: {}}}}
     let again = run.try_send("NEW", json!({}));
     assert!(again.is_err(), "the id is taken");
 }
+
+#[test]
+fn a_run_that_ends_when_it_invokes_again_can_be_restored() {
+    let chart = "
+context: {n: 0}
+states:
+  s:
+    invoke: {machine: m, id: c}
+    on:
+      done.invoke.c:
+        - {target: pass, when: context.n == 2}
+        - {target: s, reenter: true, actions: {assign: {n: '= context.n + 1'}}}
+  pass: {type: final}
+machines:
+  m: {initial: f, states: {f: {type: final}}}
+";
+    let run = Run::start(chart);
+    assert_eq!(run.state(), "pass");
+    let json = run.machine.snapshot_json(&run.snapshot);
+    assert_eq!(run.machine.restore(&json).unwrap(), run.snapshot);
+}
