@@ -148,3 +148,35 @@ fn an_approval_of_a_part_of_the_event_is_legal() {
     assert_eq!((needed.approves, needed.conditions.len()), (None, 1));
     assert_eq!(needed.conditions[0], "event.digest is the digest of event.amount");
 }
+
+#[test]
+fn a_sender_who_alone_stands_in_the_way_is_named_before_the_conditions_of_other_ways() {
+    let chart = "
+roles: {boss: {}, clerk: {}}
+context: {pay: 5, owner: ana}
+events: {DECIDE: {}, VOTE: {}, ACT: {}}
+states:
+  s:
+    on:
+      DECIDE:
+        - {when: event.ok, target: t, approves: {value: context.pay, not_by: context.owner}}
+        - {when: '!event.ok', target: s}
+      VOTE:
+        - {when: event.ok, target: t, quorum: {count: 2, of: boss}}
+        - {when: '!event.ok', target: s}
+      ACT:
+        - {when: event.ok, by: boss, target: t}
+        - {when: '!event.ok', target: s}
+  t: {}
+";
+    let mut run = Run::start(chart);
+    run.by("ana", &["boss"]);
+    let refused = run.try_send("DECIDE", json!({"ok": true, "digest": "sha256:00"})).map(|_| ()).unwrap_err();
+    assert_eq!((refused.code.word(), refused.rule.as_deref()), ("authority", Some("not-by")));
+    run.by("bea", &["boss"]);
+    assert_eq!(run.refused("DECIDE", json!({"ok": true, "digest": "sha256:00"})), "stale");
+    run.send_data("VOTE", json!({"ok": true}));
+    assert_eq!(run.refused("VOTE", json!({"ok": true})), "authority", "has voted");
+    run.by("rob", &["clerk"]);
+    assert_eq!(run.refused("ACT", json!({"ok": true})), "authority");
+}
