@@ -247,7 +247,7 @@ impl Offer {
             let ids: Vec<String> = self.demands.not_by.iter().map(|id| clean(id)).collect();
             notes.push(format!("not by {}", ids.join(" or ")));
         }
-        notes.extend(self.demands.withheld.first().map(|other| withheld(other)));
+        notes.extend(self.demands.withheld.first().map(withheld));
         if !self.demands.conditions.is_empty() {
             notes.push("depends on the data".to_owned());
         }

@@ -40,7 +40,7 @@ pub(crate) struct EventChoice {
     pub(crate) by: Principal,
     pub(super) description: Option<String>,
     pub(super) schema: Option<Json>,
-    pub(super) demands: Demands,
+    pub(super) demands: Box<Demands>,
 }
 
 /// An open task.
@@ -81,7 +81,7 @@ pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
             r#type,
             to,
             description,
-            demands,
+            demands: Box::new(demands),
         }));
     }
     // Put approvals first; keep the others in the order of declaration.
