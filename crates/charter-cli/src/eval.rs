@@ -35,12 +35,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     match (&args.batch, &args.expr) {
         (Some(batch), _) => run_batch(batch, io),
         (None, expr) => {
-            let mut with = match &args.with {
+            let with = match &args.with {
                 Some(text) => json_or_file("--with", text)?,
                 None => json!({}),
             };
-            // The data of an event has the same limits.
-            charter_expr::json::canonical(&mut with).map_err(|e| Failure::new(format!("`--with`: {e}")))?;
+            // The limits of event data; the numbers keep the type they are written with.
+            charter_expr::json::canonical(&mut with.clone()).map_err(|e| Failure::new(format!("`--with`: {e}")))?;
             one(expr.as_deref().unwrap_or_default(), &with, machine_output, io)
         }
     }

@@ -132,8 +132,7 @@ fn the_declarations_printed_for_missing_names_work_when_pasted() {
         "top": {"type": "final"}}}"#;
     let ran = charter(&["--json", "check", &scratch.file("lift.json", config)]);
     let answer: Json = serde_json::from_str(&ran.out).unwrap();
-    let help = answer["findings"].as_array().unwrap().iter().find_map(|f| f["help"].as_str()).unwrap();
-    let (_, pasted) = help.split_once('\n').unwrap();
+    let pasted = answer["findings"].as_array().unwrap().iter().find_map(|f| f["paste"].as_str()).unwrap();
     let file = scratch.file("lift.yaml", pasted);
     let checked = charter(&["check", &file]);
     assert_eq!(checked.code, 0, "{}{}", checked.out, checked.err);
