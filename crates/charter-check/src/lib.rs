@@ -3,6 +3,7 @@
 
 mod above;
 pub mod codes;
+mod diff;
 mod explore;
 mod finding;
 mod lints;
@@ -16,6 +17,7 @@ use charter_format::Document;
 use charter_kernel::{Definition, Machine};
 use serde_json::Value as Json;
 
+pub use diff::{Change, ChangeEffect, Diff, Example, PropertyChange, Version, diff};
 pub use explore::{Exploration, explore};
 pub use finding::{Explored, Finding, Report, Severity, Verdict};
 

@@ -9,7 +9,7 @@ use crate::io::{Exit, Failure, Io};
 use crate::journal::{delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
 use crate::run::{self, answer, background, legal, send, trust};
 use crate::visible::Visible;
-use crate::{check, codes, conform, eval, graph, new, step, test};
+use crate::{check, codes, conform, diff, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
 #[derive(Debug, Parser)]
@@ -26,6 +26,8 @@ struct Cli {
 enum Command {
     /// Validate, lint and explore a charter
     Check(check::Args),
+    /// Compare two versions of a charter: what may happen now that could not before
+    Diff(diff::Args),
     /// Step a charter through events in memory, one line of output per event
     Step(step::Args),
     /// Check a recorded stream against a charter, item by item
@@ -126,6 +128,7 @@ fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
         Command::Eval(args) => eval::run(args, cli.json, io),
         Command::Test(args) => test::run(args, cli.json, io),
         Command::Check(args) => check::run(args, cli.json, io),
+        Command::Diff(args) => diff::run(args, cli.json, io),
         Command::Graph(args) => graph::run(args, io),
         Command::New(args) => new::run(args, cli.json, io),
         Command::Explain(args) => codes::run(args, cli.json, io),

@@ -7,6 +7,7 @@ pub mod bundled;
 pub mod check;
 pub mod codes;
 pub mod conform;
+pub mod diff;
 pub mod eval;
 pub mod graph;
 mod input;

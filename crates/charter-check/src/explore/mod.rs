@@ -27,7 +27,7 @@ use crate::finding::Explored;
 use crate::model::Model;
 use crate::{Options, Trace};
 pub(crate) use cone::cone_of_influence;
-pub(crate) use moves::{Move, START, takes};
+pub(crate) use moves::{Move, MoveKind, START, start, takes};
 pub(crate) use obstacle::{Obstacle, condition_of};
 use predecessors::PredecessorTree;
 pub(crate) use predecessors::trace_of;

@@ -1,0 +1,135 @@
+//! `diff`: each kind of change, its effect and its example.
+
+use charter_check::{ChangeEffect, Diff, Options, Verdict, Version, diff};
+
+use crate::support::{document, machine};
+
+const OLD: &str = "
+roles: {clerk: {}, controller: {}, guest: {}}
+events:
+  REQUEST: {by: clerk, data: {type: object, required: [amount], properties: {amount: {type: integer}}}}
+  APPROVE: {by: [controller, guest], data: {type: object, maxProperties: 0}}
+context: {amount: 0}
+initial: open
+states:
+  open: {on: {REQUEST: {target: review, when: event.amount < 100, actions: {assign: {amount: '= event.amount'}}}}}
+  review: {on: {APPROVE: {target: paid, by: controller}}, after: {1h: open}}
+  paid: {type: final}
+properties:
+  - {id: small, always: context.amount < 100}
+";
+
+fn compare(new: &str) -> Diff {
+    let (a, b) = (document(OLD), document(new));
+    let (x, y) = (machine(OLD), machine(new));
+    diff(Version { document: &a, machine: &x }, Version { document: &b, machine: &y }, &Options::default())
+}
+
+/// Formats the changes: `effect part name key | what the versions do`.
+fn lines(diff: &Diff) -> Vec<String> {
+    let one = |c: &charter_check::Change| {
+        let shown = c
+            .example
+            .as_ref()
+            .map_or_else(|| "no example".to_owned(), |e| format!("{} events; {}; {}", e.events.len(), e.old, e.new));
+        format!("{:?} {} {} {} | {shown}", c.effect, c.part, c.name, c.key.unwrap_or("-"))
+    };
+    diff.changes.iter().map(one).collect()
+}
+
+fn with(from: &str, to: &str) -> Diff {
+    assert!(OLD.contains(from), "{from}");
+    compare(&OLD.replace(from, to))
+}
+
+#[test]
+fn words_comments_and_the_order_of_keys_are_no_change_of_behavior() {
+    let new = OLD
+        .replace(
+            "roles: {clerk: {}, controller: {}, guest: {}}",
+            "title: Payments\nroles: {guest: {}, controller: {description: pays}, clerk: {}}   # who",
+        )
+        .replace("paid: {type: final}", "paid: {description: done, type: final, meta: {color: green}}");
+    let same = compare(&new);
+    assert!(same.same && same.changes.is_empty() && same.properties.is_empty(), "{same:#?}");
+    assert!(compare(OLD).same);
+}
+
+#[test]
+fn a_condition_that_was_loosened_has_an_event_that_shows_it() {
+    let found = with("event.amount < 100, actions", "event.amount < 200, actions");
+    assert!(!found.same);
+    assert_eq!(lines(&found), ["Alters transition open, on REQUEST when | 1 events; refused: guard; accepted: review"]);
+    let property = &found.properties[0];
+    assert_eq!(property.id, "small");
+    assert_eq!(property.new.as_ref().unwrap().1, Some(Verdict::Violated));
+    assert_ne!(property.old.as_ref().unwrap().1, Some(Verdict::Violated));
+}
+
+#[test]
+fn who_may_send_is_shown_with_that_role_alone() {
+    let found = with("by: controller}}, after", "by: [controller, guest]}}, after");
+    assert_eq!(
+        lines(&found),
+        ["Allows transition review, on APPROVE by | 2 events; refused: authority; accepted: paid"]
+    );
+    let by = &found.changes[0].example.as_ref().unwrap().events[1]["by"];
+    assert_eq!(by["roles"], serde_json::json!(["guest"]));
+    let other = with("{target: paid, by: controller}", "paid");
+    assert_eq!(other.changes[0].effect, ChangeEffect::Allows);
+    let stricter = with("{target: paid, by: controller}", "{target: paid, by: controller, when: context.amount < 10}");
+    assert_eq!(lines(&stricter)[0].split(" | ").next(), Some("Forbids transition review, on APPROVE when"));
+}
+
+#[test]
+fn transitions_and_timers_that_come_and_go() {
+    let found = with("paid: {type: final}", "paid: {on: {REQUEST: open}}");
+    let list = lines(&found);
+    assert!(
+        list.contains(&"Allows transition paid, on REQUEST - | 3 events; refused: finished; accepted: open".to_owned()),
+        "{list:#?}"
+    );
+    assert_eq!(found.ways_added, ["paid -> open"]);
+    let gone = with(", after: {1h: open}", "");
+    assert!(lines(&gone)[0].starts_with("Forbids timer review, after 3600000 ms - | "), "{:#?}", lines(&gone));
+    assert_eq!(gone.ways_removed, ["review -> open"]);
+    let later = with("1h: open", "2h: open");
+    assert_eq!(later.changes.len(), 2, "{:#?}", lines(&later));
+}
+
+#[test]
+fn an_example_shows_its_own_change_and_no_other() {
+    // Without the timer, every way to `paid` leads through a state that differs.
+    let new = OLD.replace(", after: {1h: open}", "").replace("by: controller}}", "by: [controller, guest]}}");
+    let list = lines(&compare(&new));
+    assert!(list[0].ends_with("by | 2 events; refused: authority; accepted: paid"), "{list:#?}");
+    assert!(list[1].contains("| 2 events; accepted: open; ignored: review"), "{list:#?}");
+    let stored = with("'= event.amount'}", "'= event.amount + 1'}");
+    assert_eq!(
+        lines(&stored),
+        [
+            "Alters transition open, on REQUEST actions | 1 events; accepted: review; accepted: review, with other values of variables"
+        ]
+    );
+}
+
+#[test]
+fn every_other_part_is_compared() {
+    for (from, to, expected) in [
+        ("guest: {}}", "guest: {}, boss: {}}", "Allows role boss -"),
+        ("by: clerk, data", "by: [clerk, guest], data", "Allows event REQUEST by"),
+        ("{type: integer}", "{type: integer, minimum: 1}", "Alters event REQUEST data"),
+        ("context: {amount: 0}", "context: {amount: 1}", "Alters variable amount -"),
+        ("initial: open", "initial: review", "Alters state  initial"),
+        ("initial: open", "limits: {actors: 2}\ninitial: open", "Forbids limit actors -"),
+        ("initial: open", "actors: {a: {kind: tool}}\ninitial: open", "Alters actor a -"),
+        ("initial: open", "ledger: {token: {}}\ninitial: open", "Alters ledger kind token -"),
+        ("initial: open", "interlocks: [{id: i, assert: 'true'}]\ninitial: open", "Forbids interlock i -"),
+        ("initial: open", "machines: {m: {states: {x: {}}}}\ninitial: open", "Allows machine m -"),
+        ("initial: open", "strict: false\ninitial: open", "Alters charter strict -"),
+    ] {
+        let found = with(from, to);
+        let list = lines(&found);
+        assert!(!found.same && list.iter().any(|l| l.starts_with(expected)), "{to}: {expected}: {list:#?}");
+    }
+}
