@@ -83,13 +83,23 @@ fn report(definition: &Definition, machine: &Machine, document: Option<&Document
     lints::lint(&model, &mut findings);
     let mut explored = Explored::default();
     if options.explore {
-        let mut exploration = explore::run(&model, options);
-        exploration.name_obstacle(document);
-        if !exploration.explored().complete {
-            exploration.above = Some(above::above(&model, options));
-        }
-        report::report(&model, &exploration, document, &mut findings);
-        explored = exploration.explored().clone();
+        explored = explored_findings(&model, document, options, &mut findings).explored().clone();
     }
     Report { findings: finding::finish(findings, document), explored }
+}
+
+/// Explores a charter from below, and if that is not complete from above, and adds the findings.
+fn explored_findings(
+    model: &model::Model<'_>,
+    document: Option<&Document>,
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> Exploration {
+    let mut exploration = explore::run(model, options);
+    exploration.name_obstacle(document);
+    if !exploration.explored().complete {
+        exploration.above = Some(above::above(model, options));
+    }
+    report::report(model, &exploration, document, findings);
+    exploration
 }

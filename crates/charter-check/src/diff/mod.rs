@@ -165,9 +165,8 @@ pub fn diff(old: Version<'_>, new: Version<'_>, options: &Options) -> Diff {
 
 fn explored(version: &Version<'_>, options: &Options) -> (Report, Exploration) {
     let model = Model::new(&version.document.definition, version.machine);
-    let (mut findings, mut exploration) = (Vec::new(), crate::explore::run(&model, options));
-    exploration.name_obstacle(None);
-    crate::report::report(&model, &exploration, &mut findings);
+    let mut findings = Vec::new();
+    let exploration = crate::explored_findings(&model, Some(version.document), options, &mut findings);
     (Report { findings, explored: exploration.explored().clone() }, exploration)
 }
 
