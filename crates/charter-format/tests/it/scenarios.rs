@@ -98,7 +98,7 @@ fn mistakes_have_places() {
     );
     assert_eq!(
         told("steps: [{refused: {type: A, code: authorty}}]"),
-        "1:35 steps[0].refused.code [bad-value] expected one of `too-large`, `charter-mismatch`, `reserved`, `unknown-event`, `finished`, `paused`, `unknown-actor`, `stale`, `authority`, `schema`, `unhandled`, `guard`, `rule`, `permit.missing`, `permit.revoked`, `permit.expired`, `permit.exhausted`, `permit.scope`, `obligation.missing`, `obligation.open`, `execution`, `runaway`, `too-costly`, `interlock`, found `authorty` (did you mean `authority`?)"
+        "1:35 steps[0].refused.code [bad-value] expected one of `too-large`, `charter-mismatch`, `reserved`, `unknown-event`, `finished`, `paused`, `unknown-actor`, `stale`, `authority`, `schema`, `taken`, `unreserved`, `unhandled`, `guard`, `rule`, `permit.missing`, `permit.revoked`, `permit.expired`, `permit.exhausted`, `permit.scope`, `obligation.missing`, `obligation.open`, `execution`, `runaway`, `too-costly`, `interlock`, found `authorty` (did you mean `authority`?)"
     );
     assert_eq!(
         told("steps: [{tick: 5sec}]"),
