@@ -179,7 +179,10 @@ def main(arguments):
     try:
         with open(arguments[0], encoding="utf-8", newline="\n") as file:
             lines = file.read().split("\n")
-    except (OSError, UnicodeDecodeError) as e:
+    except UnicodeDecodeError:
+        print("%s: not an exported run; write one with `charter export RUN -o FILE`" % arguments[0], file=sys.stderr)
+        return 2
+    except OSError as e:
         print("%s: %s" % (arguments[0], e), file=sys.stderr)
         return 2
     if lines and lines[-1] == "":

@@ -3,6 +3,13 @@
 
 use std::time::Duration;
 
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+
+use crate::address::is_public;
+
 /// Default time limits of a client; a request may override them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClientOptions {
@@ -10,6 +17,28 @@ pub struct ClientOptions {
     pub connect: Option<Duration>,
     /// Time limit of a whole request.
     pub request: Option<Duration>,
+    /// Connects to public addresses only ([`is_public`](crate::is_public)), whatever a name
+    /// resolves to: a request to another one ends with [`NOT_PUBLIC`].
+    pub public_only: bool,
+}
+
+/// What the error of a request to an address that is not public says.
+pub const NOT_PUBLIC: &str = "the address is not public";
+
+/// Resolves names, and lets only public addresses through. A client connects to what its resolver
+/// returns, so a name that resolves differently the next time (DNS rebinding) is checked, too.
+#[derive(Debug, Default)]
+struct PublicOnly(DefaultResolver);
+
+impl Resolver for PublicOnly {
+    fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self.0.resolve(uri, config, timeout)?;
+        // One that is not public refuses them all: who publishes such a name wants to get inside.
+        match found.iter().all(|address| is_public(address.ip())) {
+            true => Ok(found),
+            false => Err(ureq::Error::Io(std::io::Error::new(std::io::ErrorKind::PermissionDenied, NOT_PUBLIC))),
+        }
+    }
 }
 
 /// Creates a client.
@@ -27,7 +56,10 @@ pub fn http_client(options: ClientOptions) -> ureq::Agent {
         .timeout_connect(options.connect)
         .timeout_global(options.request)
         .build();
-    config.into()
+    match options.public_only {
+        true => ureq::Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default()),
+        false => config.into(),
+    }
 }
 
 /// Describes why there is no response, in a clause that names the server: "`http://127.0.0.1:9`:

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+mod address;
 mod call;
 mod client;
 mod clock;
@@ -18,11 +19,12 @@ mod secret;
 mod variables;
 mod virtual_clock;
 
+pub use address::is_public;
 pub use call::Call;
 pub use charter_run::{ActorPolicy, Fault, KeyError, Retry, delay, texts};
 #[cfg(unix)]
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};
-pub use client::{ClientOptions, http_client, unreachable_server};
+pub use client::{ClientOptions, NOT_PUBLIC, http_client, unreachable_server};
 pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
 pub use commands::{check_command, command_files};
 pub use config::ActorConfig;

@@ -5,9 +5,13 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use charter_format::{Diagnostic, Document, SourceFile};
+use charter_kernel::Machine;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
+
+use crate::after::{After, after};
+use crate::explore::{Move, trace_of};
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -49,9 +53,9 @@ pub enum Verdict {
 /// A finding.
 ///
 /// As JSON:
-/// `{"severity","code","verdict","path","line","column","message","help","at","input","witness"}`;
-/// `verdict`, `help`, `input` and `witness` are omitted if they are empty; `file` says that the
-/// place is in another file than the document.
+/// `{"severity","code","verdict","path","line","column","message","help","at","input","witness","after"}`;
+/// `verdict`, `help`, `input`, `witness` and `after` are omitted if they are empty; `file` says
+/// that the place is in another file than the document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The severity.
@@ -84,6 +88,9 @@ pub struct Finding {
     pub input: Option<Json>,
     /// The events of the counterexample, in the form that `charter step` accepts.
     pub witness: Vec<Json>,
+    /// Where the run is after each of these events; shorter than `witness` if the last one is
+    /// refused, or if there are more than 200.
+    pub after: Vec<After>,
     /// The file of the place if it is not the document: an imported statechart.
     pub file: Option<Arc<SourceFile>>,
 }
@@ -110,6 +117,7 @@ impl Finding {
             help_in_import: None,
             input: None,
             witness: Vec::new(),
+            after: Vec::new(),
             file: None,
         }
     }
@@ -140,9 +148,11 @@ impl Finding {
     }
 
     #[must_use]
-    pub(crate) fn witness(mut self, trace: crate::Trace) -> Finding {
+    pub(crate) fn witness(mut self, machine: &Machine, moves: &[Arc<Move>]) -> Finding {
+        let trace = trace_of(moves);
         self.input = Some(trace.input).filter(|i| !i.is_null());
         self.witness = trace.events;
+        self.after = after(machine, moves);
         self
     }
 }
@@ -168,6 +178,7 @@ impl Serialize for Finding {
         }
         if !self.witness.is_empty() {
             out.serialize_entry("witness", &self.witness)?;
+            out.serialize_entry("after", &self.after)?;
         }
         if let Some(file) = &self.file {
             out.serialize_entry("file", &file.name)?;
@@ -187,6 +198,10 @@ pub struct Explored {
     pub principals: usize,
     /// The most different data that was tried for one event.
     pub data: usize,
+    /// Abstract states: each stands for all data, principals and times that lead to it.
+    pub abstract_states: usize,
+    /// The steps that proofs took, each for one way in which unknown values decide.
+    pub abstract_steps: usize,
     /// Whether the exploration covers all behavior: all data, principals, orders and times.
     pub complete: bool,
     /// What keeps it from being complete, the first obstacle first; empty if it is.
@@ -204,6 +219,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// The report as JSON, with the warnings that reading the charter gave before it.
+    #[must_use]
+    pub fn json(&self, document: &Document) -> Json {
+        let read = document.warnings.iter().map(|w| serde_json::to_value(w).unwrap_or_default());
+        let found = self.findings.iter().map(|f| serde_json::to_value(f).unwrap_or_default());
+        json!({"findings": read.chain(found).collect::<Vec<_>>(), "explored": self.explored})
+    }
+
     /// Whether there is neither an error nor a warning.
     #[must_use]
     pub fn is_clean(&self) -> bool {

@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod above;
+mod after;
 pub mod codes;
 mod diff;
 mod explore;
@@ -17,6 +18,7 @@ use charter_format::Document;
 use charter_kernel::{Definition, Machine};
 use serde_json::Value as Json;
 
+pub use after::After;
 pub use diff::{Change, ChangeEffect, Diff, Example, PropertyChange, Version, diff};
 pub use explore::{Exploration, explore};
 pub use finding::{Explored, Finding, Report, Severity, Verdict};
@@ -35,9 +37,11 @@ pub struct Options {
     pub max_depth: usize,
     /// Upper limit of values that are tried for one event, answer or input.
     pub max_data: usize,
-    /// Upper limit of the steps that the proof of properties takes; a property that is not proved
-    /// by then is not decided.
+    /// Upper limit of the work, in steps: as much again is done to look for violations and to prove
+    /// that there are none. What is found neither violated nor proved by then is not decided.
     pub effort: usize,
+    /// Upper limit in bytes of what a search for a proof remembers; over it, nothing is proved.
+    pub memory: usize,
 }
 
 impl Default for Options {
@@ -48,7 +52,8 @@ impl Default for Options {
             max_plain_states: 10_000_000,
             max_depth: 10_000,
             max_data: 64,
-            effort: 2_000,
+            effort: 40_000,
+            memory: 256 << 20,
         }
     }
 }
@@ -88,6 +93,9 @@ fn report(definition: &Definition, machine: &Machine, document: Option<&Document
     Report { findings: finding::finish(findings, document), explored }
 }
 
+/// The stack of the thread that explores from above, which evaluates nested expressions.
+const STACK_BYTES: usize = 16 << 20;
+
 /// Explores a charter from below, and if that is not complete from above, and adds the findings.
 fn explored_findings(
     model: &model::Model<'_>,
@@ -95,11 +103,28 @@ fn explored_findings(
     options: &Options,
     findings: &mut Vec<Finding>,
 ) -> Exploration {
-    let mut exploration = explore::run(model, options);
+    let (mut exploration, above) = match explore::cannot_be_complete(model) {
+        true => both(model, options),
+        false => (explore::run(model, options), None),
+    };
     exploration.name_obstacle(document);
     if !exploration.explored().complete {
-        exploration.above = Some(above::above(model, options));
+        let above = above.unwrap_or_else(|| above::above(model, options));
+        (exploration.explored.abstract_states, exploration.explored.abstract_steps) = (above.states, above.steps);
+        exploration.above = Some(above);
     }
     report::report(model, &exploration, document, findings);
     exploration
+}
+
+/// Explores from below and from above at the same time. Neither depends on the other.
+fn both(model: &model::Model<'_>, options: &Options) -> (Exploration, Option<above::Above>) {
+    let (definition, machine) = (model.def, model.machine);
+    std::thread::scope(|scope| {
+        let work = || above::above(&model::Model::new(definition, machine), options);
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+        let below = explore::run(model, options);
+        // Without a second thread, or if it failed, this one explores from above.
+        (below, thread.ok().and_then(|thread| thread.join().ok()))
+    })
 }

@@ -2,13 +2,15 @@
 //! properties. Nothing is claimed that the exploration does not prove, and the kernel replays every
 //! counterexample before it is reported.
 
+use std::sync::Arc;
+
 use charter_format::Document;
 use charter_kernel::Code;
 use charter_kernel::definition::PropertyRule;
 use rustc_hash::FxHashSet;
 
 use crate::codes;
-use crate::explore::{Exploration, condition_of, replay, trace_of};
+use crate::explore::{Exploration, Move, condition_of, repeat_a_key, replay};
 use crate::finding::{Explored, Finding, Severity, Verdict};
 use crate::model::Model;
 use crate::properties::PropertyOutcome;
@@ -89,7 +91,7 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 .verdict(Verdict::Undecided)
                 .help("if some data is accepted there, add it as `examples` to the event's schema; otherwise add a transition out of it")
         };
-        findings.push(finding.witness(e.predecessors.trace(*node)));
+        findings.push(finding.witness(model.machine, &e.predecessors.moves(*node)));
     }
 }
 
@@ -131,7 +133,7 @@ fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                     .help("rule the failure out with a guard or a schema, or handle `error.execution`")
             }
         };
-        findings.push(finding.witness(e.predecessors.trace_with(r.node, &r.how)));
+        findings.push(finding.witness(model.machine, &e.predecessors.moves_with(r.node, &r.how)));
     }
 }
 
@@ -187,7 +189,13 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             }
             let (proved, missed) = (format!("`{}` is never taken", t.name), format!("`{}` was not taken", t.name));
             let help = "if it can be taken, add data that satisfies its condition as `examples` to the schema";
-            findings.push(finding(never_taken(number, place), codes::TRANSITION_NOT_TAKEN, t.at, proved, missed, help));
+            let found = finding(never_taken(number, place), codes::TRANSITION_NOT_TAKEN, t.at, proved, missed, help);
+            findings.push(match &t.def.when {
+                Some(when) if found.verdict == Some(Verdict::Proved) => found.help(format!(
+                    "compare its condition `{when}` with the schema of the event and with the transitions before it"
+                )),
+                _ => found,
+            });
         }
     }
 }
@@ -212,8 +220,20 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
         let violated = |message: String| {
             Finding::new(Severity::Error, codes::PROPERTY_VIOLATED, &at, message).verdict(Verdict::Violated)
         };
-        let unconfirmed = "the kernel does not confirm the counterexample that was found; please report this";
+        let unconfirmed = |moves: &[Arc<Move>]| {
+            undecided(match repeat_a_key(model.machine, moves) {
+                true => {
+                    "a violation was seen only with two events that have the same unique key, of which the second is refused"
+                }
+                false => "the kernel does not confirm the counterexample that was found; please report this",
+            })
+        };
+        let to = |node: u32| e.predecessors.moves(node);
+        let rule = format!("{at}/");
+        let has_error = findings.iter().any(|f| f.severity == Severity::Error && f.at.starts_with(&rule));
         findings.push(match &verdict.outcome {
+            // The kernel has not evaluated the part with the error in any state.
+            PropertyOutcome::Holds if has_error => undecided("its condition has an error"),
             PropertyOutcome::Holds if e.explored.complete || e.is_proved_above(verdict.property) => {
                 let message = format!("property `{id}` ({word}) is proved");
                 Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message).verdict(Verdict::Proved)
@@ -223,17 +243,23 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
                 undecided(&format!("no violation was seen, {}{stands}", tried(&e.explored)))
             }
             PropertyOutcome::Violated { node, .. } if !confirms(model, e, *node, cel, word == "never") => {
-                undecided(unconfirmed)
+                unconfirmed(&to(*node))
             }
             PropertyOutcome::NeverReached { lasso } if replay(model.machine, &lasso.moves).is_none() => {
-                undecided(unconfirmed)
+                unconfirmed(&lasso.moves)
+            }
+            PropertyOutcome::NeverReached { lasso } if repeat_a_key(model.machine, &lasso.twice()) => {
+                unconfirmed(&lasso.twice())
+            }
+            PropertyOutcome::Error { node, .. } if e.snapshot(model.machine, *node).is_none() => {
+                unconfirmed(&to(*node))
             }
             PropertyOutcome::Violated { node, event } => {
                 let (_, names) = e.where_is(model, *node);
                 let holds = if word == "never" { "holds" } else { "does not hold" };
                 let before = event.as_ref().map(|e| format!(", before `{e}` was accepted")).unwrap_or_default();
                 let message = format!("property `{id}` is violated: `{cel}` {holds} in {names}{before}");
-                violated(message).witness(e.predecessors.trace(*node))
+                violated(message).witness(model.machine, &to(*node))
             }
             PropertyOutcome::NeverReached { lasso } => {
                 let how = match lasso.repeats {
@@ -244,7 +270,7 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
                 let message = format!(
                     "property `{id}` is violated: `{cel}` never holds on the path of the counterexample; {how}"
                 );
-                violated(message).witness(trace_of(&lasso.moves))
+                violated(message).witness(model.machine, &lasso.moves)
             }
             PropertyOutcome::Error { node, message } => {
                 let (_, names) = e.where_is(model, *node);
@@ -252,7 +278,7 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
                 Finding::new(Severity::Error, codes::PROPERTY_FAILS, &at, message)
                     .verdict(Verdict::Violated)
                     .help("test first whether the value exists, with `has(...)` or `in`")
-                    .witness(e.predecessors.trace(*node))
+                    .witness(model.machine, &to(*node))
             }
         });
     }

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
-use crate::journal::{delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
+use crate::journal::{backup, delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
 use crate::run::{self, answer, background, legal, send, trust};
 use crate::visible::Visible;
 use crate::{check, codes, conform, diff, eval, graph, new, step, test};
@@ -51,6 +51,15 @@ enum Command {
     /// Host the runs of a journal file in the background (started by `--detach`)
     #[command(hide = true)]
     Host(background::Args),
+    /// Serve the runs of a journal file over HTTP
+    #[cfg(feature = "serve")]
+    Serve(crate::serve::Args),
+    /// Add, list or revoke the keys of a server
+    #[cfg(feature = "serve")]
+    Key(crate::serve::key::Args),
+    /// Add, list or remove the webhooks of a server
+    #[cfg(feature = "serve")]
+    HookOut(crate::serve::hook::Args),
     /// List the events that a run accepts now
     Legal(legal::Args),
     /// List the runs of a journal file
@@ -71,6 +80,8 @@ enum Command {
     Sql(sql::Args),
     /// Rebuild the projections of a journal file from its records
     Rebuild(sql::RebuildArgs),
+    /// Copy a journal file, also while it is written to
+    Backup(backup::Args),
     /// Export a run to a file
     Export(transfer::ExportArgs),
     /// Verify a run in a file and import it into a journal file
@@ -137,6 +148,12 @@ fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
         Command::Trust(args) => trust::run(args, cli.json, io),
         Command::Answer(args) => answer::run(args, cli.json, io),
         Command::Host(args) => background::run(args),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => crate::serve::run(args, cli.json, io),
+        #[cfg(feature = "serve")]
+        Command::Key(args) => crate::serve::key::run(args, cli.json, io),
+        #[cfg(feature = "serve")]
+        Command::HookOut(args) => crate::serve::hook::run(args, cli.json, io),
         Command::Legal(args) => legal::run(args, cli.json, io),
         Command::Runs(args) => runs::run(args, cli.json, io),
         Command::Show(args) => show::run(args, cli.json, io),
@@ -146,6 +163,7 @@ fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
         Command::Fork(args) => fork::run(args, cli.json, io),
         Command::Sql(args) => sql::run(args, cli.json, io),
         Command::Rebuild(args) => sql::rebuild(args, cli.json, io),
+        Command::Backup(args) => backup::run(args, cli.json, io),
         Command::Export(args) => transfer::export(args, io),
         Command::Import(args) => transfer::import(args, cli.json, io),
         Command::Delete(args) => delete::run(args, cli.json, io),

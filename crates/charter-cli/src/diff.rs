@@ -189,29 +189,19 @@ impl Page<'_> {
             (false, _) => writeln!(out, "  {what}{lines}{value}"),
         };
         let indent = if self.markdown { "  " } else { "      " };
+        let bullet = if self.markdown { "- " } else { "" };
         match &change.example {
             Some(example) => {
                 if !example.input.is_null() {
                     let _ = writeln!(out, "{indent}input {}", self.code(&example.input.to_string()));
                 }
                 for event in &example.events {
-                    let _ = writeln!(
-                        out,
-                        "{indent}{}{}",
-                        if self.markdown { "- " } else { "" },
-                        self.code(&event.to_string())
-                    );
+                    let _ = writeln!(out, "{indent}{bullet}{}", self.code(&event.to_string()));
                 }
-                let _ = writeln!(
-                    out,
-                    "{indent}{}before: {}; now: {}",
-                    if self.markdown { "- " } else { "" },
-                    example.old,
-                    example.new
-                );
+                let _ = writeln!(out, "{indent}{bullet}before: {}; now: {}", example.old, example.new);
             }
             None if self.explored => {
-                let _ = writeln!(out, "{indent}{}no example was found", if self.markdown { "- " } else { "" });
+                let _ = writeln!(out, "{indent}{bullet}no example was found");
             }
             None => {}
         }

@@ -1,10 +1,8 @@
 //! `charter graph`: diagrams of a charter, and conversions to other formats.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use charter_diagram::{Marks, Overlay};
-use charter_journal::Store as _;
+use charter_diagram::Overlay;
 use charter_kernel::Machine;
 
 use crate::io::{Exit, Failure, Io};
@@ -83,8 +81,8 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
 /// Returns the machine of a run, and what to mark in its diagram.
 fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay), Failure> {
     let store = db.read()?;
-    let run = db.find(&store, run)?;
-    let (machine, snapshot) = journal::at(&store, &run, None)?;
+    let run = db.find(store.as_ref(), run)?;
+    let (machine, snapshot) = journal::at(store.as_ref(), &run, None)?;
     if let Some(file) = file {
         let named = load(file)?.machine.digest();
         if named != run.charter {
@@ -95,34 +93,16 @@ fn overlaid(file: Option<&str>, run: &str, db: &Db) -> Result<(Machine, Overlay)
         }
     }
     let mut overlay = Overlay::default();
-    for actor in snapshot.actors() {
-        let marks = marks(&mut overlay, actor.machine());
-        marks.active.extend(actor.state().map(str::to_owned));
-    }
-    let machines: BTreeMap<&str, &str> = snapshot.actors().map(|a| (a.id(), a.machine())).collect();
+    overlay.mark_active(&snapshot);
     let mut next = 0;
     loop {
         let page = store.records(&run.run, next, 1_000)?;
         let Some(last) = page.last() else { break };
         next = last.seq.saturating_add(1);
         for record in &page {
-            for name in &record.transitions {
-                // The name of a transition taken by another actor than the one addressed starts
-                // with the id of that actor.
-                let (actor, name) = name.split_once(':').unwrap_or((&record.to, name));
-                // This covers an actor that has ended: its id is the name of its machine, unless it
-                // was given another id.
-                let of = machines.get(actor).copied().unwrap_or(actor);
-                marks(&mut overlay, of).taken.insert(name.to_owned());
-            }
+            let names = record.transitions.iter().map(AsRef::as_ref);
+            overlay.mark_taken(&snapshot, &record.to, names);
         }
     }
     Ok((machine, overlay))
-}
-
-fn marks<'o>(overlay: &'o mut Overlay, machine: &str) -> &'o mut Marks {
-    match machine {
-        "root" => &mut overlay.root,
-        machine => overlay.machines.entry(machine.to_owned()).or_default(),
-    }
 }

@@ -1,6 +1,5 @@
 //! Parses arguments that name data: JSON or `@file`, and a file of lines or `-`.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use serde_json::Value as Json;
 
 use crate::io::{Failure, Io};
 use crate::load::{plain, text_of};
+use crate::pipe;
 
 /// Parses JSON from the command line, or reads it from `@file`.
 ///
@@ -39,10 +39,12 @@ fn json_like(name: &str, text: &str, example: &str, from_file: &str) -> Result<J
     })
 }
 
-/// Converts the typed line to the requested type; the schema validates it afterwards. What is not
-/// JSON is text; an error is about a duplicate key.
+/// Converts the typed line to the requested type; the schema validates it afterwards. Where only
+/// text is accepted, the line is the text; `""` is an empty one. Elsewhere the line is JSON, and
+/// what is not JSON is text; an error is about a duplicate key.
 pub(crate) fn typed(line: &str, kind: &str) -> Result<Json, serde_json::Error> {
     match (kind, line.to_lowercase().as_str()) {
+        ("string", "\"\"") => Ok("".into()),
         ("string", _) => Ok(line.into()),
         ("boolean", "y" | "yes" | "true") => Ok(true.into()),
         ("boolean", "n" | "no" | "false") => Ok(false.into()),
@@ -76,6 +78,6 @@ pub(crate) fn open<'i>(name: &str, of: &str, io: &mut Io<'i>) -> Result<Box<dyn 
     if path.is_dir() {
         return Err(Failure::new(format!("`{name}` is a folder, not a file of {of}")));
     }
-    let file = File::open(path).map_err(|e| Failure::new(format!("cannot read `{name}`: {}", plain(&e))))?;
+    let file = pipe::open(path).map_err(|e| Failure::new(format!("cannot read `{name}`: {}", plain(&e))))?;
     Ok(Box::new(BufReader::with_capacity(1 << 16, file)))
 }

@@ -27,6 +27,20 @@ pub struct Io<'a> {
     pub screen: Option<(u16, u16)>,
 }
 
+impl Io<'_> {
+    /// Asks a question on the terminal; anything but `y` and `yes` means no.
+    ///
+    /// # Errors
+    /// A stream failed.
+    pub(crate) fn confirm(&mut self, question: &str) -> io::Result<bool> {
+        write!(self.err, "{question} [y/N] ")?;
+        self.err.flush()?;
+        let mut line = String::new();
+        self.input.read_line(&mut line)?;
+        Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+    }
+}
+
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {

@@ -17,8 +17,11 @@ pub mod load;
 pub mod models;
 pub mod new;
 mod page;
+mod pipe;
 mod program;
 pub mod run;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod step;
 #[cfg(feature = "otel")]
 pub mod telemetry;

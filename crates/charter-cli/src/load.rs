@@ -1,18 +1,17 @@
 //! Loads a machine from an argument, which is a path or the name of a bundled charter. The source
 //! is a charter, an XState config or SCXML. Only this module knows these formats.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use charter_expr::nearest;
-use charter_format::{Diagnostics, Document, ReadOptions};
+use charter_format::{Document, ReadOptions};
 use charter_interop::import::Importer;
 use charter_kernel::{Definition, Machine};
 
 use crate::bundled;
 use crate::io::Failure;
+use crate::pipe;
 
 /// Maximum size of a source text, in bytes.
 pub const MAX_BYTES: u64 = 16 << 20;
@@ -112,7 +111,7 @@ pub fn text_of(path: &Path) -> Result<String, Failure> {
     }
     let cannot = |e: std::io::Error| Failure::new(format!("cannot read `{name}`: {}", plain(&e)));
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(cannot)?;
+    let file = pipe::open(path).map_err(cannot)?;
     // Reading one byte more than the limit shows whether the file is larger.
     let more = MAX_BYTES.saturating_add(1);
     file.take(more).read_to_end(&mut bytes).map_err(cannot)?;
@@ -187,19 +186,8 @@ fn beside(source: &Source, name: &str) -> std::io::Result<String> {
 /// # Errors
 /// The kernel reports errors; the error lists all of them with their positions in the source.
 pub fn compile((source, document): (Source, Document)) -> Result<Loaded, Failure> {
-    match Machine::compile(document.definition.clone()) {
-        Ok(machine) => Ok(Loaded { name: source.name, path: source.path, document, machine }),
-        Err(problems) => {
-            let mut list: Vec<_> = problems.iter().map(|p| document.diagnose(p)).collect();
-            list.sort_by_key(|d| (d.span.start, d.span.end));
-            Err(Failure::Source(Box::new(Diagnostics {
-                name: document.name.clone(),
-                source: Arc::clone(&document.source),
-                list,
-                omitted: 0,
-            })))
-        }
-    }
+    let machine = document.compile().map_err(|e| Failure::Source(Box::new(e)))?;
+    Ok(Loaded { name: source.name, path: source.path, document, machine })
 }
 
 /// The format of a source text.

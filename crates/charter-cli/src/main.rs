@@ -7,9 +7,23 @@ use std::time::Duration;
 use anstream::{AutoStream, ColorChoice};
 use charter_cli::Io;
 
+/// The name by which this program starts itself as the guard of its commands.
+const GUARD: &str = "charter-guard";
+
 fn main() -> ExitCode {
-    // Commands of actors end with everything they started.
+    if std::env::args_os().next().is_some_and(|name| name == GUARD) {
+        charter_process::run_guard();
+        return ExitCode::SUCCESS;
+    }
+    // Commands of actors end with everything they started, also if this process is killed.
     charter_process::adopt_orphans();
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::process::CommandExt as _;
+        let mut guard = std::process::Command::new("/proc/self/exe");
+        guard.arg0(GUARD);
+        charter_process::use_guard(guard);
+    }
     let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
     // Output is not filtered: commands write escape codes only if colors are enabled, and large
     // outputs stay fast.

@@ -3,6 +3,7 @@
 //! wrapped, maps of numbers from 0 to 1 become bars, lists have one item per line.
 
 use charter_kernel::{Machine, Snapshot, Timestamp};
+use charter_runtime::{is_blank, page_rows};
 use serde_json::{Map, Value as Json};
 
 use crate::io::Paint;
@@ -27,36 +28,8 @@ pub(crate) fn lines(
     columns: Option<usize>,
     paint: Paint,
 ) -> Vec<String> {
-    let page = machine.definition().meta.get("page");
-    let entries = page.and_then(Json::as_array).into_iter().flatten();
-    let ask = |cel: &str| {
-        let query = machine.query(cel).map_err(|e| e.message)?;
-        let value = machine.ask(snapshot, "root", &query, now);
-        value.map_err(|e| e.message().into_owned())
-    };
-    let mut rows: Vec<(String, Json)> = Vec::new();
-    for entry in entries {
-        let word = |key: &str| entry.get(key).and_then(Json::as_str);
-        let label = clean(word("label").unwrap_or_default());
-        let holds = word("when").map_or(Ok(Json::Bool(true)), |when| ask(when.trim()));
-        let value = match holds {
-            Ok(Json::Bool(true)) => match word("value") {
-                Some(text) => match text.strip_prefix("= ") {
-                    Some(cel) => ask(cel.trim()),
-                    None => Ok(text.into()),
-                },
-                None => Ok(entry.get("value").cloned().unwrap_or_default()),
-            },
-            Ok(_) => continue,
-            Err(why) => Err(why),
-        };
-        match value {
-            Ok(value) if is_empty(&value) => {}
-            Ok(value) => rows.push((label, value)),
-            // An error in the page must not hide the rest.
-            Err(why) => rows.push((label, format!("(error: {why})").into())),
-        }
-    }
+    let rows = page_rows(machine, snapshot, now);
+    let rows: Vec<(String, Json)> = rows.into_iter().map(|(label, value)| (clean(&label), value)).collect();
     let labels = rows.iter().map(|(l, _)| l.chars().count()).max();
     let labels = labels.unwrap_or(0);
     let wide = columns.unwrap_or(MAX_COLUMNS).clamp(40, MAX_COLUMNS);
@@ -70,16 +43,6 @@ pub(crate) fn lines(
         }
     }
     lines
-}
-
-fn is_empty(value: &Json) -> bool {
-    match value {
-        Json::Null => true,
-        Json::String(text) => text.trim().is_empty(),
-        Json::Array(list) => list.is_empty(),
-        Json::Object(map) => map.is_empty(),
-        _ => false,
-    }
 }
 
 fn block(value: &Json, room: usize, paint: Paint) -> Vec<String> {
@@ -101,7 +64,7 @@ fn block(value: &Json, room: usize, paint: Paint) -> Vec<String> {
             Some(bars) => bars,
             None => map
                 .iter()
-                .filter(|(_, value)| !is_empty(value))
+                .filter(|(_, value)| !is_blank(value))
                 .flat_map(|(name, value)| wrapped(&format!("{name}: {}", nested(value)), room))
                 .collect(),
         },
@@ -128,7 +91,7 @@ fn nested(value: &Json) -> String {
     let text = match value {
         Json::String(text) => text.clone(),
         Json::Object(map) => {
-            let parts = map.iter().filter(|(_, value)| !is_empty(value));
+            let parts = map.iter().filter(|(_, value)| !is_blank(value));
             let parts: Vec<String> = parts
                 .map(|(name, value)| match value {
                     Json::Object(_) | Json::String(_) => format!("{name}: {}", nested(value)),

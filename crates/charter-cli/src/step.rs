@@ -53,7 +53,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let mut session = match StepSession::start(&loaded.machine, &args.run, input, args.at, &mut start) {
         Ok(session) => session,
         Err(explanation) => {
-            show_refusal(&explanation, io)?;
+            // The line on standard output says it, too.
+            if !machine_output {
+                show_refusal(&explanation, io)?;
+            }
             io.out.write_all(&start)?;
             return Ok(Exit::No);
         }

@@ -9,6 +9,7 @@ use charter_format::{ReadOptions, read, read_file};
 use charter_journal::StoredCharter;
 use charter_kernel::definition::Template;
 use charter_kernel::{Definition, Digest, Machine, Principal, Snapshot, Timestamp};
+use charter_run::EventInput;
 use serde_json::{Value as Json, json};
 
 /// When a run of a random charter starts.
@@ -46,6 +47,30 @@ states:
   done: {type: final}
 ";
 
+/// A charter whose events have unique keys: of one event, of a vote, and of one that may be refused
+/// after its key was found free.
+const SHOP: &str = "
+charter: 1
+id: shop
+roles: {clerk: {}, boss: {}}
+events:
+  PAY: {data: {type: object, required: [n], properties: {n: {type: integer}}}, unique: {key: event.n}}
+  BACK: {by: [clerk, boss], unique: {key: \"by.id + '/' + string(event.n)\"}}
+  NOTE: {}
+context: {paid: 0}
+initial: open
+states:
+  open:
+    on:
+      PAY: {when: 'event.n != 3', actions: {assign: {paid: '= context.paid + event.n'}}}
+      BACK: {target: closed, quorum: {count: 2}}
+      NOTE: {actions: {log: '= context.paid'}}
+  closed: {on: {PAY: open}}
+";
+
+/// The keys of `PAY` in `shop` that another run has.
+const PAID: [i64; 2] = [0, 2];
+
 /// A charter with plausible inputs.
 #[derive(Debug)]
 pub(crate) struct Charter {
@@ -53,6 +78,8 @@ pub(crate) struct Charter {
     pub(crate) machine: Arc<Machine>,
     pub(crate) stored: StoredCharter,
     pub(crate) routes: Vec<Route>,
+    /// What another run has accepted before.
+    pub(crate) others: Vec<EventInput>,
 }
 
 /// Inputs of a run, in an order that makes sense.
@@ -86,12 +113,16 @@ pub(crate) enum Input {
     Tick,
 }
 
-/// The charters that are bundled with the program, and one that is called `job`.
+/// The charters that are bundled with the program, and two that are called `job` and `shop`.
 pub(crate) static NAMED: LazyLock<Vec<Arc<Charter>>> = LazyLock::new(|| {
-    let job = read(JOB, "job.yaml", &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    let job = Charter::plain("job", job.definition).expect("it compiles");
+    let small = |name, text| {
+        let document = read(text, name, &ReadOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        Charter::plain(name, document.definition).expect("it compiles")
+    };
+    let pay = |n: i64| EventInput::new("PAY", json!({"n": n}), Principal::new("ann", &["clerk"]));
+    let shop = Charter { others: PAID.map(pay).into(), ..small("shop", SHOP) };
     let bundled = ["automaton", "feijoa", "fred", "omen", "sentinel"].map(Charter::bundled);
-    bundled.into_iter().chain([job]).map(Arc::new).collect()
+    bundled.into_iter().chain([small("job", JOB), shop]).map(Arc::new).collect()
 });
 
 impl Charter {
@@ -115,12 +146,18 @@ impl Charter {
     /// Compiles a charter; `None` if it does not compile.
     fn new(name: &str, definition: Definition, routes: Vec<Route>) -> Option<Charter> {
         let stored = StoredCharter::new(&definition, "case.yaml", "");
-        Some(Charter { name: name.into(), machine: Arc::new(Machine::compile(definition).ok()?), stored, routes })
+        let machine = Arc::new(Machine::compile(definition).ok()?);
+        Some(Charter { name: name.into(), machine, stored, routes, others: Vec::new() })
     }
 
     /// Creates a random charter from bytes; `None` if it does not compile.
     pub(crate) fn random(bytes: &[u8]) -> Option<Charter> {
-        Charter::plain("random", charter_test_support::random_definition(bytes))
+        let mut definition = charter_test_support::random_definition(bytes);
+        // A loop that sets thousands of timers would take minutes in hosts that forget everything.
+        let limits = &mut definition.limits;
+        (limits.microsteps, limits.timers, limits.actors) =
+            (limits.microsteps.min(100), limits.timers.min(30), limits.actors.min(30));
+        Charter::plain("random", definition)
     }
 
     /// Creates a charter whose route is one event of each type.

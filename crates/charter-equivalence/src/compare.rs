@@ -26,14 +26,16 @@ const MAX_MOVES: usize = 30;
 pub enum Sources {
     /// The bundled charters and random ones.
     All,
-    /// One of the bundled charters, or `job`, a small one in which each rule matters.
+    /// One of the bundled charters, or a small one: `job`, in which each rule matters, or `shop`,
+    /// whose events have unique keys.
     Only(&'static str),
     /// Random charters.
     Random,
 }
 
-/// Creates a host for a case.
-pub type Open<'h> = &'h dyn Fn(&Setup) -> Box<dyn Subject>;
+/// Creates a host for a case. `None`: it refuses the charter, as only hosts may that do not reserve
+/// unique keys, and only a charter that has some.
+pub type Open<'h> = &'h dyn Fn(&Setup) -> Option<Box<dyn Subject>>;
 
 #[derive(Debug, Clone)]
 struct Case {
@@ -133,10 +135,22 @@ fn search(mut runner: TestRunner, sources: Sources, hosts: &[(&str, Open<'_>)]) 
 /// Compares the hosts in one case.
 fn compared(case: &Case, sources: Sources, hosts: &[(&str, Open<'_>)]) -> Option<Difference> {
     let charter = case.charter(sources)?;
-    let setup = Setup { machine: charter.machine.clone(), stored: charter.stored.clone(), bounds: case.bounds() };
+    let (machine, stored, others) = (charter.machine.clone(), charter.stored.clone(), charter.others.clone());
+    let setup = Setup { machine, stored, bounds: case.bounds(), others };
     let route = case.route.get(&charter.routes);
     let mut core = Core::new(&setup);
-    let mut subjects: Vec<(&str, Box<dyn Subject>)> = hosts.iter().map(|(name, open)| (*name, open(&setup))).collect();
+    let mut subjects: Vec<(&str, Box<dyn Subject>)> = Vec::new();
+    for (name, open) in hosts {
+        match open(&setup) {
+            Some(subject) => subjects.push((*name, subject)),
+            None if setup.machine.unique_event().is_some() => {}
+            None => {
+                let text =
+                    format!("the host `{name}` refuses the charter `{}`, which has no unique keys", charter.name);
+                return Some(Difference { host: (*name).into(), text });
+            }
+        }
+    }
     let mut director = Director::new(&charter, &setup, route);
     let mut story = format!("charter `{}`, {:?}\n", charter.name, setup.bounds);
     let start = director.start();

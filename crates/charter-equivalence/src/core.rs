@@ -1,11 +1,11 @@
 //! The reference: `charter_run::Run` with its records in a list, and nothing else.
 
-use charter_journal::Record;
-use charter_kernel::{EffectId, Timestamp};
+use charter_journal::{Record, Verdict};
+use charter_kernel::{EffectId, Event, TakenKeys, Timestamp};
 use charter_run::{EventInput, Input, InvocationRequest, Kept, Known, Reply, Resume, Run};
 
 use crate::inputs::{AttemptInput, TraceInput};
-use crate::subject::{Answer, RUN, Setup, Subject, answer_code, idempotent};
+use crate::subject::{Answer, OTHER, RUN, Setup, Subject, answer_code, idempotent};
 
 /// Upper limit of the inputs that only pass time at one moment; each fires a timer or skips one.
 const MAX_DUE: usize = 10_000;
@@ -25,6 +25,10 @@ pub enum Flaw {
     RepeatsEverything,
     /// Begins the next attempt although the run is paused.
     IgnoresPauses,
+    /// Knows only the unique keys of its run, not those of others.
+    SharesNoKeys,
+    /// Gives a unique key to an event that is refused.
+    KeepsKeysOfRefused,
 }
 
 /// The core alone.
@@ -32,6 +36,8 @@ pub struct Core {
     setup: Setup,
     run: Run,
     records: Vec<Record>,
+    /// The unique keys of all runs.
+    keys: TakenKeys,
     now: Timestamp,
     /// Whether to restore the run from its stored form before each input.
     forgetful: bool,
@@ -44,10 +50,16 @@ impl Core {
     /// Creates a host that keeps its run in memory, also across restarts.
     #[must_use]
     pub fn new(setup: &Setup) -> Core {
+        let mut keys = TakenKeys::default();
+        for EventInput { r#type, data, by, .. } in &setup.others {
+            let key = setup.machine.unique_key(r#type, data, by).expect("the events of the other run have keys");
+            keys.insert(r#type, &key, OTHER);
+        }
         Core {
             setup: setup.clone(),
             run: Run::new(RUN, 1),
             records: Vec::new(),
+            keys,
             now: Timestamp(0),
             forgetful: false,
             flaw: None,
@@ -64,7 +76,11 @@ impl Core {
     /// Creates a host with a defect.
     #[must_use]
     pub fn flawed(setup: &Setup, flaw: Flaw) -> Core {
-        Core { flaw: Some(flaw), ..Core::forgetful(setup) }
+        let mut core = Core { flaw: Some(flaw), ..Core::forgetful(setup) };
+        if flaw == Flaw::SharesNoKeys {
+            core.keys = TakenKeys::default();
+        }
+        core
     }
 
     /// The run.
@@ -93,14 +109,24 @@ impl Core {
         if self.forgetful {
             self.restore();
         }
-        let known = match self.flaw {
+        let mut known = match self.flaw {
             Some(Flaw::ForgetsIds) => Known { same: None, ..Known::among(&self.records, &input) },
             Some(Flaw::ForgetsIdsInRestarts) => {
                 Known { first: self.records.first().cloned(), ..Known::among(&self.records[self.old..], &input) }
             }
             _ => Known::among(&self.records, &input),
         };
+        if let Input::Event(EventInput { r#type, data, by, .. }) = &input {
+            let event = Event::External { r#type: r#type.clone(), data: data.clone() };
+            known.unique = self.keys.look_up(&self.setup.machine, &event, by);
+        }
         let handled = self.run.handle(&self.setup.machine, &self.setup.bounds, self.now, input, known);
+        for record in handled.appended.iter().map(|a| &a.append.record) {
+            let takes = record.verdict == Verdict::Accepted || self.flaw == Some(Flaw::KeepsKeysOfRefused);
+            if let Some(unique) = record.unique.as_deref().filter(|_| takes) {
+                self.keys.insert(&record.event.r#type, &unique.key, RUN);
+            }
+        }
         self.records.extend(handled.appended.iter().map(|a| a.append.record.clone()));
         match handled.reply {
             // The index of the record among those of this input.

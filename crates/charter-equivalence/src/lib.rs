@@ -13,4 +13,4 @@ mod subject;
 pub use compare::{Difference, Open, Sources, compare, difference};
 pub use core::{Core, Flaw};
 pub use inputs::{AttemptInput, TaskAnswer, TraceInput};
-pub use subject::{Answer, RUN, Setup, Subject, answer_code, idempotent};
+pub use subject::{Answer, OTHER, RUN, Setup, Subject, answer_code, idempotent};

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use charter_journal::StoredCharter;
 use charter_kernel::definition::ActorDecl;
 use charter_kernel::{Machine, Timestamp};
-use charter_run::{Bounds, Denied};
+use charter_run::{Bounds, Denied, EventInput};
 use serde_json::json;
 
 use crate::inputs::TraceInput;
 
 /// The id of the run.
 pub const RUN: &str = "r";
+/// The id of another run, which is not compared.
+pub const OTHER: &str = "o";
 
 /// The charter of a case, and the limits of the hosts.
 #[derive(Debug, Clone)]
@@ -22,6 +24,9 @@ pub struct Setup {
     pub stored: StoredCharter,
     /// The limits.
     pub bounds: Bounds,
+    /// The events that another run, [`OTHER`], has accepted before: it has their unique keys. The
+    /// limits hold for this run, too.
+    pub others: Vec<EventInput>,
 }
 
 /// A host with one run, [`RUN`]. It does not execute actors: the suite tells it when an attempt is

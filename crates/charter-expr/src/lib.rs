@@ -11,6 +11,7 @@ mod check;
 mod compile;
 mod delay_error;
 mod detail;
+mod divisors;
 mod env;
 mod error;
 mod eval;

@@ -84,10 +84,11 @@ impl Path {
         let root = self.id.and_then(|id| scope.root(id));
         let mut value =
             root.ok_or_else(|| EvalError::from(EvalDetail::Unbound { name: self.root.to_string() }).at(self.span))?;
+        let fuel = &mut Fuel::new(u64::MAX);
         for segment in &self.segments {
             let next = match segment {
-                Segment::Field(name) => crate::eval::field(&value, name),
-                Segment::Index(key) => crate::eval::index(&value, &key.clone().into_value(), &mut Fuel::new(u64::MAX)),
+                Segment::Field(name) => crate::eval::field(&value, name, fuel),
+                Segment::Index(key) => crate::eval::index(&value, &key.clone().into_value(), fuel),
             };
             value = next.map_err(|e| e.at(self.span))?;
         }

@@ -92,6 +92,14 @@ pub enum StoreError {
         /// The other process, if known.
         holder: Option<Box<Holder>>,
     },
+    /// The file belongs to another user.
+    #[error("`{path}` belongs to another user (uid {owner}); only that user writes to it, others can read it")]
+    OtherUser {
+        /// The file.
+        path: String,
+        /// The id of the user.
+        owner: u32,
+    },
     /// The file was written by a newer version of this program.
     #[error(
         "`{path}` has schema version {found}; this program supports versions up to {known}; use a newer version of Charter, or export the runs with it and import them here"

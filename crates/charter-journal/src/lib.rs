@@ -5,11 +5,13 @@ mod chain;
 mod error;
 mod head;
 mod holder;
+mod host_state;
 mod keys;
 mod memory;
 mod project;
 mod record;
 mod replay;
+mod rows;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod store;
@@ -28,10 +30,13 @@ pub use record::{
 };
 pub use replay::{Loaded, ReplayError, fork, load, machine, origin, replay};
 #[cfg(feature = "sqlite")]
-pub use sqlite::{AcceptHead, Deletion, SelectError, SelectLimits, SqliteOptions, SqliteStore, Visit, holder};
+pub use sqlite::{
+    AcceptHead, BackupError, Copied, Deletion, SelectError, SelectLimits, SqliteOptions, SqliteStore, Visit,
+    check_owner, holder,
+};
 pub use store::{
-    Append, MAX_RECORD_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
-    StoredSnapshot,
+    Append, MAX_RECORD_BYTES, MAX_STATE_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow,
+    StateChange, Store, StoredCharter, StoredSnapshot,
 };
 pub use transfer::{EXPORT, TransferError, Verified, export, export_header, import};
 pub use verify::{Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions, verify, verify_export, verify_with};

@@ -6,7 +6,9 @@ use serde_json::Value as Json;
 
 use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
+pub use crate::host_state::{MAX_STATE_BYTES, StateChange};
 use crate::record::{GENESIS, Record};
+pub use crate::rows::{Row, RunRow};
 pub use crate::stored_charter::StoredCharter;
 
 /// Maximum size of a record in bytes. The kernel limits event data; this limit also covers the data
@@ -110,6 +112,20 @@ pub trait Store: Send + Sync {
     /// The store cannot be read, or a stored record is invalid ([`StoreError::Damaged`]).
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError>;
 
+    /// Returns at most `limit` records of all runs after a position, in the order of their commits,
+    /// each with its position. A position is never used twice, even if a run is deleted: a reader
+    /// that continues after the last one it has seen misses no record and gets none twice.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a stored record is invalid ([`StoreError::Damaged`]).
+    fn records_after(&self, position: u64, limit: usize) -> Result<Vec<(u64, Record)>, StoreError>;
+
+    /// Returns the position of the last record that was written; 0 if there has been none.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn last_position(&self) -> Result<u64, StoreError>;
+
     /// Returns the first record of a run with this event id. Used for events that arrive twice
     /// ([`StoreError::IdTaken`]): if the record [is of the same event](Record::is_of), it is the
     /// result of that event; otherwise the id belongs to another event.
@@ -132,6 +148,27 @@ pub trait Store: Send + Sync {
     fn key_holder(&self, event: &str, key: &Json) -> Result<Option<String>, StoreError> {
         let _ = (event, key);
         Ok(None)
+    }
+
+    /// Writes what a host keeps beside the records: positions of readers, secrets that it needs to
+    /// sign, times. Neither the head of the journal nor an export contains it, and verification
+    /// does not look at it. All changes are written, or none.
+    ///
+    /// # Errors
+    /// A value has more than [`MAX_STATE_BYTES`] bytes, or the store keeps no such data. See also
+    /// [`Store::append`].
+    fn put_host_state(&self, changes: Vec<StateChange>) -> Result<(), StoreError> {
+        let _ = changes;
+        Err(StoreError::NotWritten { reason: "this store keeps nothing beside the records".into() })
+    }
+
+    /// Returns what a host keeps in an area, ordered by name.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn host_state(&self, area: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let _ = area;
+        Ok(Vec::new())
     }
 
     /// Returns the newest snapshot of a run at or before a record.
@@ -319,48 +356,6 @@ pub struct OpenEffect {
     pub seq: u64,
     /// Its index among the effects of the record.
     pub index: u32,
-}
-
-/// A stored record: its columns and its text. Neither has been validated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Row<'a> {
-    /// Position in the store, across all runs.
-    pub place: i64,
-    /// The run.
-    pub run: &'a str,
-    /// Sequence number.
-    pub seq: i64,
-    /// Id.
-    pub id: &'a str,
-    /// Time, as text.
-    pub at: &'a str,
-    /// Event type.
-    pub r#type: &'a str,
-    /// Verdict.
-    pub verdict: &'a str,
-    /// Hash.
-    pub hash: &'a str,
-    /// The record.
-    pub text: &'a [u8],
-}
-
-/// The stored head of a run. It has not been validated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunRow<'a> {
-    /// The run.
-    pub run: &'a str,
-    /// Digest of its charter.
-    pub charter: &'a str,
-    /// Status, as text.
-    pub status: &'a str,
-    /// Sequence number of its last record.
-    pub seq: i64,
-    /// Hash of its last record.
-    pub hash: &'a str,
-    /// Time of its first record, as text.
-    pub started: &'a str,
-    /// Time of its last record, as text.
-    pub updated: &'a str,
 }
 
 /// The end of a run's chain.

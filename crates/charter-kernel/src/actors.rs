@@ -61,7 +61,7 @@ impl StepTransaction<'_> {
                 self.queue.clear();
                 break;
             }
-            self.budget.scan(self.s.actors.0.len());
+            self.budget.scan(self.s.actors.len());
             let Some(actor_ix) =
                 self.s.actors.position(&next.to).filter(|actor_ix| self.actor(*actor_ix).status == Status::Active)
             else {
@@ -118,9 +118,9 @@ impl StepTransaction<'_> {
         let slots = self.m.chart(chart).shape.slots.len() as u64;
         let size = ACTOR_BYTES.saturating_add(id.len() as u64).saturating_add(slots.saturating_mul(16));
         self.budget.build(size, Work::Run);
-        self.budget.scan(self.s.actors.0.len());
+        self.budget.scan(self.s.actors.len());
         let limit = self.m.definition.limits.actors;
-        if self.s.actors.0.len() >= limit as usize {
+        if self.s.actors.len() >= limit as usize {
             return Err(Fault::execution("too-many-actors").with("limit", limit));
         }
         if id.is_empty() || matches!(id.as_ref(), "self" | "parent") || id.starts_with("#_") {
@@ -136,6 +136,7 @@ impl StepTransaction<'_> {
         let mut up = Some(self.actor(actor_ix).identity().id.clone());
         while let Some(parent) = up {
             generations = generations.saturating_add(1);
+            self.budget.spend(1, Work::Run);
             if generations > MAX_GENERATIONS {
                 return Err(Fault::execution("too-many-generations").with("limit", MAX_GENERATIONS));
             }
@@ -176,7 +177,7 @@ impl StepTransaction<'_> {
             };
             self.actor_mut(actor_ix).invocations.push(Arc::new(invocation));
         }
-        self.s.actors.0.push(Arc::new(actor));
+        self.s.actors.push(actor);
         self.queue.push_back(Queued { to: id, from: parent, event: None });
         Ok(())
     }
@@ -188,6 +189,7 @@ impl StepTransaction<'_> {
         }
         self.actor_mut(actor_ix).status = Status::Cancelled;
         let (id, parent) = (self.actor(actor_ix).identity().id.clone(), self.actor(actor_ix).identity().parent.clone());
+        self.budget.scan(self.queue.len());
         self.queue.retain(|q| q.to != id && !(q.from == id && Some(&q.to) == parent.as_ref()));
         let mut session = Session::new();
         self.exit_interpreter(actor_ix, None, &mut session, true)
@@ -195,6 +197,7 @@ impl StepTransaction<'_> {
 
     /// Executes `stop`: stops a spawned actor, or a service that this actor spawned.
     pub(crate) fn stop_actor(&mut self, actor_ix: usize, id: &str) -> Result<(), crate::content::Stop> {
+        self.budget.scan(self.actor(actor_ix).invocations.len());
         let own = self.actor(actor_ix).invocations.iter().find(|i| i.id.as_ref() == id && i.state.is_none()).cloned();
         if let Some(invocation) = own {
             self.actor_mut(actor_ix).invocations.retain(|i| i.id != invocation.id);
@@ -229,6 +232,7 @@ impl StepTransaction<'_> {
             }
             Some(parent) => {
                 if let Some(p) = self.s.actors.position(&parent) {
+                    self.budget.scan(self.actor(p).invocations.len());
                     self.actor_mut(p).invocations.retain(|i| !(i.id == name && i.service == NO_SERVICE));
                     let timeout_of = |t: &crate::snapshot::Timer| {
                         t.actor == parent
@@ -245,24 +249,24 @@ impl StepTransaction<'_> {
     /// invoked actors that have ended.
     pub(crate) fn clean_up(&mut self) -> Result<(), Refusal> {
         if self.ended {
-            for actor_ix in (1..self.s.actors.0.len()).rev() {
+            for actor_ix in (1..self.s.actors.len()).rev() {
                 self.cancel_actor(actor_ix)?;
             }
             self.cancel_timers(|_| true);
             self.s.held = ThinVec::default();
-            self.s.status = match self.s.actors.0.first().map(|a| a.status) {
+            self.s.status = match self.s.actors.first().map(|a| a.status) {
                 Some(Status::Active) | None => Status::Cancelled,
                 Some(status) => status,
             };
             self.s.paused_at = None;
-        } else if self.s.actors.0.len() > 1 {
-            let gone = |a: &Arc<Actor>| {
+        } else if self.s.actors.len() > 1 {
+            let gone = |a: &Actor| {
                 a.identity().parent.is_some()
                     && a.status != Status::Active
                     && (a.identity().invocation || a.status == Status::Cancelled)
             };
-            if self.s.actors.0.iter().any(gone) {
-                self.s.actors.0.retain(|a| !gone(a));
+            if self.s.actors.iter().any(|a| gone(a)) {
+                self.s.actors.retain(|a| !gone(a));
             }
         }
         Ok(())

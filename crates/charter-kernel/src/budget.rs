@@ -91,6 +91,11 @@ impl Budget {
         }
     }
 
+    /// Half of the budget of an event.
+    pub(crate) fn half(limits: &Limits) -> Budget {
+        Budget::new(&Limits { fuel: limits.fuel / 2, bytes: limits.bytes / 2, ..*limits })
+    }
+
     /// A budget without limits, for a step whose values are not all known: what the real event
     /// costs is not known either, and an event that is refused changes nothing.
     pub(crate) fn unlimited(unknowns: Rc<dyn Unknowns>) -> Budget {
@@ -155,6 +160,11 @@ impl Budget {
         self.limits.1 / 2
     }
 
+    /// The fuel that was used so far.
+    pub(crate) fn fuel_used(&self) -> u64 {
+        self.limits.0.saturating_sub(self.fuel.get())
+    }
+
     /// The bytes that were built so far.
     pub(crate) fn bytes_used(&self) -> u64 {
         self.limits.1.saturating_sub(self.bytes.get())
@@ -188,6 +198,13 @@ impl Budget {
     #[inline]
     pub(crate) fn scan(&self, count: usize) {
         self.spend(u64::try_from(count).unwrap_or(u64::MAX) / 8, Work::Run);
+    }
+
+    /// Spends the fuel for looking through as many things as make a unit; returns the rest.
+    #[inline]
+    pub(crate) fn scan_some(&self, count: usize) -> usize {
+        self.scan(count);
+        count % 8
     }
 
     /// Spends the fuel for reading or hashing bytes.

@@ -23,16 +23,15 @@ pub(crate) enum Reached {
     Quorum,
 }
 
-/// Finds the candidate that came furthest: its code is that of the refusal. Of several, the first.
+/// Finds the candidate that came furthest: its code is that of the refusal. Of several, the last
+/// code in the order of the codes, so that the order of the transitions does not matter.
 #[derive(Default)]
 pub(crate) struct Furthest(Option<(Reached, Code)>);
 
 impl Furthest {
     #[inline]
     pub(crate) fn note(&mut self, code: Code, reached: Reached) {
-        if self.0.is_none_or(|(furthest, _)| reached > furthest) {
-            self.0 = Some((reached, code));
-        }
+        self.0 = self.0.max(Some((reached, code)));
     }
 
     /// The code of the refusal.

@@ -18,7 +18,7 @@ use crate::observer::GuardError;
 use crate::refusal::Code;
 use crate::scope::EvalContext;
 use crate::selection::{Evaluation, candidates, evaluate};
-use crate::snapshot::{Actor, Actors, Snapshot, Status, ThinVec, Vote};
+use crate::snapshot::{Actor, Snapshot, Status, ThinVec, Vote};
 use crate::step::{Step, Taken, Verdict};
 use crate::transaction::TAKEN_BYTES;
 
@@ -130,7 +130,7 @@ impl Machine {
         {
             return None;
         }
-        let actor = snapshot.actors.0.get(actor_ix)?;
+        let actor = snapshot.actors.get(actor_ix)?;
         let chart = self.chart(actor.chart());
         if chart.has_parallel {
             return None;
@@ -207,7 +207,7 @@ impl Machine {
                 bound: old.bound.clone(),
             })
         };
-        let actors = match before.actors.0.as_slice() {
+        let actors = match &before.actors[..] {
             [one] if actor_ix == 0 => SmallVec::from_buf([moved(one)]),
             all => all
                 .iter()
@@ -226,7 +226,7 @@ impl Machine {
                 status: before.status,
                 paused_at: before.paused_at,
                 output: before.output.clone(),
-                actors: Actors(actors),
+                actors: before.actors.with(actors),
                 timers: match before.timers.is_empty() {
                     true => Vec::new(),
                     false => before.timers.clone(),

@@ -44,10 +44,15 @@ impl StepTransaction<'_> {
         // Several states of `given` may be active (regions, or a state and its parent): a state is
         // allowed if the row of any of them allows it.
         let rows = || allow.iter().filter(|(state, _)| given_actor.is_active(*state));
-        for actor in self.s.actors.0.iter().filter(|a| a.chart() == chart && !matches!(a.status, Status::Cancelled)) {
+        // Each atomic state is looked up in all cells of these rows.
+        let cells = rows().map(|(_, cells)| cells.len()).fold(allow.len(), usize::saturating_add);
+        let mut work = allow.len();
+        for actor in self.s.actors.iter().filter(|a| a.chart() == chart && !matches!(a.status, Status::Cancelled)) {
             if rule == FinalRule::Settled && !given_ended && was_final(actor) {
                 continue;
             }
+            work = self.budget.scan_some(work.saturating_add(actor.configuration.len().saturating_mul(cells)));
+            self.budget.check()?;
             let node = self.m.chart(chart);
             for state in actor.configuration.iter().filter(|s| node.state(**s).is_atomic()) {
                 if !rows().any(|(_, cells)| cells.iter().any(|c| *c == *state || node.inside(*state, *c))) {

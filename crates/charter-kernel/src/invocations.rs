@@ -7,13 +7,14 @@ use serde_json::Value as Json;
 use smallvec::SmallVec;
 
 use crate::actors::child_id;
+use crate::budget::Work;
 use crate::event::Ev;
 use crate::fault::{Fault, FaultCode};
 use crate::machine::{NO_SERVICE, Src, StateId};
 use crate::refusal::Refusal;
 use crate::snapshot::{Invocation, TimerKind};
 use crate::step::EffectKind;
-use crate::transaction::{Queued, Session, StepTransaction};
+use crate::transaction::{EVENT_BYTES, Queued, Session, StepTransaction};
 
 impl StepTransaction<'_> {
     /// Prepares for matching an external event: runs `finalize` of the invocation that the event
@@ -30,16 +31,27 @@ impl StepTransaction<'_> {
         }
         let from = ev.meta.as_ref().and_then(|m| m.invoke_id.clone());
         let states = self.actor(actor_ix).configuration.clone();
+        self.budget.scan(states.len());
+        let mut forwarded: Option<Ev<'static>> = None;
         for state in states {
+            self.budget.check()?;
             for number in &chart.state(state).invokes {
                 let invoke = chart.invoke(*number);
                 if from.as_deref() == Some(invoke.id.as_ref()) {
                     self.run_block(actor_ix, &invoke.finalize, Some(ev), session)?;
                 }
+                self.budget.scan(self.actor(actor_ix).invocations.len());
                 if invoke.autoforward && self.actor(actor_ix).invocations.iter().any(|i| i.id == invoke.id) {
                     let parent = self.actor(actor_ix).identity().id.clone();
                     let to = child_id(self.m.definition.strict, &parent, &invoke.id);
-                    self.queue.push_back(Queued { to, from: parent, event: Some(ev.clone().into_owned()) });
+                    if forwarded.is_none() {
+                        self.budget.copy(ev.data(), Work::Actions);
+                    }
+                    self.budget.build(EVENT_BYTES, Work::Actions);
+                    self.budget.check()?;
+                    // The copies share their data.
+                    let event = forwarded.get_or_insert_with(|| ev.clone().into_owned()).clone();
+                    self.queue.push_back(Queued { to, from: parent, event: Some(event) });
                 }
             }
         }
@@ -136,6 +148,7 @@ impl StepTransaction<'_> {
         input: Arc<Json>,
         state: Option<StateId>,
     ) -> Result<(), Fault> {
+        self.budget.scan(self.actor(actor_ix).invocations.len());
         if self.actor(actor_ix).invocations.iter().any(|i| i.id == id) {
             return Err(Fault::execution("invocation-exists").with("name", &*id));
         }
@@ -165,6 +178,8 @@ impl StepTransaction<'_> {
     /// Cancels the invocations of a state that is exited; `None`: all invocations of an actor that
     /// ends.
     pub(crate) fn cancel_invocations(&mut self, actor_ix: usize, state: Option<StateId>) -> Result<(), Refusal> {
+        self.budget.scan(self.actor(actor_ix).invocations.len());
+        self.budget.check()?;
         let of_state = |i: &Invocation| state.is_none() || i.state == state;
         let gone: SmallVec<[Arc<Invocation>; 2]> =
             self.actor(actor_ix).invocations.iter().filter(|i| of_state(i)).cloned().collect();

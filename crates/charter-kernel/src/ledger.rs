@@ -110,6 +110,11 @@ impl Ledger {
         self.kinds.iter().map(|kind| kind.entries.len()).fold(0, usize::saturating_add)
     }
 
+    /// The number of entries of a kind.
+    pub(crate) fn len_of(&self, kind: u32) -> usize {
+        self.kinds.get(kind as usize).map_or(0, |kind| kind.entries.len())
+    }
+
     /// Looks up an entry by the name of its kind and by its key.
     #[must_use]
     pub fn entry(&self, kind: &str, key: &str) -> Option<&Entry> {

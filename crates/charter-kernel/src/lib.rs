@@ -72,4 +72,4 @@ pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
 pub use step::{Effect, EffectKind, Note, NoteKind, Step, TimerChange, Verdict};
 pub use time::{Millis, Timestamp, parse_delay};
 pub use unique::{MAX_KEY_BYTES, TakenKeys, Unique};
-pub use unknown::{Place, Unknowns};
+pub use unknown::{ANYBODY, Place, Unknowns};

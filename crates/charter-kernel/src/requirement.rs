@@ -30,6 +30,7 @@ impl Require {
                 if open { Ok(()) } else { Err(Code::ObligationMissing) }
             }
             Require::None { kind, .. } => {
+                ctx.budget.scan(ledger.map_or(0, |l| l.len_of(*kind)));
                 let open = ledger.is_some_and(|l| l.open_keys(*kind).next().is_some());
                 if open { Err(Code::ObligationOpen) } else { Ok(()) }
             }

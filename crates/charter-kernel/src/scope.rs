@@ -198,6 +198,9 @@ impl<'a> EvalContext<'a> {
     /// Evaluates a guard; also returns the expression that decided. An error means that neither the
     /// guard nor its negation holds; `and` and `or` ignore an error if another operand decides.
     pub(crate) fn guard<O: Observer<'a>>(&self, guard: &'a Guard) -> (Result<bool, EvalError>, O::Leaf) {
+        if !matches!(guard, Guard::Cel(_)) {
+            self.budget.spend(1, Work::Expressions);
+        }
         match guard {
             Guard::Cel(program) => (self.holds(program), O::leaf(program)),
             Guard::Named(named) => {

@@ -166,6 +166,7 @@ fn vote<'a, O: Observer<'a>>(
         return Evaluation::Failed(Code::Authority, Reached::Quorum);
     }
     let digest = Digest::of_json(ev.data());
+    ctx.budget.scan(ctx.actor.votes.len());
     let Some(vote) = ctx.actor.votes.iter().find(|v| v.transition == id && v.digest == digest) else {
         return Evaluation::Vote;
     };
@@ -266,6 +267,8 @@ impl StepTransaction<'_> {
         // Two regions may share an ancestor: each candidate is evaluated once.
         let mut evaluated = Known::default();
         let count = self.actor(actor_ix).configuration.len();
+        self.budget.scan(count);
+        let mut climbed = 0usize;
         for place in 0..count {
             let Some(atomic) = self.actor(actor_ix).configuration.get(place).copied() else {
                 break;
@@ -273,13 +276,21 @@ impl StepTransaction<'_> {
             if !chart.state(atomic).is_atomic() {
                 continue;
             }
+            climbed = self.budget.scan_some(climbed);
             if self.budget.is_over() {
                 break;
             }
             let mut state = atomic;
             'up: while state != NONE {
                 let node = chart.state(state);
-                for t in candidates(node, ev).iter().copied() {
+                let candidates = candidates(node, ev);
+                let patterns = if matches!(candidates, Cow::Owned(_)) { node.patterns.len() } else { 0 };
+                // Finding its candidates takes as long as looking at two states.
+                climbed = climbed.saturating_add(2).saturating_add(patterns);
+                for t in candidates.iter().copied() {
+                    if self.budget.is_over() {
+                        break 'up;
+                    }
                     let known = evaluated.get(t);
                     let evaluation = known.unwrap_or_else(|| self.evaluate(actor_ix, t, Some(ev), Some(ev), session));
                     if known.is_none() {
@@ -312,7 +323,7 @@ impl StepTransaction<'_> {
                 state = node.parent;
             }
         }
-        out.enabled = remove_conflicting(chart, self.actor(actor_ix), out.enabled);
+        out.enabled = remove_conflicting(chart, self.actor(actor_ix), out.enabled, self.budget);
         out
     }
 

@@ -88,11 +88,11 @@ impl Session {
 impl<'m> StepTransaction<'m> {
     #[inline]
     pub(crate) fn actor(&self, actor_ix: usize) -> &Actor {
-        &self.s.actors.0[actor_ix]
+        &self.s.actors[actor_ix]
     }
     #[inline]
     pub(crate) fn actor_mut(&mut self, actor_ix: usize) -> &mut Actor {
-        Arc::make_mut(&mut self.s.actors.0[actor_ix])
+        Arc::make_mut(&mut self.s.actors[actor_ix])
     }
     #[inline]
     pub(crate) fn chart(&self, actor_ix: usize) -> &'m Chart {

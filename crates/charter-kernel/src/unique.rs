@@ -79,6 +79,11 @@ impl Machine {
         self.key(program, &Ev::external(&self.events, id, event, &data), by, &budget).ok()
     }
 
+    /// Whether events of a type have a unique key.
+    pub(crate) fn has_key(&self, event: &str) -> bool {
+        self.events.info(self.events.id(event)).is_some_and(|info| info.unique.is_some())
+    }
+
     /// Checks that the host has looked up the key of an event, and that no run has it.
     pub(crate) fn check_unique(
         &self,
@@ -88,8 +93,7 @@ impl Machine {
         budget: &Budget,
     ) -> Result<(), Refusal> {
         match (info.and_then(|i| i.unique.as_ref()), &envelope.unique) {
-            (None, None) => Ok(()),
-            (None, Some(_)) => Err(Code::Unreserved.into()),
+            (None, _) => no_key(envelope),
             (Some(program), known) => {
                 let key = self.key(program, ev, &envelope.by, budget)?;
                 match known {
@@ -120,6 +124,15 @@ impl Machine {
                 Err(found) => cause(None, Some(found)),
             },
         }
+    }
+}
+
+/// Refuses an event that has no unique key, but for which the host names one: the journal would
+/// reserve it with the record.
+pub(crate) fn no_key(envelope: &Envelope) -> Result<(), Refusal> {
+    match &envelope.unique {
+        None => Ok(()),
+        Some(_) => Err(Code::Unreserved.into()),
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! An unknown value is a string that only the analysis understands; the kernel stores and copies
 //! it. Timers fire in any order, the ledger is empty (a requirement holds or does not), votes for
-//! one value of the data are counted, and nothing is limited by the budget.
+//! one value of the data are counted, and nothing is limited by the budget. Of the actors that are
+//! spawned under an unknown id, one for each machine is followed, any of them, as [`ANYBODY`].
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::budget::Budget;
 use crate::candidates::Reached;
 use crate::digest::Digest;
 use crate::envelope::{Envelope, Event};
+use crate::fault::Fault;
 use crate::machine::{Machine, Quorum, TransitionId};
 use crate::query::Query;
 use crate::refusal::{Code, Refusal};
@@ -22,8 +24,12 @@ use crate::scope::EvalContext;
 use crate::selection::Evaluation;
 use crate::snapshot::{Identity, Snapshot, TimerKind, Vote};
 use crate::step::Step;
-use crate::time::Timestamp;
+use crate::time::{Millis, Timestamp};
 use crate::transaction::StepTransaction;
+
+/// The id of the actor that is followed of those that a machine is spawned for under an unknown id;
+/// the name of the machine comes after it.
+pub const ANYBODY: &str = "\u{E000}actor ";
 
 /// Decides what depends on unknown values. The analysis runs a step once for each sequence of
 /// decisions.
@@ -47,9 +53,14 @@ pub trait Unknowns {
     fn approves(&self, value: &Json, event: &Json) -> bool;
     /// An unknown value.
     fn anything(&self) -> Json;
+    /// An unknown list or map.
+    fn container(&self) -> Json;
     /// The `error` of an event for which the kernel has built this one: what it says about values
     /// may be different.
     fn error(&self, error: &Json) -> Json;
+    /// Whether an `each` over an unknown list, given by the source of the expression, has the same
+    /// effect however often its actions run, as long as they run at all.
+    fn repeats(&self, list: &str) -> bool;
     /// Whether interlocks are checked after this step.
     fn checks_interlocks(&self) -> bool;
     /// Ends the analysis: it does not cover what comes now.
@@ -163,6 +174,30 @@ impl StepTransaction<'_> {
     }
 }
 
+impl StepTransaction<'_> {
+    /// The id under which an actor is spawned whose id is not known; `None` if this one is not
+    /// followed. The id may be in use or invalid.
+    pub(crate) fn spawned_as(&self, chart: u32, unknowns: &dyn Unknowns) -> Result<Option<Arc<str>>, Fault> {
+        let id = format!("{ANYBODY}{}", self.m.chart(chart).shape.machine);
+        let ways = if self.s.actors.find(&id).is_some() { 2 } else { 3 };
+        match unknowns.choose(ways) {
+            0 => Ok(None),
+            1 => Err(Fault::execution("actor-exists")),
+            _ => Ok(Some(id.into())),
+        }
+    }
+
+    /// Sets the timer of an obligation with an unknown key. There is one for all of a kind.
+    pub(crate) fn set_due(&mut self, actor_ix: usize, kind: u32) -> Result<(), Fault> {
+        let actor = self.actor(actor_ix).identity().id.clone();
+        let timer: Arc<str> = format!("due/{}/{actor}", self.m.ledger_name(kind)).into();
+        if self.s.timers.iter().any(|t| t.id == timer) {
+            return Ok(());
+        }
+        self.set_timer(timer, actor, Millis(1), TimerKind::Due { kind, key: "".into() })
+    }
+}
+
 impl Snapshot {
     /// Replaces values: `with` returns the new value of a place, or `None` to keep it.
     pub fn replace_values(&mut self, with: &mut dyn FnMut(Place, &Json) -> Option<Json>) {
@@ -171,7 +206,7 @@ impl Snapshot {
                 *value = Arc::new(new);
             }
         };
-        for actor in &mut self.actors.0 {
+        for actor in self.actors.iter_mut() {
             let actor = Arc::make_mut(actor);
             let chart = actor.chart() as usize;
             for (slot, value) in Arc::make_mut(&mut actor.context.values).iter_mut().enumerate() {

@@ -4,77 +4,26 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use charter_actors::{BoxFuture, Folder};
-use charter_journal::{Holder, Record, RunFilter, RunInfo, StoredCharter};
+use charter_actors::Folder;
+use charter_journal::{Holder, Record, RunFilter, RunInfo, StateChange, StoredCharter};
 use charter_kernel::{Digest, Legal, Principal};
-use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer, Update, Updates};
-use charter_runtime::{Charter, RuntimeError, SendEvent, Start, Task, View, new_run_id};
+use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer, Updates};
+use charter_runtime::{Charter, RuntimeError, SendEvent, Start, Task, View, new_run_id, parse_json};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-use tokio::io::{ReadHalf, WriteHalf};
 
-use crate::lines::{LineReader, write_line};
-use crate::service::read_charter;
-use crate::transport::{Stream, connect, own_user, peer};
-use crate::wire::{
-    AcknowledgedText, CharterText, FolderText, Greeting, MAX_REQUEST_BYTES, PROTOCOL, Reply, Request, ViewText, parse,
-};
+use crate::connection::{ConnectError, Connection, MAX_ANSWER_BYTES, dial};
+use crate::lines::write_line;
+use crate::wire::{AcknowledgedText, CharterText, FolderText, MAX_REQUEST_BYTES, Reply, Request, ViewText};
 
-/// How long the holder may take to greet.
-const GREETING_TIME: Duration = Duration::from_secs(5);
 /// How long the holder may take to answer: an event waits for those before it and for its commit.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// The same for what reads or writes a whole journal or run.
 const LONG_TIME: Duration = Duration::from_secs(3_600);
-/// Maximum size of an answer in bytes.
-const MAX_ANSWER_BYTES: usize = 512 << 20;
 /// How long a connection is kept for the next request; less than the holder keeps it.
 const KEEP_TIME: Duration = Duration::from_secs(60);
 /// Number of connections that are kept.
 const MAX_KEPT: usize = 4;
-
-/// Why there is no connection to a holder.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// It has ended, is ending, or is just starting.
-    #[error("process {pid} does not accept connections at `{}`: {reason}", address.display())]
-    Gone {
-        /// The process.
-        pid: u32,
-        /// Its socket.
-        address: PathBuf,
-        /// The error of the operating system.
-        reason: String,
-    },
-    /// It does not greet.
-    #[error("process {pid} holds the journal, but does not answer; if it hangs, stop it (`kill {pid}`)")]
-    Silent {
-        /// The process.
-        pid: u32,
-    },
-    /// It speaks another version of the protocol.
-    #[error(
-        "process {pid} holds the journal and is another version of this program ({version}); use that version, or stop the process"
-    )]
-    Version {
-        /// The process.
-        pid: u32,
-        /// Its version.
-        version: String,
-    },
-    /// It refuses the connection.
-    #[error("{0}")]
-    Refused(String),
-    /// It belongs to another user.
-    #[error("process {pid} holds the journal and belongs to another user (uid {user}); only that user can use it")]
-    OtherUser {
-        /// The process.
-        pid: u32,
-        /// The id of the user.
-        user: u32,
-    },
-}
 
 /// A connection to the process that holds a journal.
 #[derive(Debug)]
@@ -85,12 +34,6 @@ pub struct Client {
     /// Connections that are ready for a request, and since when.
     idle: Mutex<Vec<(Instant, Connection)>>,
     charters: Mutex<Vec<Arc<Charter>>>,
-}
-
-#[derive(Debug)]
-struct Connection {
-    lines: LineReader<ReadHalf<Stream>>,
-    to: WriteHalf<Stream>,
 }
 
 impl Client {
@@ -121,16 +64,6 @@ impl Client {
     #[must_use]
     pub fn about(&self) -> &Json {
         &self.about
-    }
-
-    /// Creates a run that shares the records of another one up to `at`; `dry` is whether its actors
-    /// are not called ([`charter_journal::Origin::dry`]).
-    ///
-    /// # Errors
-    /// The run or record does not exist, or the new id is taken.
-    pub async fn fork(&self, run: &str, at: u64, new: &str, dry: bool) -> Result<(), RuntimeError> {
-        let request = Request::Fork { run: run.into(), at, new: new.into(), dry };
-        self.ask(&request, LONG_TIME).await
     }
 
     /// Verifies an exported run and adds it to the journal. The holder reads the file.
@@ -219,9 +152,9 @@ impl Client {
     }
 
     fn read<T: DeserializeOwned>(&self, answer: &str) -> Result<T, RuntimeError> {
-        match parse(answer) {
+        match parse_json(answer) {
             Ok(Reply::Ok(value)) => Ok(value),
-            Ok(Reply::Error(error)) => Err(error.into_error(self.pid)),
+            Ok(Reply::Error(error)) => Err(error.into_error(RuntimeError::Lost { pid: self.pid })),
             Err(e) => Err(RuntimeError::Remote(format!("process {} answers with something else: {e}", self.pid))),
         }
     }
@@ -253,7 +186,17 @@ impl Client {
         let CharterText { digest, name, core, source, .. } =
             self.ask(&Request::Charter { digest }, ANSWER_TIME).await?;
         let stored = StoredCharter { digest, name, core, source };
-        Ok(self.learn(read_charter(&stored, Folder::None)?))
+        Ok(self.learn(Charter::restore(&stored, Folder::None)?))
+    }
+
+    /// Restores the state of a run.
+    async fn restore(&self, view: ViewText) -> Result<View, RuntimeError> {
+        let ViewText { charter, snapshot, working, untrusted, dry, next_due } = view;
+        let charter = self.charter_of(charter).await?;
+        let invalid = |e: String| RuntimeError::Remote(format!("process {}: invalid snapshot: {e}", self.pid));
+        let json: Json = parse_json(&snapshot).map_err(|e| invalid(e.to_string()))?;
+        let snapshot = charter.machine().restore(&json).map_err(|e| invalid(e.to_string()))?;
+        Ok(View { untrusted, next_due, ..View::new(charter, snapshot, working, dry) })
     }
 }
 
@@ -296,13 +239,8 @@ impl Backend for Client {
 
     fn view(&self, run: String) -> Answer<'_, View> {
         Box::pin(async move {
-            let ViewText { charter, snapshot, working, untrusted, dry, next_due } =
-                self.ask(&Request::View { run }, ANSWER_TIME).await?;
-            let charter = self.charter_of(charter).await?;
-            let invalid = |e: String| RuntimeError::Remote(format!("process {}: invalid snapshot: {e}", self.pid));
-            let json: Json = parse(&snapshot).map_err(|e| invalid(e.to_string()))?;
-            let snapshot = charter.machine().restore(&json).map_err(|e| invalid(e.to_string()))?;
-            Ok(View { untrusted, next_due, ..View::new(charter, snapshot, working, dry) })
+            let view = self.ask(&Request::View { run }, ANSWER_TIME).await?;
+            self.restore(view).await
         })
     }
 
@@ -329,6 +267,36 @@ impl Backend for Client {
         })
     }
 
+    fn records_after(&self, position: u64, limit: usize) -> Answer<'_, Vec<(u64, Record)>> {
+        Box::pin(async move {
+            let texts: Vec<(u64, String)> = self.ask(&Request::RecordsAfter { position, limit }, ANSWER_TIME).await?;
+            texts.iter().map(|(position, text)| Ok((*position, self.record(text)?))).collect()
+        })
+    }
+
+    fn last_position(&self) -> Answer<'_, u64> {
+        Box::pin(async move { self.ask(&Request::LastPosition {}, ANSWER_TIME).await })
+    }
+
+    fn at(&self, run: String, seq: u64) -> Answer<'_, View> {
+        Box::pin(async move {
+            let view = self.ask(&Request::At { run, seq }, LONG_TIME).await?;
+            self.restore(view).await
+        })
+    }
+
+    fn fork(&self, run: String, at: u64, new: String, dry: bool) -> Answer<'_, ()> {
+        Box::pin(async move { self.ask(&Request::Fork { run, at, new, dry }, LONG_TIME).await })
+    }
+
+    fn host_state(&self, area: String) -> Answer<'_, Vec<(String, String)>> {
+        Box::pin(async move { self.ask(&Request::HostState { area }, ANSWER_TIME).await })
+    }
+
+    fn put_host_state(&self, changes: Vec<StateChange>) -> Answer<'_, ()> {
+        Box::pin(async move { self.ask(&Request::PutHostState(changes), ANSWER_TIME).await })
+    }
+
     fn updates(&self, run: Option<String>) -> Answer<'_, Box<dyn Updates>> {
         Box::pin(async move {
             let request = serde_json::to_string(&Request::Updates { run });
@@ -339,43 +307,4 @@ impl Backend for Client {
             Ok(Box::new(connection) as Box<dyn Updates>)
         })
     }
-}
-
-impl Updates for Connection {
-    fn next(&mut self) -> BoxFuture<'_, Option<Update>> {
-        Box::pin(async move {
-            let line = self.lines.next(MAX_ANSWER_BYTES).await.ok()??;
-            parse(&line).ok()
-        })
-    }
-}
-
-/// Connects and reads the greeting.
-async fn dial(address: &Path, pid: u32) -> Result<(Connection, Greeting), ConnectError> {
-    let gone = |reason: String| ConnectError::Gone { pid, address: address.to_owned(), reason };
-    let stream = connect(address).await.map_err(|e| gone(e.to_string()))?;
-    // The address is in a file that anybody may have written who can write into the folder.
-    match peer(&stream) {
-        Ok((user, of)) if user != own_user() => {
-            let pid = of.and_then(|p| u32::try_from(p).ok()).unwrap_or(pid);
-            return Err(ConnectError::OtherUser { pid, user });
-        }
-        Ok(_) => {}
-        Err(e) => return Err(gone(e.to_string())),
-    }
-    let (from, to) = tokio::io::split(stream);
-    let mut connection = Connection { lines: LineReader::new(from), to };
-    let line = match tokio::time::timeout(GREETING_TIME, connection.lines.next(MAX_REQUEST_BYTES)).await {
-        Ok(Ok(Some(line))) => line,
-        Ok(_) => return Err(gone("the connection was closed".into())),
-        Err(_) => return Err(ConnectError::Silent { pid }),
-    };
-    let greeting: Greeting = parse(&line).map_err(|_| ConnectError::Version { pid, version: "not known".into() })?;
-    if let Some(refused) = greeting.refused {
-        return Err(ConnectError::Refused(refused));
-    }
-    if greeting.protocol != PROTOCOL {
-        return Err(ConnectError::Version { pid: greeting.pid, version: greeting.version });
-    }
-    Ok((connection, greeting))
 }

@@ -4,6 +4,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod client;
+mod connection;
 mod lines;
 mod place;
 mod server;
@@ -11,6 +12,7 @@ mod service;
 mod transport;
 mod wire;
 
-pub use client::{Client, ConnectError};
+pub use client::Client;
+pub use connection::ConnectError;
 pub use server::Server;
 pub use service::Service;

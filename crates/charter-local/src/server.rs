@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use charter_runtime::backend::{Update, Updates};
+use charter_runtime::{ErrorText, parse_json};
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -15,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::lines::{LineError, LineReader, write_line};
 use crate::service::Service;
 use crate::transport::{Listener, Stream, own_user, peer};
-use crate::wire::{ErrorText, Greeting, MAX_REQUEST_BYTES, PROTOCOL, Reply, Request, parse};
+use crate::wire::{Greeting, MAX_REQUEST_BYTES, PROTOCOL, Reply, Request};
 
 /// Maximum number of connections; further ones are refused.
 const MAX_CONNECTIONS: usize = 64;
@@ -176,7 +177,7 @@ async fn connection(stream: Stream, refused: Option<String>, shared: &Shared) ->
                 return write_line(&mut to, text(&Reply::<()>::Error(error))).await;
             }
         };
-        let reply = match parse::<Request>(&line) {
+        let reply = match parse_json::<Request>(&line) {
             Ok(Request::Updates { run }) => return updates(run, lines, to, shared).await,
             Ok(request) => match shared.service.answer(request).await {
                 Ok(answer) => Reply::Ok(answer),

@@ -1,15 +1,14 @@
 //! What a holder does for its clients.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use charter_actors::Folder;
 use charter_journal::{Record, SqliteStore, StoredCharter, TransferError, Verified};
-use charter_kernel::{Auth, Machine, Millis, Principal, Status, Timestamp};
+use charter_kernel::{Auth, Millis, Principal, Status, Timestamp};
 use charter_runtime::backend::{Acknowledged, Backend as _, TaskAnswer};
-use charter_runtime::{Charter, Runtime, RuntimeError, SendEvent};
+use charter_runtime::{Charter, Runtime, RuntimeError, SendEvent, View};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -49,10 +48,41 @@ impl Service {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Stays for a run that another command leaves to this process: while its actors work, and for
+    /// its timers, all of them or only those that are due soon.
+    ///
+    /// # Errors
+    /// The process stays for too many runs.
+    pub fn keep(&self, run: String, all_timers: bool) -> Result<(), RuntimeError> {
+        let mut kept = self.kept();
+        if kept.len() >= MAX_KEPT && !kept.contains_key(&run) {
+            return Err(RuntimeError::Remote(format!("this process stays for {MAX_KEPT} runs already")));
+        }
+        let all = kept.entry(run).or_default();
+        *all |= all_timers;
+        Ok(())
+    }
+
+    /// The runs that were left to this process.
+    #[must_use]
+    pub fn left(&self) -> BTreeSet<String> {
+        self.kept().keys().cloned().collect()
+    }
+
     /// Whether a run that was left to this process waits for a timer.
     pub async fn waits_for_timers(&self, now: Timestamp) -> bool {
+        !self.waiting(now, 1).await.is_empty()
+    }
+
+    /// The runs that were left to this process and wait for a timer, at most `limit`; and whether
+    /// the process stays for all of their timers.
+    pub async fn waiting(&self, now: Timestamp, limit: usize) -> Vec<(String, bool)> {
         let kept = self.kept().clone();
+        let mut waiting = Vec::new();
         for (run, all) in kept {
+            if waiting.len() >= limit {
+                break;
+            }
             let Some(view) = self.runtime.view(&run).await.ok().filter(|v| !v.snapshot.status().is_finished()) else {
                 self.kept().remove(&run);
                 continue;
@@ -60,10 +90,10 @@ impl Service {
             // The timers of a paused run do not fire.
             let due = view.snapshot.next_timer().filter(|_| view.snapshot.status() == Status::Active);
             if due.is_some_and(|t| all || t.due <= now.saturating_add(SOON)) {
-                return true;
+                waiting.push((run, all));
             }
         }
-        false
+        waiting
     }
 
     /// Answers a request other than `updates`.
@@ -100,18 +130,7 @@ impl Service {
                 charter_runtime::backend::Backend::resume(host, run).await?;
                 json(&())
             }
-            Request::View { run } => {
-                let view = host.view(&run).await?;
-                let snapshot = view.charter.machine().snapshot_text(&view.snapshot);
-                json(&ViewText {
-                    charter: view.charter.digest(),
-                    snapshot,
-                    working: view.working,
-                    untrusted: view.untrusted,
-                    dry: view.dry,
-                    next_due: view.next_due,
-                })
-            }
+            Request::View { run } => view(&host.view(&run).await?),
             Request::Legal { run, by } => json(&host.legal(&run, &local(by)).await?),
             Request::Tasks { by, limit } => json(&host.tasks(&local(by), limit.min(MAX_LISTED)).await?),
             Request::Run { run } => json(&host.run(run).await?),
@@ -123,7 +142,15 @@ impl Service {
                 json(&host.runs(filter).await?)
             }
             Request::Records { run, from, limit } => self.records(run, from, limit).await,
-            Request::Fork { run, at, new, dry } => self.fork(run, at, new, dry).await,
+            Request::Fork { run, at, new, dry } => json(&host.fork(&run, at, &new, dry).await?),
+            Request::RecordsAfter { position, limit } => {
+                let records = host.records_after(position, limit.min(MAX_RECORDS)).await?;
+                json(&texts(records, |(position, record)| (position, record.text().to_owned()), |(_, text)| text.len()))
+            }
+            Request::LastPosition {} => json(&host.last_position().await?),
+            Request::At { run, seq } => view(&host.at(&run, seq).await?),
+            Request::HostState { area } => json(&host.host_state(area).await?),
+            Request::PutHostState(changes) => json(&host.put_host_state(changes).await?),
             Request::Import { file } => self.import(&file).await,
             Request::Rebuild {} => {
                 let store = self.store.clone();
@@ -131,12 +158,7 @@ impl Service {
                 json(&())
             }
             Request::Keep { run, all_timers } => {
-                let mut kept = self.kept();
-                if kept.len() >= MAX_KEPT && !kept.contains_key(&run) {
-                    return Err(RuntimeError::Remote(format!("this process stays for {MAX_KEPT} runs already")));
-                }
-                let all = kept.entry(run).or_default();
-                *all |= all_timers;
+                self.keep(run, all_timers)?;
                 json(&())
             }
             Request::Updates { .. } => Err(RuntimeError::Remote("not a single answer".into())),
@@ -148,36 +170,14 @@ impl Service {
         let CharterText { digest, name, core, source, folder } = text;
         let folder = folder.into();
         let stored = StoredCharter { digest, name, core, source };
-        let charter = blocking(move || read_charter(&stored, folder)).await?;
+        let charter = blocking(move || Charter::restore(&stored, folder)).await?;
         self.runtime.add(charter).await?;
         json(&())
     }
 
     async fn records(&self, run: String, from: u64, limit: usize) -> Result<Json, RuntimeError> {
-        let mut bytes = 0usize;
-        let mut texts = Vec::new();
-        for record in self.runtime.records(run, from, limit.min(MAX_RECORDS)).await? {
-            bytes = bytes.saturating_add(record.text().len());
-            if bytes > MAX_RECORDS_BYTES && !texts.is_empty() {
-                break;
-            }
-            texts.push(record.text().to_owned());
-        }
-        json(&texts)
-    }
-
-    async fn fork(&self, run: String, at: u64, new: String, dry: bool) -> Result<Json, RuntimeError> {
-        charter_runtime::check_run_id(&new)?;
-        let info = self.runtime.run(run.clone()).await?.ok_or(RuntimeError::UnknownRun(run.clone()))?;
-        let charter = self.runtime.charter(info.charter).await?;
-        let (store, id) = (self.store.clone(), new.clone());
-        blocking(move || {
-            charter_journal::fork(store.as_ref(), charter.machine(), &run, at, &id, dry)?;
-            Ok(())
-        })
-        .await?;
-        self.runtime.noticed(&new).await?;
-        json(&())
+        let records = self.runtime.records(run, from, limit.min(MAX_RECORDS)).await?;
+        json(&texts(records, |record| record.text().to_owned(), String::len))
     }
 
     async fn import(&self, file: &Path) -> Result<Json, RuntimeError> {
@@ -214,15 +214,29 @@ fn local(by: Principal) -> Principal {
     Principal { auth, ..by }
 }
 
-/// Compiles a charter that was handed over, or read from a holder.
-pub(crate) fn read_charter(stored: &StoredCharter, folder: Folder) -> Result<Charter, RuntimeError> {
-    let definition = stored.definition()?;
-    let id = definition.id.clone();
-    let machine = Machine::compile(definition).map_err(|problems| RuntimeError::Charter {
-        charter: id,
-        why: problems.first().map(ToString::to_string).unwrap_or_default(),
-    })?;
-    Charter::compiled(machine, &stored.name, &stored.source, folder)
+/// The first records of a list, as many as fit into an answer, and at least one.
+fn texts<R, T>(records: Vec<R>, text: impl Fn(R) -> T, size: impl Fn(&T) -> usize) -> Vec<T> {
+    let mut bytes = 0usize;
+    let mut texts = Vec::new();
+    for text in records.into_iter().map(text) {
+        bytes = bytes.saturating_add(size(&text));
+        if bytes > MAX_RECORDS_BYTES && !texts.is_empty() {
+            break;
+        }
+        texts.push(text);
+    }
+    texts
+}
+
+fn view(view: &View) -> Result<Json, RuntimeError> {
+    json(&ViewText {
+        charter: view.charter.digest(),
+        snapshot: view.charter.machine().snapshot_text(&view.snapshot),
+        working: view.working.clone(),
+        untrusted: view.untrusted,
+        dry: view.dry,
+        next_due: view.next_due,
+    })
 }
 
 fn acknowledged(done: Acknowledged) -> Result<Json, RuntimeError> {

@@ -1,7 +1,7 @@
 //! The socket. Without Unix sockets, opening one is an error, and everything else compiles.
 
 #[cfg(unix)]
-pub(crate) use unix::{Listener, Stream, connect, listen, own_user, peer};
+pub(crate) use unix::{Listener, Stream, connect, foreign, listen, own_user, peer};
 
 #[cfg(unix)]
 mod unix {
@@ -36,10 +36,17 @@ mod unix {
     pub(crate) fn own_user() -> u32 {
         rustix::process::geteuid().as_raw()
     }
+
+    /// The other user whose socket refuses the connections of this one.
+    pub(crate) fn foreign(path: &Path, e: &io::Error) -> Option<u32> {
+        use std::os::unix::fs::MetadataExt as _;
+        let owner = std::fs::metadata(path).ok().filter(|_| e.kind() == io::ErrorKind::PermissionDenied)?.uid();
+        (owner != own_user()).then_some(owner)
+    }
 }
 
 #[cfg(not(unix))]
-pub(crate) use elsewhere::{Listener, Stream, connect, listen, own_user, peer};
+pub(crate) use elsewhere::{Listener, Stream, connect, foreign, listen, own_user, peer};
 
 #[cfg(not(unix))]
 mod elsewhere {
@@ -70,5 +77,9 @@ mod elsewhere {
 
     pub(crate) fn own_user() -> u32 {
         0
+    }
+
+    pub(crate) fn foreign(_: &Path, _: &io::Error) -> Option<u32> {
+        None
     }
 }

@@ -20,7 +20,7 @@ pub struct HttpTransport {
 
 impl Default for HttpTransport {
     fn default() -> HttpTransport {
-        HttpTransport { agent: http_client(ClientOptions { connect: Some(CONNECT), request: None }) }
+        HttpTransport { agent: http_client(ClientOptions { connect: Some(CONNECT), ..Default::default() }) }
     }
 }
 

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::host;
+
 /// Prefix of the names of our groups; the process id of their maker follows.
 const PREFIX: &str = "charter-";
 /// How often, and how many times, an empty group is removed again: its last process ends later.
@@ -24,6 +26,12 @@ impl Cgroup {
         fs::create_dir(&group.0).ok()?;
         // Linux 5.14 or later.
         group.0.join("cgroup.kill").exists().then_some(group)
+    }
+
+    /// The group that the host of this process has created.
+    pub(crate) fn open(name: &str) -> Option<Cgroup> {
+        let group = own()?.join(format!("{PREFIX}{name}"));
+        group.is_dir().then_some(Cgroup(group))
     }
 
     /// Moves a process into the group. Returns whether that was possible.
@@ -70,14 +78,13 @@ fn own() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// Removes groups without processes whose maker has ended without removing them.
+/// Removes groups whose maker has ended without removing them, and kills their processes.
 fn remove_abandoned(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let maker = name.to_str().and_then(|n| n.strip_prefix(PREFIX)).and_then(|n| n.split('-').next());
-        if maker.and_then(|pid| pid.parse().ok()).is_some_and(|pid| crate::table::row(pid).is_none()) {
-            // Refused by the system if it has processes.
-            let _ = fs::remove_dir(entry.path());
+        if name.to_str().and_then(|n| n.strip_prefix(PREFIX)).is_some_and(host::is_abandoned) {
+            let group = Cgroup(entry.path());
+            group.kill();
         }
     }
 }

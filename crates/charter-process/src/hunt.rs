@@ -11,6 +11,8 @@ use rustix::process::{Pid, Signal};
 
 use crate::MARK;
 use crate::cgroup::Cgroup;
+use crate::guard;
+use crate::host::Host;
 use crate::registry::{self, Registry};
 use crate::table::{self, Process, Row};
 
@@ -23,13 +25,14 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(1), Duration::from_mi
 /// Marks of programs above this one are passed on up to this size, in bytes.
 const MAX_MARKS: usize = 1 << 10;
 
-/// What tells the members of a tree.
+/// What tells the members of a tree, or of all trees of a host.
 #[derive(Debug, Clone)]
 pub(crate) struct Members {
-    mark: Arc<str>,
-    /// The command, once it was started.
-    command: Process,
-    cgroup: Option<Arc<Cgroup>>,
+    /// The mark of the tree, or the part that all marks of the host have.
+    pub(crate) mark: Arc<str>,
+    /// The command of a tree.
+    pub(crate) command: Option<Process>,
+    pub(crate) cgroup: Option<Arc<Cgroup>>,
 }
 
 /// A tree; see [`crate::Tree`].
@@ -55,6 +58,7 @@ impl Tree {
         spawn: impl FnOnce() -> io::Result<T>,
         id: impl FnOnce(&T) -> Option<u32>,
     ) -> io::Result<T> {
+        guard::prepare();
         let cgroup = Cgroup::create(&self.mark);
         let mut registry = registry::lock();
         let child = spawn()?;
@@ -68,12 +72,14 @@ impl Tree {
         let cgroup = cgroup.filter(|group| group.add(pid));
         // Without `/proc`, the command is known by its id only.
         let command = registry.list(id).unwrap_or(Process { pid, start: 0 });
-        let members = Members { mark: self.mark.clone(), command, cgroup: cgroup.map(Arc::new) };
+        let members = Members { mark: self.mark.clone(), command: Some(command), cgroup: cgroup.map(Arc::new) };
         members.gather(&registry);
         if stopped {
             signal(Signal::CONT);
         }
         registry.trees.push(members);
+        drop(registry);
+        guard::started(&self.mark, command);
         Ok(child)
     }
 
@@ -87,17 +93,17 @@ impl Tree {
     /// Removes the tree from the list of those that may have processes.
     pub(crate) fn forget(&self) {
         registry::lock().trees.retain(|members| members.mark != self.mark);
+        guard::ended(&self.mark);
     }
 }
 
-/// Returns a mark that no other process has: the id of this process, and a random number.
+/// Returns a mark that no other process has: this process, and a random number.
 fn mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut random = [0; 16];
     let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-    let pid = rustix::process::getpid();
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{pid}-{count}-{:032x}", u128::from_be_bytes(random))
+    format!("{}-{count}-{:032x}", Host::this(), u128::from_be_bytes(random))
 }
 
 /// See [`crate::kill_all`].
@@ -123,7 +129,7 @@ impl Members {
         }
     }
 
-    fn kill(&self) {
+    pub(crate) fn kill(&self) {
         if let Some(group) = &self.cgroup {
             group.kill();
         }
@@ -156,7 +162,7 @@ impl Members {
 
     /// Kills the process group, which is all that is known without `/proc`.
     fn kill_group(&self) {
-        if let Some(group) = Pid::from_raw(self.command.pid) {
+        if let Some(group) = self.command.and_then(|command| Pid::from_raw(command.pid)) {
             let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
     }
@@ -165,16 +171,18 @@ impl Members {
     fn find(&self, registry: &Registry, rows: &[Row]) -> Vec<Process> {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let in_cgroup: BTreeSet<i32> = self.cgroup.iter().flat_map(|group| group.members()).collect();
-        let command = self.command;
         // The id of the group is free for others once the command and its group have ended.
-        let is_reused = rows.iter().any(|row| row.process.pid == command.pid && row.process != command);
+        let of_id = |row: &Row| self.command.is_some_and(|command| row.process.pid == command.pid);
+        let is_reused = rows.iter().any(|row| of_id(row) && Some(row.process) != self.command);
+        let start = self.command.map_or(0, |command| command.start);
+        let group = self.command.filter(|_| !is_reused).map(|command| command.pid);
         let mut members = BTreeSet::new();
         let mut below: BTreeMap<i32, Vec<&Row>> = BTreeMap::new();
         let mut left = Vec::new();
-        for row in rows.iter().filter(|row| row.process.start >= command.start && row.process.pid != own) {
+        for row in rows.iter().filter(|row| row.process.start >= start && row.process.pid != own) {
             below.entry(row.parent).or_default().push(row);
-            let is_member = row.process == command
-                || (row.group == command.pid && !is_reused)
+            let is_member = Some(row.process) == self.command
+                || Some(row.group) == group
                 || in_cgroup.contains(&row.process.pid)
                 || (!row.ended && self.is_marked(registry, row));
             if is_member {
@@ -195,12 +203,16 @@ impl Members {
     /// because no other tree can have started it.
     fn is_marked(&self, registry: &Registry, row: &Row) -> bool {
         let marks = table::variable(row.process.pid, MARK).unwrap_or_default();
-        let has = |mark: &str| marks.split(':').any(|one| one == mark);
+        let is_of =
+            |one: &str, mark: &str| one.strip_prefix(mark).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+        let has = |mark: &str| marks.split(':').any(|one| is_of(one, mark));
         if has(&self.mark) {
             return true;
         }
-        let could_be_of =
-            |other: &Members| other.mark != self.mark && (has(&other.mark) || row.process.start >= other.command.start);
+        let could_be_of = |other: &Members| {
+            other.mark != self.mark
+                && (has(&other.mark) || other.command.is_none_or(|command| row.process.start >= command.start))
+        };
         registry.is_orphan(row) && !registry.trees.iter().any(could_be_of)
     }
 }

@@ -5,6 +5,10 @@ use std::process::Command;
 #[cfg(target_os = "linux")]
 mod cgroup;
 #[cfg(target_os = "linux")]
+mod guard;
+#[cfg(target_os = "linux")]
+mod host;
+#[cfg(target_os = "linux")]
 mod hunt;
 #[cfg(not(target_os = "linux"))]
 #[path = "group.rs"]
@@ -35,8 +39,16 @@ pub const MARK: &str = "CHARTER_TREE";
 /// Not promised: processes that this process may not signal (other users); what escapes the search
 /// by forking faster than it, without a control group; an orphan without mark, without a control
 /// group, in a program that does not call [`adopt_orphans`]; what somebody else (a service manager,
-/// `at`) starts because the command asks for it; anything after this process was killed by SIGKILL.
-/// On other systems than Linux, only the process group of the command is killed.
+/// `at`) starts because the command asks for it.
+///
+/// If this process is killed by SIGKILL, the guard ([`use_guard`]) kills its trees; if there is no
+/// guard, or it was killed, too, the next process that starts a tree does so before. The guard
+/// knows what was started by control groups, marks, process groups and parents, the next process
+/// only by control groups, marks and parents. An orphan without mark and without a control group
+/// stays.
+///
+/// On other systems than Linux, only the process group of the command is killed, and nothing after
+/// SIGKILL.
 pub struct Tree(hunt::Tree);
 
 impl Tree {
@@ -98,6 +110,22 @@ impl std::fmt::Debug for Tree {
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     registry::adopt_orphans();
+}
+
+/// From now on, a second process watches this one: when it ends without having killed its trees,
+/// the second one kills them. `command` starts it, with the first tree; it must call [`run_guard`]
+/// and end. Does nothing on other systems than Linux.
+pub fn use_guard(command: Command) {
+    #[cfg(target_os = "linux")]
+    guard::set(command);
+    #[cfg(not(target_os = "linux"))]
+    drop(command);
+}
+
+/// Is the guard of the process that has started this one ([`use_guard`]), until that one has ended.
+pub fn run_guard() {
+    #[cfg(target_os = "linux")]
+    guard::run();
 }
 
 /// Starts a child that belongs to no tree and may outlive this process.

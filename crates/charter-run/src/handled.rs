@@ -105,6 +105,9 @@ pub enum Denied {
         /// The manifest in the event, as JSON.
         given: String,
     },
+    /// There is nothing to allow: the run was started in this journal, or is allowed already.
+    #[error("nothing to allow: the run was started in this journal, or is allowed already")]
+    NothingToAllow,
     /// The data is too large.
     #[error("the data of `{event}` is larger than {limit} bytes")]
     DataTooLarge {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use charter_actors::BoxFuture;
-use charter_journal::{Record, RunFilter, RunInfo, Verdict};
+use charter_journal::{Record, RunFilter, RunInfo, StateChange, Verdict};
 use charter_kernel::{Digest, Legal, Principal, Timestamp};
 use charter_run::Task;
 use serde::{Deserialize, Serialize};
@@ -61,8 +61,38 @@ pub trait Backend: Send + Sync {
     /// at least one if there is one.
     fn records(&self, run: String, from: u64, limit: usize) -> Answer<'_, Vec<Record>>;
 
+    /// Returns records of all runs in the order of their commits, each with its position in the
+    /// journal, starting after a position: at most `limit`.
+    fn records_after(&self, position: u64, limit: usize) -> Answer<'_, Vec<(u64, Record)>>;
+
+    /// Returns the position of the last record; 0 if there has been none.
+    fn last_position(&self) -> Answer<'_, u64>;
+
+    /// Returns a run as it was after one of its records.
+    fn at(&self, run: String, seq: u64) -> Answer<'_, View>;
+
+    /// Creates a run that shares the records of another one up to `at`; `dry` is whether its actors
+    /// are not called ([`charter_journal::Origin::dry`]).
+    fn fork(&self, run: String, at: u64, new: String, dry: bool) -> Answer<'_, ()>;
+
     /// Subscribes to the events of one run or of all runs, from now on.
     fn updates(&self, run: Option<String>) -> Answer<'_, Box<dyn Updates>>;
+
+    /// Returns what the host keeps in an area beside the records
+    /// ([`charter_journal::Store::host_state`]). Hosts that others can reach do not tell.
+    fn host_state(&self, area: String) -> Answer<'_, Vec<(String, String)>> {
+        Box::pin(async move { Err(no_host_state(&area)) })
+    }
+
+    /// Changes what the host keeps beside the records.
+    fn put_host_state(&self, changes: Vec<StateChange>) -> Answer<'_, ()> {
+        let area = changes.into_iter().next().map(|change| change.area).unwrap_or_default();
+        Box::pin(async move { Err(no_host_state(&area)) })
+    }
+}
+
+fn no_host_state(area: &str) -> RuntimeError {
+    RuntimeError::Remote(format!("what a host keeps beside the records (`{area}`) cannot be reached from here"))
 }
 
 /// The events of a [`Backend`], from a subscription on.
@@ -251,7 +281,33 @@ impl Backend for Runtime {
         Box::pin(async move { Ok(self.inner.with_store(move |inner| inner.store.records(&run, from, limit)).await??) })
     }
 
+    fn records_after(&self, position: u64, limit: usize) -> Answer<'_, Vec<(u64, Record)>> {
+        Box::pin(
+            async move { Ok(self.inner.with_store(move |inner| inner.store.records_after(position, limit)).await??) },
+        )
+    }
+
+    fn last_position(&self) -> Answer<'_, u64> {
+        Box::pin(async move { Ok(self.inner.with_store(|inner| inner.store.last_position()).await??) })
+    }
+
+    fn at(&self, run: String, seq: u64) -> Answer<'_, View> {
+        Box::pin(async move { Runtime::at(self, &run, seq).await })
+    }
+
+    fn fork(&self, run: String, at: u64, new: String, dry: bool) -> Answer<'_, ()> {
+        Box::pin(async move { Runtime::fork(self, &run, at, &new, dry).await })
+    }
+
     fn updates(&self, run: Option<String>) -> Answer<'_, Box<dyn Updates>> {
         Box::pin(async move { Ok(Box::new(self.subscribe(run.as_deref())) as Box<dyn Updates>) })
+    }
+
+    fn host_state(&self, area: String) -> Answer<'_, Vec<(String, String)>> {
+        Box::pin(async move { Ok(self.inner.with_store(move |inner| inner.store.host_state(&area)).await??) })
+    }
+
+    fn put_host_state(&self, changes: Vec<StateChange>) -> Answer<'_, ()> {
+        Box::pin(async move { Ok(self.inner.with_store(move |inner| inner.store.put_host_state(changes)).await??) })
     }
 }

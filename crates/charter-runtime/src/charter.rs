@@ -65,6 +65,21 @@ impl Charter {
         Charter::of(machine, stored, folder)
     }
 
+    /// Compiles a charter in the form that is stored with its runs.
+    ///
+    /// # Errors
+    /// The definition does not have its digest or does not compile, or the configuration of an
+    /// actor is invalid.
+    pub fn restore(stored: &StoredCharter, folder: Folder) -> Result<Charter, RuntimeError> {
+        let definition = stored.definition()?;
+        let id = definition.id.clone();
+        let machine = Machine::compile(definition).map_err(|problems| RuntimeError::Charter {
+            charter: id,
+            why: problems.first().map(ToString::to_string).unwrap_or_default(),
+        })?;
+        Charter::compiled(machine, &stored.name, &stored.source, folder)
+    }
+
     pub(crate) fn of(machine: Arc<Machine>, stored: StoredCharter, folder: Folder) -> Result<Charter, RuntimeError> {
         let definition = machine.definition();
         let mut actors = BTreeMap::new();
@@ -137,13 +152,7 @@ fn resolved(folder: Folder, stored: &mut StoredCharter) -> Folder {
 }
 
 fn compile(document: &Document) -> Result<Machine, RuntimeError> {
-    Machine::compile(document.definition.clone()).map_err(|problems| {
-        let wrong = Diagnostics {
-            name: document.name.clone(),
-            source: Arc::clone(&document.source),
-            list: problems.iter().map(|p| document.diagnose(p)).collect(),
-            omitted: 0,
-        };
-        RuntimeError::Charter { charter: document.definition.id.clone(), why: wrong.to_string() }
-    })
+    let invalid =
+        |e: Diagnostics| RuntimeError::Charter { charter: document.definition.id.clone(), why: e.to_string() };
+    document.compile().map_err(invalid)
 }

@@ -27,9 +27,7 @@ pub enum RuntimeError {
     #[error(transparent)]
     BadRunId(#[from] BadRunId),
     /// The run came by import, and nobody has allowed its actors to work (code `untrusted`).
-    #[error(
-        "run `{run}` came from another journal, and nobody has allowed its actors to work (`untrusted`): look at them and allow them with `charter trust {run}`"
-    )]
+    #[error("run `{run}` came from another journal, and nobody has allowed its actors to work (`untrusted`)")]
     Untrusted {
         /// The run.
         run: String,
@@ -118,6 +116,12 @@ pub enum RuntimeError {
         /// What it is.
         kind: PrincipalKind,
     },
+    /// There is nothing to allow.
+    #[error("nothing to allow: run `{run}` was started in this journal, or is allowed already")]
+    NothingToAllow {
+        /// The run.
+        run: String,
+    },
     /// The run denies the input for another reason.
     #[error("run `{run}`: {why}")]
     Denied {
@@ -174,6 +178,7 @@ impl RuntimeError {
             Denied::NoTask { task } => RuntimeError::NoTask { run, task },
             Denied::NotYours { task, roles, by } => RuntimeError::NotYours { run, task, roles: roles.join(", "), by },
             Denied::PersonsOnly { task, by, kind } => RuntimeError::PersonsOnly { run, task, by, kind },
+            Denied::NothingToAllow => RuntimeError::NothingToAllow { run },
             other => RuntimeError::Denied { run, why: other.to_string() },
         }
     }

@@ -45,6 +45,8 @@ pub(crate) struct Inner {
     /// The invocations of each run that were open when the journal was opened, and have not been
     /// resumed.
     pub(crate) interrupted: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
+    /// Runs whose actors were stopped, and begin no call until the run is resumed.
+    pub(crate) stopped: Mutex<BTreeSet<String>>,
     /// Runs that somebody has allowed on this host: the records whose invocations had to wait for
     /// that, so that no call of them has begun.
     pub(crate) released: Mutex<BTreeMap<String, Range<u64>>>,
@@ -77,6 +79,7 @@ impl Inner {
             timer_task: Mutex::default(),
             resume: options.resume,
             interrupted: Mutex::default(),
+            stopped: Mutex::default(),
             released: Mutex::default(),
             held: Mutex::default(),
             find_folder: options.find_folder,
@@ -132,7 +135,7 @@ impl Inner {
     }
 
     /// Reads a charter from the journal, with the folder where it was.
-    fn stored_charter(&self, digest: Digest) -> Result<Charter, RuntimeError> {
+    pub(crate) fn stored_charter(&self, digest: Digest) -> Result<Charter, RuntimeError> {
         let stored = self.store.charter(digest)?.ok_or(RuntimeError::UnknownCharter(digest))?;
         let machine = charter_journal::machine(self.store.as_ref(), digest)?;
         let folder = (self.find_folder)(&stored);
@@ -161,12 +164,12 @@ impl Inner {
     fn restore(&self, charter: &Charter, manifest: Manifest) -> Result<Charter, RuntimeError> {
         let files = KeptFiles::restore(manifest, charter.folder().at().clone(), |path, digest| {
             let damaged = |why: &str| {
-                StoreError::Damaged(format!("the file `{path}` of a run ({digest}) {why}; run `charter verify`"))
+                StoreError::Damaged(format!("the file `{path}` of a run {why} (expected digest: {digest})"))
             };
             let bytes = self.store.blob(digest)?.ok_or_else(|| damaged("is missing"))?;
             match Digest::of_bytes(&bytes) == digest {
                 true => Ok(bytes),
-                false => Err(damaged("has other content")),
+                false => Err(damaged("does not match its digest")),
             }
         });
         Ok(charter.with_files(files.map_err(RuntimeError::Store)?))

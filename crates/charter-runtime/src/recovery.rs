@@ -74,6 +74,7 @@ pub(crate) async fn arm_timers(inner: &Arc<Inner>) -> Result<usize, RuntimeError
 /// Resumes the invocations of a run that were open when the journal was opened and still are.
 pub(crate) async fn resume_interrupted(inner: &Arc<Inner>, run: &str) -> Recovery {
     let mut recovery = Recovery::default();
+    lock(&inner.stopped).remove(run);
     let interrupted = lock(&inner.interrupted).remove(run);
     if let Some(effects) = interrupted {
         match inner.load(run).await {
@@ -176,7 +177,7 @@ async fn resume(
             continue;
         }
         if !state.allows(&request.src) {
-            lock(&inner.interrupted).entry(run.to_string()).or_default().insert(request.effect);
+            inner.note_open(run, request.effect);
             recovery.failed.push((run.to_string(), RuntimeError::Untrusted { run: run.to_string() }));
             continue;
         }

@@ -1,5 +1,6 @@
 //! The handle of a host: opens a journal, starts runs, sends events, shuts down.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ use crate::sync::lock;
 
 /// The message of the last event of a host, which tells its subscribers that it has shut down.
 pub const SHUT_DOWN: &str = "the host has shut down";
+
+/// How often running calls are counted.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A host in this process. Clones are handles of the same host. It ends with [`Runtime::shutdown`],
 /// or when the last handle is dropped: running calls are aborted then, and resumed when the journal
@@ -161,6 +165,25 @@ impl Runtime {
         recovery::arm_timers(&self.inner).await.map(drop)
     }
 
+    /// Creates a run that shares the records of another one up to `at`. If it is `dry`, no actor is
+    /// called for it.
+    ///
+    /// # Errors
+    /// The run or record does not exist, the new id is taken or invalid, or the events have other
+    /// results under the new id.
+    pub async fn fork(&self, run: &str, at: u64, new: &str, dry: bool) -> Result<(), RuntimeError> {
+        charter_run::check_run_id(new)?;
+        let (run, id) = (run.to_owned(), new.to_owned());
+        let write = move |inner: &Inner| -> Result<(), RuntimeError> {
+            let info = inner.store.run(&run)?.ok_or_else(|| RuntimeError::UnknownRun(run.clone()))?;
+            let machine = charter_journal::machine(inner.store.as_ref(), info.charter)?;
+            charter_journal::fork(inner.store.as_ref(), &machine, &run, at, &id, dry)?;
+            Ok(())
+        };
+        self.inner.with_store(write).await??;
+        self.noticed(new).await
+    }
+
     /// Takes notice of a run that was written into the journal without this host, by a fork or an
     /// import: its timers are armed, and [`Runtime::resume`] resumes its open invocations.
     ///
@@ -182,6 +205,24 @@ impl Runtime {
         while !(inner.drains.is_zero() && inner.calls.tasks.is_zero()) {
             inner.drains.zero().await;
             inner.calls.tasks.zero().await;
+        }
+    }
+
+    /// Stops the running calls of a run, as the end of this host would: their invocations stay
+    /// open, and no call of the run begins, until [`Runtime::resume`] resumes it.
+    pub fn stop(&self, run: &str) {
+        self.inner.stop(&run.into());
+    }
+
+    /// Waits until no call of an actor is running for these runs and no input is being processed.
+    pub async fn idle_in(&self, runs: &BTreeSet<String>) {
+        let inner = &self.inner;
+        loop {
+            inner.drains.zero().await;
+            if self.working().iter().all(|call| !runs.contains(&*call.run)) {
+                return;
+            }
+            tokio::time::sleep(LOOK).await;
         }
     }
 

@@ -36,6 +36,27 @@ impl Runtime {
         Ok(charter.machine.legal(&snapshot, by, self.inner.clock.now()))
     }
 
+    /// Returns a run as it was after record `seq`: without running actors, and as if it was started
+    /// here.
+    ///
+    /// # Errors
+    /// There is no such run or record, its start was refused, or it cannot be restored.
+    pub async fn at(&self, run: &str, seq: u64) -> Result<View, RuntimeError> {
+        let id = run.to_owned();
+        let read = move |inner: &Inner| -> Result<View, RuntimeError> {
+            let info = inner.store.run(&id)?.ok_or_else(|| RuntimeError::UnknownRun(id.clone()))?;
+            let origin = charter_journal::origin(inner.store.as_ref(), &id)?;
+            let charter = match inner.charter_in_memory(info.charter) {
+                Some(charter) => charter,
+                None => Arc::new(inner.stored_charter(info.charter)?),
+            };
+            let snapshot = charter_journal::replay(inner.store.as_ref(), charter.machine(), &id, Some(seq))?;
+            let snapshot = snapshot.ok_or(RuntimeError::NeverStarted(id))?;
+            Ok(View::new(charter, snapshot, Vec::new(), origin.is_some_and(|origin| origin.dry)))
+        };
+        self.inner.with_store(read).await?
+    }
+
     /// Lists the runs in the journal.
     ///
     /// # Errors

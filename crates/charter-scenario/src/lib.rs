@@ -5,6 +5,7 @@
 pub mod conform;
 pub mod example;
 pub mod lines;
+pub mod overview;
 pub mod runner;
 pub mod session;
 pub mod step;

@@ -265,7 +265,12 @@ impl<'m> Session<'m> {
         let SessionEvent { event, to, by, at, expected_seq, taken_by } = input;
         self.at = at.unwrap_or(self.at);
         let unique = self.keys.look_up(self.machine, &event, &by);
-        let unique = unique.map(|known| Unique { taken_by: taken_by.or(known.taken_by), ..known });
+        let unique = match (unique, taken_by) {
+            (Some(known), taken_by) => Some(Unique { taken_by: taken_by.or(known.taken_by), ..known }),
+            // The event has no key, and the kernel says so.
+            (None, Some(run)) => Some(Unique { key: Json::Null, taken_by: Some(run) }),
+            (None, None) => None,
+        };
         Incoming { to, event, by, expected_seq, unique }
     }
 

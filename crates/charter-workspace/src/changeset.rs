@@ -24,7 +24,7 @@ pub const MAX_SUMMARY_BYTES: usize = 4_096;
 pub enum Operation {
     /// Creates a file that does not exist.
     Create,
-    /// Replaces the content of a file whose content is known.
+    /// Replaces the content of a file that has the digest `old_sha256`.
     Modify,
     /// Deletes a file.
     Delete,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use charter::journal::Record;
-use charter::kernel::{Machine, Principal, Timestamp};
+use charter::journal::{Record, Verdict};
+use charter::kernel::{Event, Machine, Principal, TakenKeys, Timestamp};
 use charter::run::{Action, Bounds, EventInput, Fault, Input, InvocationRequest, Kept, Known, Reply, Resume, Run};
 use serde_json::{Value as Json, json};
 
@@ -40,6 +40,8 @@ pub(crate) struct Host {
     perform: Perform,
     pub(crate) now: Timestamp,
     pub(crate) storage: Storage,
+    /// The unique keys that runs have.
+    keys: TakenKeys,
     /// Attempts that start later.
     later: Vec<(String, InvocationRequest)>,
     results: (Sender<Attempted>, Receiver<Attempted>),
@@ -47,7 +49,18 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(machine: Arc<Machine>, bounds: Bounds, perform: Perform, storage: Storage) -> Host {
-        Host { machine, bounds, perform, now: Timestamp(0), storage, later: Vec::new(), results: channel() }
+        let mut host = Host {
+            machine,
+            bounds,
+            perform,
+            now: Timestamp(0),
+            storage: Storage::new(),
+            keys: TakenKeys::default(),
+            later: Vec::new(),
+            results: channel(),
+        };
+        storage.iter().for_each(|(id, (records, ..))| host.keep_keys(id, records.iter()));
+        Host { storage, ..host }
     }
 
     /// Passes an input to a run: restores the run from its stored form, commits, executes the
@@ -55,11 +68,16 @@ impl Host {
     pub(crate) fn give(&mut self, id: &str, input: Input) -> Result<Reply, Box<dyn Error>> {
         let (records, kept, due) = self.storage.entry(id.to_owned()).or_default();
         let mut run = Run::restore(&self.machine, id, 1, kept.clone())?;
-        let known = Known::among(records, &input);
+        let mut known = Known::among(records, &input);
+        if let Input::Event(EventInput { r#type, data, by, .. }) = &input {
+            let event = Event::External { r#type: r#type.clone(), data: data.clone() };
+            known.unique = self.keys.look_up(&self.machine, &event, by);
+        }
         let handled = run.handle(&self.machine, &self.bounds, self.now, input, known);
         // Commit. With a database, do all of this in one transaction.
         records.extend(handled.appended.iter().map(|a| a.append.record.clone()));
         (*kept, *due) = (run.kept(&self.machine, records.last().cloned()), run.next_due());
+        self.keep_keys(id, handled.appended.iter().map(|a| &a.append.record));
         for action in handled.appended.into_iter().flat_map(|a| a.actions) {
             match action {
                 Action::Invoke(request) => self.call(id, request),
@@ -71,6 +89,15 @@ impl Host {
             }
         }
         Ok(handled.reply)
+    }
+
+    /// Gives the unique keys of accepted events to their run.
+    fn keep_keys<'r>(&mut self, run: &str, records: impl Iterator<Item = &'r Record>) {
+        for record in records.filter(|r| r.verdict == Verdict::Accepted) {
+            if let Some(unique) = &record.unique {
+                self.keys.insert(&record.event.r#type, &unique.key, run);
+            }
+        }
     }
 
     /// Starts an attempt. A task waits for `Input::Settled` instead.

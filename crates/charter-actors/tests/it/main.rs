@@ -2,4 +2,5 @@
 //! `charter-runtime`.
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, missing_docs)]
 
+mod addresses;
 mod secrets;

@@ -26,12 +26,19 @@ struct InProcess {
 }
 
 impl InProcess {
-    fn new(setup: &Setup) -> InProcess {
+    /// `None`: a canister reserves no unique keys, so it refuses a charter that has some.
+    fn new(setup: &Setup) -> Option<InProcess> {
         let memories = MemoryManager::init_with_bucket_size(DefaultMemoryImpl::default(), BUCKET_PAGES);
         let memory = |id| memories.get(MemoryId::new(id));
-        let mut automaton = Automaton::create(setup.stored.clone(), memory, RUN, Bounds::default()).unwrap();
+        let mut automaton = match Automaton::create(setup.stored.clone(), memory, RUN, Bounds::default()) {
+            Ok(automaton) => automaton,
+            Err(refused) => {
+                assert!(refused.to_string().contains("canisters do not reserve keys"), "{refused}");
+                return None;
+            }
+        };
         automaton.limit(setup.bounds);
-        InProcess { memories, setup: setup.clone(), automaton, begun: BTreeMap::new() }
+        Some(InProcess { memories, setup: setup.clone(), automaton, begun: BTreeMap::new() })
     }
 
     fn handle(&mut self, now: Timestamp, input: Input) -> Answer {
@@ -115,5 +122,17 @@ impl Subject for InProcess {
 
 #[test]
 fn the_canister_stores_the_same_as_the_other_hosts() {
-    compare(cases(60, 500), Sources::All, &[("canister", &|setup| Box::new(InProcess::new(setup)))]);
+    compare(cases(60, 500), Sources::All, &[("canister", &|setup| Some(Box::new(InProcess::new(setup)?)))]);
+}
+
+#[test]
+fn the_canister_refuses_a_charter_with_unique_keys() {
+    let asked = std::cell::Cell::new(0);
+    let open = |setup: &Setup| {
+        asked.set(asked.get() + 1);
+        assert!(InProcess::new(setup).is_none());
+        None
+    };
+    compare(2, Sources::Only("shop"), &[("canister", &open)]);
+    assert!(asked.get() > 0);
 }

@@ -133,14 +133,9 @@ impl Oracle {
         let (operation, operands) = (format!(".{name}"), vec![marker(symbol)]);
         let known = self.store.borrow().result(&operation, &operands);
         let result = known.unwrap_or_else(|| {
-            let schema = self.schema(self.store.borrow().values(symbol).schema).unwrap_or_default();
-            let part = schema.get("properties").and_then(|p| p.get(name));
-            let closed = schema.get("additionalProperties") == Some(&Json::Bool(false))
-                && schema.get("patternProperties").is_none();
-            let required = schema.get("required").and_then(Json::as_array);
-            let required = required.is_some_and(|list| list.iter().any(|n| n.as_str() == Some(name)));
-            let absent = part.is_none() && closed || !required && self.choose(2) == 1;
-            let result = if absent { Json::from(FAILS) } else { self.matching(part) };
+            let field = self.schemas.field(self.store.borrow().values(symbol).schema, name);
+            let absent = field.absent || !field.required && self.choose(2) == 1;
+            let result = if absent { Json::from(FAILS) } else { self.fresh(field.values.clone()) };
             self.store.borrow_mut().remember(&operation, operands, result.clone());
             result
         });

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use charter_expr::ast::{BinaryOp, Kind, LinkKind, Literal, Node, UnaryOp};
+use charter_expr::apply::Name;
+use charter_expr::ast::{BinaryOp, Kind, Link, LinkKind, Literal, Node, UnaryOp};
 use charter_expr::{EvalError, Fuel, FunctionId, Key, Map, RootId, Scope, Value, apply};
 use charter_kernel::{FUNCTIONS, Unknowns};
 use serde_json::Value as Json;
@@ -36,7 +37,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         self.fuel.spend(1)?;
         match &node.kind {
             Kind::Literal(literal) => Ok(constant(literal)),
-            Kind::Ident { name, absolute } => self.ident(name, *absolute),
+            Kind::Ident { .. } => self.links(node, &[]),
             Kind::List(items) => Ok(Value::list(self.all(items)?)),
             Kind::Map(entries) => self.map(entries),
             Kind::Call { function, args } => self.call(function, args),
@@ -164,17 +165,24 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         Ok(self.oracle.normal(Value::from_json(&result).into_owned()))
     }
 
+    /// A variable of a macro.
+    fn local(&self, name: &str) -> Option<&Value<'a>> {
+        self.locals.iter().rev().find(|(known, _)| known.as_ref() == name).map(|(_, value)| value)
+    }
+
     fn ident(&mut self, name: &str, absolute: bool) -> Evaluated<'a> {
-        let local = self.locals.iter().rev().find(|(known, _)| known.as_ref() == name).filter(|_| !absolute);
-        if let Some((_, value)) = local {
+        if let Some(value) = self.local(name).filter(|_| !absolute) {
             return Ok(self.oracle.normal(value.clone()));
         }
         match name {
             "now" => self.term("now", &[], Values::of(OTHER | STRING), false),
             "run" => self.term("run", &[], Values::of(MAP), false),
             "ledger" | "entry" => self.unknown(Values::of(MAP), true),
+            "actors" if self.oracle.anybody.get() => self.unknown(Values::of(MAP), false),
             _ => {
-                let root = (self.roots)(name).and_then(|id| self.scope.root(id)).ok_or_else(fails)?;
+                // Any other name is that of a type.
+                let Some(id) = (self.roots)(name) else { return self.unknown(Values::of(OTHER), false) };
+                let root = self.scope.root(id).ok_or_else(fails)?;
                 if name == "by" && apply::field(&root, "id").is_ok_and(|id| holds_unknown(&id)) {
                     // Everything about the sender is unknown; the id has a name.
                     return self.sender(root);
@@ -243,9 +251,9 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         Ok(Value::Bool(self.field(&value, name, of_event)?.is_some()))
     }
 
-    fn links(&mut self, base: &Node, links: &[charter_expr::ast::Link]) -> Evaluated<'a> {
-        let mut value = self.eval(base)?;
-        for (place, link) in links.iter().enumerate() {
+    fn links(&mut self, base: &Node, links: &[Link]) -> Evaluated<'a> {
+        let (mut value, used) = self.start(base, links)?;
+        for (place, link) in links.iter().enumerate().skip(used) {
             self.fuel.spend(1)?;
             value = match &link.kind {
                 LinkKind::Field(name) => self.field(&value, name, place == 0 && is_event(base))?.ok_or_else(fails)?,
@@ -266,6 +274,23 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         Ok(value)
     }
 
+    /// The value at the start of a chain, and how many links belong to it.
+    fn start(&mut self, base: &Node, links: &[Link]) -> Result<(Value<'a>, usize), EvalError> {
+        let Kind::Ident { name, absolute } = &base.kind else { return Ok((self.eval(base)?, 0)) };
+        let is_variable = !absolute && self.local(name).is_some();
+        if is_variable || (self.roots)(name).is_some() {
+            return Ok((self.ident(name, *absolute)?, 0));
+        }
+        match apply::name(name, links) {
+            Some(Name::Type { name, used }) => Ok((Value::Type(name), used)),
+            Some(Name::Call { function, args, used }) => {
+                let args = self.all(args)?;
+                Ok((self.function(function, false, &args)?, used))
+            }
+            None => Err(fails()),
+        }
+    }
+
     fn index(&mut self, base: Value<'a>, at: Value<'a>) -> Evaluated<'a> {
         let (base, at) = (self.oracle.normal(base), self.oracle.normal(at));
         match (self.oracle.symbol(&base), self.oracle.symbol(&at)) {
@@ -275,22 +300,13 @@ impl<'e, 'a> Evaluator<'e, 'a> {
                 found.ok_or_else(fails)
             }
             (Some(symbol), _) => {
-                let schema = self.oracle.schema(self.oracle.store.borrow().values(symbol).schema);
-                let item = schema.and_then(|s| s.get("items").cloned()).filter(Json::is_object);
-                let values = item.filter(|_| at.as_str().is_none() && self.oracle.symbol(&at).is_none());
-                // A list whose first items have schemas of their own has no common one.
-                let values = values.filter(|item| item.get("prefixItems").is_none() && self.is_list(symbol));
-                let values = values.map_or_else(|| Values::of(ANY & !OTHER), |item| self.oracle.values_of(&item));
+                let list = self.oracle.store.borrow().values(symbol);
+                let known = list.within(LIST) && at.as_str().is_none() && self.oracle.symbol(&at).is_none();
+                let values = self.oracle.schemas.items(list.schema.filter(|_| known));
                 self.term("[]", &[&base, &at], values, true)
             }
             (None, Some(_)) => self.term("[]", &[&base, &at], Values::of(ANY & !OTHER), true),
         }
-    }
-
-    fn is_list(&self, symbol: u32) -> bool {
-        let values = self.oracle.store.borrow().values(symbol);
-        let schema = self.oracle.schema(values.schema);
-        values.within(LIST) && schema.is_some_and(|s| s.get("prefixItems").is_none())
     }
 
     fn call(&mut self, function: &str, args: &[Node]) -> Evaluated<'a> {
@@ -337,16 +353,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         if !self.oracle.has_type(symbol, STRING | LIST | MAP) {
             return Err(fails());
         }
-        let schema = self.oracle.schema(self.oracle.store.borrow().values(symbol).schema).unwrap_or_default();
-        let values = self.oracle.store.borrow().values(symbol);
-        let (least, most) = match values.types {
-            STRING => ("minLength", "maxLength"),
-            LIST => ("minItems", "maxItems"),
-            _ => ("minProperties", "maxProperties"),
-        };
-        let one = matches!(values.types, STRING | LIST | MAP);
-        let bound = |key: &str| schema.get(key).and_then(Json::as_f64).filter(|_| one);
-        let values = Values::between(INT, bound(least).unwrap_or(0.0), bound(most).unwrap_or(f64::INFINITY));
+        let values = self.oracle.schemas.size(&self.oracle.store.borrow().values(symbol));
         self.term("size()", &[value], values, false)
     }
 }

@@ -5,26 +5,33 @@
 //! it, and every sequence of decisions is followed. The number of states is kept finite
 //! ([`widen`]), and the search ends after a number of steps, so that it always gives an answer.
 
+mod anybody;
 mod domain;
 mod equal;
 mod eval;
+mod guess;
+mod judge;
 mod macros;
 mod moves;
 mod operators;
 mod oracle;
+mod schemas;
 mod search;
+mod slice;
 mod store;
 mod widen;
 
-use charter_expr::ast::Kind;
-use charter_kernel::definition::Action;
-
 use crate::Options;
-use crate::explore::{Obstacle, condition_of, cone_of_influence};
+use crate::explore::{Obstacle, condition_of};
 use crate::model::Model;
 use crate::model::walk::Item;
 use crate::tree;
-use search::{Level, Search};
+use charter_expr::ast::Kind;
+use search::{Limits, Outcome, Search};
+use slice::Level;
+
+/// Upper limit of the steps of the search that follows all variables.
+const MAX_FOR_ALL: usize = 5_000;
 
 /// What the exploration from above has found.
 pub(crate) struct Above {
@@ -76,49 +83,87 @@ pub(crate) fn above(model: &Model<'_>, options: &Options) -> Above {
         out.open.fill(Some(obstacle));
         return out;
     }
-    // First without the values of variables, which is quick and often enough; then with those that
-    // conditions read.
-    let cone = cone_of_influence(model);
-    let none = Level {
-        variables: model.charts.iter().map(|c| vec![false; c.outline.variables.len()]).collect(),
-        inputs: false,
-    };
-    let read = |(chart, names): (&crate::model::Chart<'_>, &rustc_hash::FxHashSet<String>)| {
-        chart.outline.variables.iter().map(|v| names.contains(*v)).collect()
-    };
-    let all = Level {
-        variables: model.charts.iter().zip(&cone.variables).map(read).collect(),
-        inputs: cone.inputs || model.charts.iter().any(|c| reads_input(model, c.name)),
-    };
-    for level in [none, all] {
-        let found = Search::new(model, level, options.effort).run(&out.proved);
-        out.states = out.states.saturating_add(found.states);
-        out.steps = out.steps.saturating_add(found.steps);
-        for (i, (proved, open)) in out.proved.iter_mut().zip(&mut out.open).enumerate() {
+    // First without the values of variables, which is quick and often enough; then for each
+    // property with those that matter to it; at last with all that conditions read.
+    let limits = |effort| Limits { effort, memory: options.memory };
+    let mut left = options.effort.checked_div(4).unwrap_or(0);
+    out.search(Search::new(model, Level::nothing(model), limits(left)));
+    let anybody = anybody::spawns(model);
+    for property in 0..count {
+        if let (true, Some(open)) = (anybody, out.open.get_mut(property)) {
+            *open = anybody::obstacle(model, property).or_else(|| open.take());
+        }
+    }
+    let alone = |property: usize| !anybody || anybody::obstacle(model, property).is_none();
+    // Each property has its share of the effort; and a second time, if that was too little, of what
+    // is left.
+    for again in [false, true] {
+        let ended =
+            |p: &usize| out.open.get(*p).and_then(Option::as_ref).is_some_and(|o| o.why.starts_with(search::ENDED));
+        let unproved: Vec<usize> =
+            (0..count).filter(|p| out.proved.get(*p) == Some(&false) && alone(*p) && (!again || ended(p))).collect();
+        for (place, property) in unproved.iter().enumerate() {
+            let share = unproved.len().saturating_sub(place);
+            left = options.effort.saturating_sub(out.steps).checked_div(share).unwrap_or(0);
+            out.prove(model, *property, limits(left));
+        }
+    }
+    left = options.effort.saturating_sub(out.steps).max(options.effort.min(1_000)).min(MAX_FOR_ALL);
+    out.search(Search::new(model, Level::all(model), limits(left)));
+    out
+}
+
+impl Above {
+    /// Searches for all properties that are not proved, and for states and transitions.
+    fn search(&mut self, search: Search<'_, '_>) {
+        let model = search.model;
+        let found = search.run(&self.proved);
+        self.count(&found);
+        for (i, (proved, open)) in self.proved.iter_mut().zip(&mut self.open).enumerate() {
             if *proved {
                 continue;
             }
-            let violated = found.violated.get(i).cloned().flatten();
-            *open = found.obstacle.clone().or(violated);
-            *proved = open.is_none() && found.followed.get(i) == Some(&true);
+            let violated = found.violated.get(i).and_then(|v| v.as_ref()).map(|v| v.obstacle.clone());
+            let followed = found.followed.get(i) == Some(&true);
+            // The search for the property alone says more than one that was not finished.
+            *open = match &found.obstacle {
+                Some(obstacle) => open.take().or_else(|| Some(obstacle.clone())),
+                None => violated.or(open.take().filter(|_| !followed)),
+            };
+            *proved = open.is_none() && followed;
         }
         if found.obstacle.is_none() {
             let mut found = found;
             pass_through(model, &found.taken, &mut found.reached);
-            (out.reached, out.taken) = (Some(found.reached), Some(found.taken));
+            (self.reached, self.taken) = (Some(found.reached), Some(found.taken));
         }
     }
-    out
-}
 
-fn reads_input(model: &Model<'_>, _: &str) -> bool {
-    let mut found = false;
-    model.visit_all(&mut |_, item| {
-        if let Item::Cel(cel) = item {
-            found |= model.reads_root(cel, "input");
+    fn count(&mut self, found: &Outcome) {
+        self.states = self.states.saturating_add(found.states);
+        self.steps = self.steps.saturating_add(found.steps);
+    }
+
+    /// Tries to prove a property, following more and more, until nothing more matters to it.
+    fn prove(&mut self, model: &Model<'_>, property: usize, limits: Limits) {
+        let mut level = Level::of_property(model, property);
+        let end = self.steps.saturating_add(limits.effort);
+        while self.proved.get(property) == Some(&false) {
+            let limits = Limits { effort: end.saturating_sub(self.steps), ..limits };
+            let found = Search::new(model, level.clone(), limits).run_for(property);
+            self.count(&found);
+            let violation = found.violated.get(property).and_then(|v| v.as_ref());
+            let (Some(open), Some(proved)) = (self.open.get_mut(property), self.proved.get_mut(property)) else {
+                return;
+            };
+            *open = found.obstacle.clone().or(violation.map(|v| v.obstacle.clone()));
+            *proved = open.is_none() && found.followed.get(property) == Some(&true);
+            match violation {
+                Some(violation) if found.obstacle.is_none() && level.refine(model, &violation.path) => {}
+                _ => return,
+            }
         }
-    });
-    found
+    }
 }
 
 /// The first part of a charter that the exploration from above does not cover.
@@ -146,12 +191,10 @@ fn uncovered(model: &Model<'_>) -> Option<Obstacle> {
             add(at, Some(cel), "the run was not paused or cancelled");
         }
     };
-    model.visit_all(&mut |at, item| match item {
-        Item::Cel(cel) => check(at, cel, &mut add),
-        Item::Action(Action::Open { due: Some(_), .. }) => {
-            add(at, None, "obligations that become overdue were not covered")
+    model.visit_all(&mut |at, item| {
+        if let Item::Cel(cel) = item {
+            check(at, cel, &mut add);
         }
-        _ => {}
     });
     for (i, property) in model.def.properties.iter().enumerate() {
         check(&format!("/properties/{i}"), condition_of(property), &mut add);
@@ -160,5 +203,5 @@ fn uncovered(model: &Model<'_>) -> Option<Obstacle> {
     if !eval::is_free_of_marks(&text) {
         add("/root", None, "the charter contains a private-use character that the analysis uses itself");
     }
-    found
+    found.or_else(|| anybody::uncovered(model))
 }

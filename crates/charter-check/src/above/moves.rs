@@ -1,6 +1,10 @@
 //! The moves of an abstract state: every event with every kind of sender, every answer, every
 //! timer.
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use charter_kernel::Unknowns as _;
 use charter_kernel::definition::Action;
 use charter_kernel::{Auth, Envelope, Event, Principal, PrincipalKind, Snapshot, Status};
 use serde_json::Value as Json;
@@ -17,6 +21,8 @@ const MAX_ROLES: usize = 6;
 /// The events that principals send.
 pub(super) struct Moves {
     events: Vec<Sent>,
+    /// What is known of the outputs of actors, by their names.
+    outputs: BTreeMap<String, OnceCell<Values>>,
     /// Whether a cancelled run executes actions.
     cancels: bool,
 }
@@ -24,6 +30,8 @@ pub(super) struct Moves {
 struct Sent {
     name: String,
     schema: Option<Json>,
+    /// What is known of the data.
+    values: OnceCell<Values>,
     senders: Vec<(Vec<String>, PrincipalKind, Auth)>,
 }
 
@@ -49,10 +57,11 @@ impl Moves {
                 continue;
             }
             let senders = senders(&decl.by, &takers)?;
-            events.push(Sent { name: name.clone(), schema: decl.data.clone(), senders });
+            events.push(Sent { name: name.clone(), schema: decl.data.clone(), values: OnceCell::new(), senders });
         }
         let exits = model.charts.iter().flat_map(|c| &c.states).any(|s| s.def.exit.iter().flatten().any(decides));
-        Some(Moves { events, cancels: exits })
+        let outputs = model.def.actors.keys().map(|name| (name.clone(), OnceCell::new())).collect();
+        Some(Moves { events, outputs, cancels: exits })
     }
 
     /// The moves from a state.
@@ -99,7 +108,8 @@ impl Moves {
             Move::Send { event, sender, to } => {
                 let sent = self.events.get(*event)?;
                 let (roles, kind, auth) = sent.senders.get(*sender)?;
-                let data = oracle.matching(sent.schema.as_ref());
+                let data = sent.values.get_or_init(|| oracle.matching(sent.schema.as_ref()));
+                let data = oracle.fresh(data.clone());
                 let id = oracle.fresh(Values::of(STRING));
                 let id = id.as_str().unwrap_or_default();
                 let by = Principal { roles: roles.clone(), ..Principal::new(id, &[]) };
@@ -108,11 +118,12 @@ impl Moves {
             }
             Move::Done { to, invocation, src } => {
                 let schema = model.def.actors.get(src).and_then(|a| a.output.as_ref());
-                let output = oracle.matching(schema);
+                let values = self.outputs.get(src).map(|known| known.get_or_init(|| oracle.matching(schema)));
+                let output = oracle.fresh(values.cloned().unwrap_or_else(|| oracle.matching(None)));
                 host(Event::Done { invocation: invocation.clone(), effect: None, output }).to(to)
             }
             Move::Failed { to, invocation } => {
-                let error = oracle.matching(None);
+                let error = oracle.anything();
                 host(Event::Failed { invocation: invocation.clone(), effect: None, error }).to(to)
             }
             Move::Timer { timer, generation } => host(Event::Timer { timer: timer.clone(), generation: *generation }),
@@ -131,7 +142,7 @@ fn decides(action: &Action) -> bool {
 
 /// The senders that the transitions of an event can tell apart, whatever else they are.
 fn senders(of_event: &[String], takers: &[&Transition<'_>]) -> Option<Vec<(Vec<String>, PrincipalKind, Auth)>> {
-    let mut roles: Vec<String> = of_event.to_vec();
+    let mut roles: Vec<String> = Vec::new();
     for t in takers {
         roles.extend(t.def.by.iter().chain(t.def.quorum.iter().filter_map(|q| q.of.as_ref())).cloned());
     }
@@ -141,6 +152,8 @@ fn senders(of_event: &[String], takers: &[&Transition<'_>]) -> Option<Vec<(Vec<S
     if roles.len() > MAX_ROLES {
         return None;
     }
+    // A role that only admits to the event makes no difference besides.
+    let admits = of_event.iter().find(|r| *r != "system" && !roles.contains(r));
     let persons = takers.iter().any(|t| (t.def.approves.is_some() || t.def.quorum.is_some()) && !t.def.agents);
     let authenticated = takers.iter().any(|t| t.def.not_by.is_some() || t.def.quorum.is_some());
     let kinds = if persons { &PrincipalKind::ALL[..2] } else { &PrincipalKind::ALL[..1] };
@@ -148,7 +161,8 @@ fn senders(of_event: &[String], takers: &[&Transition<'_>]) -> Option<Vec<(Vec<S
     let mut out = Vec::new();
     for set in 0..1usize.checked_shl(u32::try_from(roles.len()).ok()?)? {
         let held = |place: &usize| u32::try_from(*place).is_ok_and(|p| set.checked_shr(p).unwrap_or(0) & 1 == 1);
-        let held: Vec<String> = (0..roles.len()).filter(held).filter_map(|p| roles.get(p).cloned()).collect();
+        let mut held: Vec<String> = (0..roles.len()).filter(held).filter_map(|p| roles.get(p).cloned()).collect();
+        held.extend(admits.cloned());
         if !of_event.is_empty() && !held.iter().any(|r| of_event.contains(r)) {
             continue;
         }

@@ -5,11 +5,13 @@ use std::rc::Rc;
 
 use charter_expr::{Ast, ErrorKind, EvalError, Fuel, Program, RootId, Scope, Value};
 use charter_kernel::{ROOTS, Unknowns};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value as Json, json};
 
 use super::domain::{self, BOOL, INT, LIST, MAP, STRING, Values};
-use super::eval::Evaluator;
+use super::eval::{Evaluated, Evaluator};
+use super::schemas::Schemas;
+use super::slice::{Decided, Unread};
 use super::store::{Found, MARK, Store, has_unknown, holds_unknown, is_marker, symbol_of};
 
 /// Upper limit of the decisions in one step.
@@ -49,18 +51,28 @@ pub(super) struct Oracle {
     pub(super) store: RefCell<Store>,
     pub(super) gave_up: RefCell<Option<GaveUp>>,
     pub(super) interlocks: Cell<bool>,
-    /// The last expression that was decided both ways.
-    pub(super) undecided: RefCell<Option<String>>,
-    schemas: RefCell<Vec<Json>>,
+    /// The expressions of this step that were decided both ways.
+    pub(super) decided: RefCell<Vec<Decided>>,
+    /// Not all actors are followed, and this is not a property.
+    pub(super) anybody: Cell<bool>,
+    /// The lists of `each` whose actions may be taken to run once.
+    pub(super) repeats: RefCell<FxHashSet<String>>,
+    /// The expressions whose values do not matter.
+    unread: FxHashMap<String, Unread>,
+    pub(super) schemas: Schemas,
     asts: RefCell<FxHashMap<String, Option<Rc<Ast>>>>,
-    evaluating: RefCell<Option<String>>,
+    pub(super) evaluating: RefCell<Option<Rc<str>>>,
 }
 
 impl Oracle {
+    pub(super) fn new(unread: FxHashMap<String, Unread>) -> Oracle {
+        Oracle { unread, ..Oracle::default() }
+    }
+
     /// Starts a step with what is known before it.
     pub(super) fn begin(&self, store: &Store) {
         self.store.replace(store.clone());
-        self.undecided.replace(None);
+        self.decided.borrow_mut().clear();
         self.evaluating.replace(None);
     }
 
@@ -68,32 +80,31 @@ impl Oracle {
         self.store.borrow_mut().fresh(values)
     }
 
-    /// A value that matches a schema.
-    pub(super) fn matching(&self, schema: Option<&Json>) -> Json {
-        let values = schema.map_or_else(|| Values::of(domain::ANY & !domain::OTHER), |schema| self.values_of(schema));
-        self.fresh(values)
+    /// The values that match a schema.
+    pub(super) fn matching(&self, schema: Option<&Json>) -> Values {
+        let any = || Values::of(domain::ANY & !domain::OTHER);
+        schema.map_or_else(any, |schema| self.schemas.values(schema))
     }
 
-    pub(super) fn values_of(&self, schema: &Json) -> Values {
-        let number = {
-            let mut schemas = self.schemas.borrow_mut();
-            let found = schemas.iter().position(|known| known == schema);
-            found.unwrap_or_else(|| {
-                schemas.push(schema.clone());
-                schemas.len().saturating_sub(1)
-            })
+    /// A value without what is in a list or a map.
+    pub(super) fn shape(&self, value: Json) -> Json {
+        let types = match &value {
+            Json::Array(_) => LIST,
+            Json::Object(_) => MAP,
+            Json::String(text) => match symbol_of(text).map(|symbol| self.store.borrow().values(symbol).types) {
+                Some(types) if types & (LIST | MAP) != 0 => types,
+                _ => return value,
+            },
+            _ => return value,
         };
-        Values::matching(schema, u32::try_from(number).unwrap_or(u32::MAX))
-    }
-
-    pub(super) fn schema(&self, number: Option<u32>) -> Option<Json> {
-        self.schemas.borrow().get(number? as usize).cloned()
+        self.fresh(Values::of(types))
     }
 
     /// Replaces a symbol by what it was found to be.
     pub(super) fn normal<'a>(&self, value: Value<'a>) -> Value<'a> {
         let Some(symbol) = value.as_str().and_then(symbol_of) else { return value };
         match self.store.borrow().find(symbol) {
+            Found::Symbol(s) if s == symbol => value,
             Found::Symbol(s) => Value::string(format!("{MARK}{s}")),
             Found::Known(Json::Null) => Value::Null,
             Found::Known(Json::Bool(b)) => Value::Bool(b),
@@ -132,7 +143,22 @@ impl Oracle {
         is
     }
 
-    fn ast(&self, source: &str) -> Option<Rc<Ast>> {
+    /// Evaluates an expression.
+    pub(super) fn value<'a>(
+        &self,
+        scope: &dyn Scope<'a>,
+        program: &'a Program,
+        ast: &Ast,
+        fuel: &mut Fuel,
+    ) -> Evaluated<'a> {
+        let roots = |name: &str| -> Option<RootId> {
+            let fixed = ROOTS.iter().position(|root| *root == name).and_then(|place| u16::try_from(place).ok());
+            fixed.map(RootId).or_else(|| program.reads().iter().find(|p| p.root() == name)?.root_id())
+        };
+        Evaluator::new(self, scope, &roots, fuel).eval(ast.root())
+    }
+
+    pub(super) fn ast(&self, source: &str) -> Option<Rc<Ast>> {
         if let Some(known) = self.asts.borrow().get(source) {
             return known.clone();
         }
@@ -145,7 +171,7 @@ impl Oracle {
     fn reads_unknown<'a>(&self, scope: &dyn Scope<'a>, program: &Program) -> bool {
         program.reads().iter().any(|path| {
             let root = path.root();
-            if matches!(root, "now" | "ledger" | "entry" | "run") {
+            if matches!(root, "now" | "ledger" | "entry" | "run") || root == "actors" && self.anybody.get() {
                 return true;
             }
             let Some(value) = path.root_id().and_then(|id| scope.root(id)) else { return false };
@@ -192,7 +218,11 @@ impl Unknowns for Oracle {
         if ways > 1
             && let Some(expression) = self.evaluating.borrow().as_ref()
         {
-            self.undecided.replace(Some(expression.clone()));
+            let decided = Decided { expression: expression.clone(), unread: false };
+            let mut all = self.decided.borrow_mut();
+            if all.last() != Some(&decided) {
+                all.push(decided);
+            }
         }
         let mut tape = self.tape.borrow_mut();
         let at = tape.at;
@@ -213,13 +243,12 @@ impl Unknowns for Oracle {
         if !self.reads_unknown(scope, program) {
             return program.eval(scope, fuel);
         }
+        if let Some(how) = self.unread.get(program.source()) {
+            return self.guess(scope, program, *how);
+        }
         let Some(ast) = self.ast(program.source()) else { return Err(fails()) };
-        let before = self.evaluating.replace(Some(program.source().to_string()));
-        let roots = |name: &str| -> Option<RootId> {
-            let fixed = ROOTS.iter().position(|root| *root == name).and_then(|place| u16::try_from(place).ok());
-            fixed.map(RootId).or_else(|| program.reads().iter().find(|p| p.root() == name)?.root_id())
-        };
-        let result = Evaluator::new(self, scope, &roots, fuel).eval(ast.root());
+        let before = self.evaluating.replace(Some(program.source().into()));
+        let result = self.value(scope, program, &ast, fuel);
         self.evaluating.replace(before);
         result.map(|value| self.normal(value))
     }
@@ -291,11 +320,19 @@ impl Unknowns for Oracle {
             }
             _ => None,
         };
-        named.is_some_and(|named| self.equal(&Value::from_json(&named), &Value::from_json(&digest)))
+        named.is_some_and(|named| {
+            let equal = self.equal(&Value::from_json(&named), &Value::from_json(&digest));
+            // A digest may also be written with the name of the algorithm, or in capitals.
+            equal || self.symbol(&Value::from_json(&named)).is_some() && self.choose(2) == 0
+        })
     }
 
     fn anything(&self) -> Json {
-        self.matching(None)
+        self.fresh(self.matching(None))
+    }
+
+    fn container(&self) -> Json {
+        self.fresh(Values::of(LIST | MAP))
     }
 
     fn error(&self, error: &Json) -> Json {
@@ -309,12 +346,16 @@ impl Unknowns for Oracle {
         error_symbol
     }
 
+    fn repeats(&self, list: &str) -> bool {
+        self.repeats.borrow().contains(list)
+    }
+
     fn checks_interlocks(&self) -> bool {
         self.interlocks.get()
     }
 
     fn give_up(&self, why: &'static str) -> EvalError {
-        let expression = self.evaluating.borrow().clone();
+        let expression = self.evaluating.borrow().as_deref().map(str::to_string);
         self.gave_up.borrow_mut().get_or_insert(GaveUp { why, expression });
         fails()
     }

@@ -8,25 +8,31 @@ use charter_kernel::{Envelope, Event, FingerprintFilter, Place, Query, Snapshot,
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use super::domain;
 use super::moves::{Move, Moves};
 use super::oracle::Oracle;
+use super::slice::{Depth, Level, Path};
 use super::store::{ANYTHING, Store};
 use super::widen::Constants;
+use super::{anybody, domain};
 use crate::explore::{Obstacle, START, condition_of, key};
 use crate::model::Model;
 
-/// Which values a search follows; the others are unknown in every state.
-pub(super) struct Level {
-    /// Whether each variable is followed, by chart and slot.
-    pub(super) variables: Vec<Vec<bool>>,
-    pub(super) inputs: bool,
+/// How the obstacle begins that the effort was too little.
+pub(super) const ENDED: &str = "the effort ended";
+
+/// Limits of one search.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Steps that it may take.
+    pub(super) effort: usize,
+    /// Bytes that its states may take.
+    pub(super) memory: usize,
 }
 
 /// The result of a search.
 pub(super) struct Outcome {
     /// For each property: what was decided both ways before it was violated.
-    pub(super) violated: Vec<Option<Obstacle>>,
+    pub(super) violated: Vec<Option<Violation>>,
     /// For each property: whether it was evaluated in every state.
     pub(super) followed: Vec<bool>,
     /// Why not everything was covered.
@@ -37,37 +43,48 @@ pub(super) struct Outcome {
     pub(super) steps: usize,
 }
 
-struct AbstractState {
-    snapshot: Snapshot,
-    store: Store,
-    /// The `unless-before` events that have happened, as bits.
-    seen: u64,
-    /// A run that is being resumed: some of the answers that it has held are delivered.
-    resuming: bool,
-    /// What was last decided both ways on the way here.
-    undecided: Option<Rc<str>>,
+/// An abstract state that violates a property.
+pub(super) struct Violation {
+    pub(super) obstacle: Obstacle,
+    /// The way to it.
+    pub(super) path: Option<Rc<Path>>,
 }
 
-struct Rule {
-    query: Query,
+pub(super) struct AbstractState {
+    pub(super) snapshot: Snapshot,
+    pub(super) store: Store,
+    /// The `unless-before` events that have happened, as bits.
+    pub(super) seen: u64,
+    /// A run that is being resumed: some of the answers that it has held are delivered.
+    resuming: bool,
+    /// What was decided both ways on the way here.
+    pub(super) path: Option<Rc<Path>>,
+}
+
+pub(super) struct Rule {
+    pub(super) query: Query,
     /// The value that violates it.
-    bad: bool,
+    pub(super) bad: bool,
     /// The bit of its `unless-before` event.
-    before: u64,
+    pub(super) before: u64,
     event: Option<String>,
 }
 
 pub(super) struct Search<'m, 'd> {
-    model: &'m Model<'d>,
+    pub(super) model: &'m Model<'d>,
     level: Level,
-    effort: usize,
+    pub(super) limits: Limits,
+    /// The memory that the known states take, roughly.
+    bytes: usize,
     constants: Constants,
-    oracle: Rc<Oracle>,
-    unknowns: Rc<dyn Unknowns>,
-    rules: Vec<Option<Rule>>,
+    pub(super) oracle: Rc<Oracle>,
+    pub(super) unknowns: Rc<dyn Unknowns>,
+    pub(super) rules: Vec<Option<Rule>>,
+    /// The property that the search is for.
+    only: Option<usize>,
     known: FxHashMap<u128, ()>,
     waiting: VecDeque<AbstractState>,
-    out: Outcome,
+    pub(super) out: Outcome,
 }
 
 /// Writes everything: what is not followed was replaced before.
@@ -92,11 +109,17 @@ fn write(value: &Json, out: &mut Vec<u8>) {
 }
 
 impl<'m, 'd> Search<'m, 'd> {
-    pub(super) fn new(model: &'m Model<'d>, level: Level, effort: usize) -> Self {
-        let oracle = Rc::new(Oracle::default());
+    pub(super) fn new(model: &'m Model<'d>, level: Level, limits: Limits) -> Self {
+        let oracle = Rc::new(Oracle::new(level.unread(model)));
+        oracle.repeats.replace(level.repeats(model));
         let unknowns: Rc<dyn Unknowns> = oracle.clone();
         let mut events = 0u32;
-        let rule = |property: &charter_kernel::definition::Property, events: &mut u32| {
+        let anybody = anybody::spawns(model);
+        oracle.anybody.set(anybody);
+        let rule = |number: usize, property: &charter_kernel::definition::Property, events: &mut u32| {
+            if anybody && anybody::obstacle(model, number).is_some() {
+                return None;
+            }
             let (cel, bad, event) = match &property.rule {
                 PropertyRule::Never { when, unless_before } => (when, true, unless_before.clone()),
                 PropertyRule::Always(cel) => (cel, false, None),
@@ -112,9 +135,10 @@ impl<'m, 'd> Search<'m, 'd> {
             };
             Some(Rule { query: model.machine.query(cel).ok()?, bad, before, event })
         };
-        let rules: Vec<Option<Rule>> = model.def.properties.iter().map(|p| rule(p, &mut events)).collect();
+        let rules: Vec<Option<Rule>> =
+            model.def.properties.iter().enumerate().map(|(i, p)| rule(i, p, &mut events)).collect();
         let out = Outcome {
-            violated: vec![None; rules.len()],
+            violated: rules.iter().map(|_| None).collect(),
             followed: rules.iter().map(Option::is_some).collect(),
             obstacle: None,
             reached: model.charts.iter().map(|c| vec![false; c.states.len()]).collect(),
@@ -122,9 +146,9 @@ impl<'m, 'd> Search<'m, 'd> {
             states: 0,
             steps: 0,
         };
-        let constants = Constants::of(model);
+        let constants = Constants::of(model, &level);
         let (known, waiting) = (FxHashMap::default(), VecDeque::new());
-        Search { model, level, effort, constants, oracle, unknowns, rules, known, waiting, out }
+        Search { model, level, limits, bytes: 0, constants, oracle, unknowns, rules, only: None, known, waiting, out }
     }
 
     /// Searches. Properties that are `proved` already are left out.
@@ -134,13 +158,24 @@ impl<'m, 'd> Search<'m, 'd> {
                 *rule = None;
             }
         }
+        self.search()
+    }
+
+    /// Searches until a property is violated.
+    pub(super) fn run_for(mut self, property: usize) -> Outcome {
+        self.rules.iter_mut().enumerate().filter(|(i, _)| *i != property).for_each(|(_, rule)| *rule = None);
+        self.only = Some(property);
+        self.search()
+    }
+
+    fn search(mut self) -> Outcome {
         let Some(moves) = Moves::new(self.model) else {
             self.out.obstacle = Some(Obstacle::new("/roles", "an event has too many sets of roles"));
             return self.out;
         };
         self.start();
         while let Some(state) = self.waiting.pop_front() {
-            if self.out.obstacle.is_some() {
+            if self.is_over() {
                 break;
             }
             if state.snapshot.status() != Status::Active {
@@ -152,6 +187,8 @@ impl<'m, 'd> Search<'m, 'd> {
                 }
             }
         }
+        // The last step of all may be the one that is not covered.
+        self.note_gap();
         self.out.states = self.known.len();
         self.out
     }
@@ -161,12 +198,12 @@ impl<'m, 'd> Search<'m, 'd> {
         self.oracle.interlocks.set(true);
         loop {
             self.oracle.begin(&empty);
-            let input = self.oracle.matching(self.model.def.root.input.as_ref());
+            let input = self.oracle.fresh(self.oracle.matching(self.model.def.root.input.as_ref()));
             let envelope = Envelope::host(0, Event::Start { input }, START);
             let result = self.model.machine.start_with("explored", &envelope, &self.unknowns);
             self.out.steps = self.out.steps.saturating_add(1);
             if let Ok(step) = result {
-                self.arrive(step, 0, false, None);
+                self.arrive(step, 0, false, &None);
             }
             if self.is_over() || !self.oracle.tape.borrow_mut().next() {
                 break;
@@ -174,8 +211,8 @@ impl<'m, 'd> Search<'m, 'd> {
         }
     }
 
-    /// Whether the search has to end: it does not cover something, or takes too long.
-    fn is_over(&mut self) -> bool {
+    /// Notes what the oracle does not cover.
+    fn note_gap(&mut self) {
         if let Some(gave_up) = self.oracle.gave_up.borrow().clone() {
             let obstacle = match gave_up.expression {
                 Some(cel) => Obstacle::of(&self.place(&cel), &cel, gave_up.why),
@@ -183,15 +220,25 @@ impl<'m, 'd> Search<'m, 'd> {
             };
             self.out.obstacle.get_or_insert(obstacle);
         }
-        if self.out.steps >= self.effort {
-            let why = format!("all data was followed for {} steps only", self.effort);
+    }
+
+    /// Whether the search has to end: it does not cover something, or takes too long.
+    pub(super) fn is_over(&mut self) -> bool {
+        self.note_gap();
+        if self.out.steps >= self.limits.effort {
+            let why = format!("{ENDED} after {} steps and {} states", self.out.steps, self.known.len());
             self.out.obstacle.get_or_insert(Obstacle::new("/root", why));
         }
-        self.out.obstacle.is_some()
+        if self.bytes > self.limits.memory {
+            let why = format!("its {} states took too much memory", self.known.len());
+            self.out.obstacle.get_or_insert(Obstacle::new("/root", why));
+        }
+        let found = self.only.is_some_and(|only| matches!(self.out.violated.get(only), Some(Some(_))));
+        found || self.out.obstacle.is_some()
     }
 
     /// Where an expression is in the charter.
-    fn place(&self, cel: &str) -> String {
+    pub(super) fn place(&self, cel: &str) -> String {
         let mut found = None;
         self.model.visit_all(&mut |at, item| {
             if let crate::model::walk::Item::Cel(text) = item
@@ -234,7 +281,7 @@ impl<'m, 'd> Search<'m, 'd> {
                     let event = moves.event_of(how).filter(|_| step.verdict == Verdict::Accepted);
                     let seen = self.rules.iter().flatten().filter(|r| r.event.is_some() && r.event.as_deref() == event);
                     let seen = seen.fold(from.seen, |seen, rule| seen | rule.before);
-                    self.arrive(step, seen, !*checked, from.undecided.clone());
+                    self.arrive(step, seen, !*checked, &from.path);
                 }
                 if !self.oracle.tape.borrow_mut().next() {
                     break;
@@ -244,20 +291,19 @@ impl<'m, 'd> Search<'m, 'd> {
     }
 
     /// Gives a name to each unknown value that has none.
-    fn with_unknowns(&self, snapshot: &Snapshot) -> Snapshot {
+    pub(super) fn with_unknowns(&self, snapshot: &Snapshot) -> Snapshot {
         let mut snapshot = snapshot.clone();
         snapshot.replace_values(&mut |_, value| (value.as_str() == Some(ANYTHING)).then(|| self.oracle.anything()));
         snapshot
     }
 
     /// Adds the state after a step, unless it is known.
-    fn arrive(&mut self, step: Step, seen: u64, resuming: bool, undecided: Option<Rc<str>>) {
+    fn arrive(&mut self, step: Step, seen: u64, resuming: bool, before: &Option<Rc<Path>>) {
         for (chart, transition) in step.taken() {
             if let Some(place) = self.out.taken.get_mut(chart).and_then(|c| c.get_mut(transition as usize)) {
                 *place = true;
             }
         }
-        let undecided = self.oracle.undecided.borrow().as_deref().map(Rc::from).or(undecided);
         let Some((snapshot, store)) = self.canonical(step.snapshot) else {
             let obstacle = Obstacle::new("/root", "the charter follows too many unknown values at once");
             self.out.obstacle.get_or_insert(obstacle);
@@ -271,7 +317,10 @@ impl<'m, 'd> Search<'m, 'd> {
         if self.known.insert(key(&bytes), ()).is_some() {
             return;
         }
-        let state = AbstractState { snapshot, store, seen, resuming, undecided };
+        // What a state takes in memory is a small multiple of its text.
+        self.bytes = self.bytes.saturating_add(bytes.len().saturating_mul(4)).saturating_add(2_048);
+        let path = self.path(before);
+        let state = AbstractState { snapshot, store, seen, resuming, path };
         if !resuming {
             for actor in state.snapshot.actors() {
                 let (chart, configuration) = actor.configuration();
@@ -287,40 +336,12 @@ impl<'m, 'd> Search<'m, 'd> {
         self.waiting.push_back(state);
     }
 
-    /// Evaluates the properties in a state.
-    fn judge(&mut self, state: &AbstractState) {
-        for number in 0..self.rules.len() {
-            let Some(Some(rule)) = self.rules.get(number) else { continue };
-            if state.seen & rule.before != 0 || self.out.violated.get(number).is_none_or(Option::is_some) {
-                continue;
-            }
-            let tape = self.oracle.tape.take();
-            let mut violated = None;
-            loop {
-                self.oracle.begin(&state.store);
-                let snapshot = self.with_unknowns(&state.snapshot);
-                let answer = self.model.machine.ask_with(&snapshot, &rule.query, START, &self.unknowns);
-                self.out.steps = self.out.steps.saturating_add(1);
-                if answer.is_err() || answer.is_ok_and(|answer| answer == rule.bad) {
-                    let cel = self.oracle.undecided.borrow().clone();
-                    violated = Some(cel.or_else(|| state.undecided.as_deref().map(str::to_string)));
-                    break;
-                }
-                if !self.oracle.tape.borrow_mut().next() {
-                    break;
-                }
-            }
-            self.oracle.tape.replace(tape);
-            if let Some(cel) = violated {
-                let why = "it could be neither solved nor refuted";
-                let obstacle = match cel {
-                    Some(cel) => Obstacle::of(&self.place(&cel), &cel, why),
-                    None => Obstacle::new(&format!("/properties/{number}"), "no data was found that violates it"),
-                };
-                if let Some(place) = self.out.violated.get_mut(number) {
-                    *place = Some(obstacle);
-                }
-            }
+    /// The way to what follows in this step.
+    pub(super) fn path(&self, before: &Option<Rc<Path>>) -> Option<Rc<Path>> {
+        let decided = self.oracle.decided.borrow();
+        match decided.as_slice() {
+            [] => before.clone(),
+            decided => Some(Rc::new(Path { decided: decided.into(), before: before.clone() })),
         }
     }
 
@@ -328,20 +349,23 @@ impl<'m, 'd> Search<'m, 'd> {
     fn canonical(&self, mut snapshot: Snapshot) -> Option<(Snapshot, Store)> {
         let oracle = &self.oracle;
         let followed = |place: Place| match place {
-            Place::Variable(chart, slot) => self.level.variables.get(chart).and_then(|v| v.get(slot)) == Some(&true),
-            Place::Input => self.level.inputs,
-            Place::Event | Place::Voter => true,
-            Place::Unread => false,
+            Place::Variable(chart, slot) => {
+                self.level.variables.get(chart).and_then(|v| v.get(slot)).copied().unwrap_or(Depth::Not)
+            }
+            Place::Input if self.level.inputs => Depth::All,
+            Place::Event | Place::Voter => Depth::All,
+            Place::Input | Place::Unread => Depth::Not,
         };
         let mut values = Vec::new();
         snapshot.replace_values(&mut |place, value| {
             values.push(match (followed(place), place) {
-                (true, _) => {
+                (Depth::Not, Place::Unread) => Json::Null,
+                (Depth::Not, _) => Json::from(ANYTHING),
+                (depth, _) => {
                     let value = oracle.store.borrow().resolve(value);
+                    let value = if depth == Depth::Shape { oracle.shape(value) } else { value };
                     self.constants.blur(oracle, &value, 0)
                 }
-                (false, Place::Unread) => Json::Null,
-                (false, _) => Json::from(ANYTHING),
             });
             None
         });

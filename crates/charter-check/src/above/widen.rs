@@ -7,9 +7,10 @@ use serde_json::Value as Json;
 
 use super::domain::{self, INT, LIST, MAP, NUMBER, STRING, Values};
 use super::oracle::Oracle;
+use super::slice::{Level, reads};
 use super::store::{has_unknown, is_marker};
 use crate::model::Model;
-use crate::model::walk::Item;
+use crate::model::walk::{Item, variable_of};
 use crate::tree;
 
 /// Whole numbers are told apart up to this distance from 0.
@@ -28,20 +29,30 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    pub(super) fn of(model: &Model<'_>) -> Constants {
+    pub(super) fn of(model: &Model<'_>, level: &Level) -> Constants {
         let mut constants = Constants { numbers: vec![0.0, 1.0], texts: Vec::new() };
         let mut cels: Vec<&str> = model.def.properties.iter().map(crate::explore::condition_of).collect();
+        let followed = level.followed(model);
+        let matters = |cel: &str| {
+            if level.wide {
+                return true;
+            }
+            let (names, inputs) = reads(cel);
+            let is_followed = |name: &Option<String>| name.as_ref().is_none_or(|name| followed.contains(name.as_str()));
+            inputs && level.inputs || names.iter().any(|(name, _)| is_followed(name))
+        };
         let mut literals: Vec<&Json> = Vec::new();
         model.visit_all(&mut |_, item| match item {
-            Item::Cel(cel) => cels.push(cel),
-            Item::Assign(_, value) => {
+            Item::Cel(cel) if matters(cel) => cels.push(cel),
+            Item::Assign(path, value) if level.wide || followed.contains(variable_of(path)) => {
                 cels.extend(Model::cels(value));
                 literal(value, &mut literals);
             }
             _ => {}
         });
         for chart in &model.charts {
-            chart.def.context.values().for_each(|value| literal(value, &mut literals));
+            let values = chart.def.context.iter().filter(|(name, _)| level.wide || followed.contains(name.as_str()));
+            values.for_each(|(_, value)| literal(value, &mut literals));
         }
         for cel in cels {
             let Ok(ast) = charter_expr::parse(cel) else { continue };

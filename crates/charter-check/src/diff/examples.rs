@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{Machine, Snapshot};
+use charter_kernel::{Machine, Snapshot, TakenKeys};
 use serde_json::{Value as Json, json};
 
 use super::{Change, Example, Side};
@@ -140,7 +140,7 @@ fn with_data(moves: &[Arc<Move>], constants: &[Json]) -> Vec<Vec<Arc<Move>>> {
     let Some((last, rest)) = moves.split_last() else { return Vec::new() };
     let (MoveKind::Send { data, .. } | MoveKind::Done { output: data, .. }) = &last.kind else { return Vec::new() };
     let mut places: Vec<String> = Vec::new();
-    let mut stack = vec![(String::new(), data)];
+    let mut stack = vec![(String::new(), data.as_ref())];
     while let Some((at, value)) = stack.pop() {
         match value {
             Json::Object(map) => stack.extend(map.iter().map(|(k, v)| (format!("{at}/{}", escape(k)), v))),
@@ -152,7 +152,8 @@ fn with_data(moves: &[Arc<Move>], constants: &[Json]) -> Vec<Vec<Arc<Move>>> {
     for (place, constant) in places.iter().flat_map(|p| constants.iter().map(move |c| (p, c))) {
         let mut last = Move::clone(last);
         if let MoveKind::Send { data, .. } | MoveKind::Done { output: data, .. } = &mut last.kind
-            && let Some(value) = data.pointer_mut(place).filter(|v| v.is_number() == constant.is_number())
+            && let Some(value) =
+                Arc::make_mut(data).pointer_mut(place).filter(|v| v.is_number() == constant.is_number())
         {
             *value = constant.clone();
             all.push(rest.iter().cloned().chain([Arc::new(last)]).collect());
@@ -166,7 +167,7 @@ fn with_role(moves: &[Arc<Move>], role: &str) -> Option<Vec<Arc<Move>>> {
     let (last, rest) = moves.split_last()?;
     let mut last = Move::clone(last);
     match &mut last.kind {
-        MoveKind::Send { by, .. } => by.roles = vec![role.to_owned()],
+        MoveKind::Send { by, .. } => Arc::make_mut(by).roles = vec![role.to_owned()],
         _ => return None,
     }
     Some(rest.iter().cloned().chain([Arc::new(last)]).collect())
@@ -194,11 +195,12 @@ struct Outcome {
 /// What one version does with each move, up to the first one that it refuses.
 fn outcomes(machine: &Machine, moves: &[Arc<Move>]) -> Vec<Outcome> {
     let mut at: Option<Snapshot> = None;
+    let mut keys = TakenKeys::default();
     let mut all = Vec::new();
     for how in moves {
         let done = match (&how.kind, &at) {
             (MoveKind::Start { input }, None) => start(machine, input, how.at),
-            (_, Some(snapshot)) => how.apply(machine, snapshot),
+            (_, Some(snapshot)) => how.follow(machine, snapshot, &mut keys),
             (_, None) => break,
         };
         match done {

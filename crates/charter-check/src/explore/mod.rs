@@ -6,6 +6,10 @@
 //! configurations, histories, pending invocations, the order (not the times) of timers, the ledger,
 //! and the context variables in the cone of influence. Whether a run is paused is ignored, because
 //! a pause does not change the behavior after it.
+//!
+//! Every unique key counts as free, also one that the run has taken before: a `taken` event changes
+//! nothing, as if it had not been sent, so what is proved holds whatever keys are taken. What is
+//! reported as possible is replayed with the keys of its own events.
 
 mod cone;
 mod data;
@@ -21,7 +25,7 @@ use std::sync::Arc;
 
 use charter_format::Document;
 use charter_kernel::definition::StateKind;
-use charter_kernel::{Machine, Snapshot, Status};
+use charter_kernel::{Machine, Snapshot, Status, TakenKeys};
 
 use crate::finding::Explored;
 use crate::model::Model;
@@ -109,6 +113,11 @@ pub fn explore(machine: &Machine, options: &Options) -> Exploration {
     exploration
 }
 
+/// Whether something keeps the exploration from covering all behavior, whatever it finds.
+pub(crate) fn cannot_be_complete(model: &Model<'_>) -> bool {
+    table::table(model).is_none() && obstacle::obstacle(model).is_some()
+}
+
 pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
     let mut exploration = match table::table(model) {
         Some(table) => table.explore(model, options),
@@ -128,17 +137,33 @@ pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
     exploration
 }
 
-/// Applies moves, of which the first starts the run, in the kernel. `None` if it refuses one.
+/// Applies moves, of which the first starts the run, in the kernel. `None` if it refuses one. A
+/// unique key is free until an event of the run takes it.
 pub(crate) fn replay(machine: &Machine, moves: &[Arc<Move>]) -> Option<Snapshot> {
+    replay_with_keys(machine, moves).map(|(snapshot, _)| snapshot)
+}
+
+fn replay_with_keys(machine: &Machine, moves: &[Arc<Move>]) -> Option<(Snapshot, TakenKeys)> {
     let mut at: Option<Snapshot> = None;
+    let mut keys = TakenKeys::default();
     for how in moves {
         at = Some(match (&how.kind, at) {
             (moves::MoveKind::Start { input }, None) => moves::start(machine, input, how.at).ok()?.snapshot,
-            (_, Some(snapshot)) => how.apply(machine, &snapshot).ok()?.snapshot,
+            (_, Some(snapshot)) => how.follow(machine, &snapshot, &mut keys).ok()?.snapshot,
             (_, None) => return None,
         });
     }
-    at
+    Some((at?, keys))
+}
+
+/// Whether two events of the moves have the same unique key.
+pub(crate) fn repeat_a_key(machine: &Machine, moves: &[Arc<Move>]) -> bool {
+    let mut keys = TakenKeys::default();
+    moves.iter().any(|how| {
+        let taken = how.is_taken(machine, &keys);
+        how.take_key(machine, &mut keys);
+        taken
+    })
 }
 
 impl Exploration {
@@ -216,8 +241,11 @@ impl Exploration {
         if matches!(refused.how.kind, moves::MoveKind::Start { .. }) {
             return false;
         }
-        let before = self.snapshot(machine, refused.node);
-        before.is_some_and(|s| refused.how.apply(machine, &s).is_err_and(|e| e.refusal.code == refused.code))
+        let before = replay_with_keys(machine, &self.predecessors.moves(refused.node));
+        before.is_some_and(|(snapshot, mut keys)| {
+            let next = refused.how.follow(machine, &snapshot, &mut keys);
+            next.is_err_and(|e| e.refusal.code == refused.code)
+        })
     }
 
     /// Computes the snapshot of an explored state by replaying its trace.

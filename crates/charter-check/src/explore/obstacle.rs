@@ -8,10 +8,8 @@ use charter_expr::Ast;
 use charter_format::{Diagnostic, Document};
 use charter_kernel::definition::{Action, Delay, InterlockRule, Property, PropertyRule, StateKind, Template};
 
-use super::cone::ConeOfInfluence;
-use crate::model::walk::{Item, indexes, variable_of};
-use crate::model::{Chart, Model, Trigger, escape, is_platform};
-use crate::tree;
+use crate::model::walk::{Item, indexes};
+use crate::model::{Chart, Model, escape};
 
 /// The first thing that keeps an exploration from covering all behavior.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,15 +47,6 @@ impl Obstacle {
     }
 }
 
-/// What an expression in actions may read without being an obstacle.
-#[derive(Clone, Copy, PartialEq)]
-enum Source {
-    /// An event of a principal: if it fails, the event is refused, and nothing has changed.
-    Principal,
-    /// An answer or a timer: if it fails, the run goes on without it.
-    Platform,
-}
-
 struct Scan<'m, 'd> {
     model: &'m Model<'d>,
     found: Option<Obstacle>,
@@ -65,11 +54,11 @@ struct Scan<'m, 'd> {
 
 /// Finds the first obstacle in a charter; `None` if an exploration that visits all its states
 /// covers all behavior.
-pub(crate) fn obstacle(model: &Model<'_>, cone: &ConeOfInfluence) -> Option<Obstacle> {
+pub(crate) fn obstacle(model: &Model<'_>) -> Option<Obstacle> {
     let mut scan = Scan { model, found: None };
     let def = model.def;
-    for (i, chart) in model.charts.iter().enumerate() {
-        scan.chart(chart, cone.variables.get(i));
+    for chart in &model.charts {
+        scan.chart(chart);
     }
     for (i, lock) in def.interlocks.iter().enumerate() {
         if let InterlockRule::Assert(cel) = &lock.rule {
@@ -101,8 +90,7 @@ impl<'d> Scan<'_, 'd> {
         self.found.get_or_insert(obstacle);
     }
 
-    fn chart(&mut self, chart: &Chart<'d>, cone: Option<&rustc_hash::FxHashSet<String>>) {
-        let in_cone = |name: &str| cone.is_none_or(|names| names.contains(name));
+    fn chart(&mut self, chart: &Chart<'d>) {
         let parallel = chart.states.iter().any(|s| s.kind == StateKind::Parallel);
         for t in &chart.transitions {
             let of = |part: &str| format!("{}/{part}", t.at);
@@ -126,43 +114,38 @@ impl<'d> Scan<'_, 'd> {
                 let why = "principals with several roles, who can move several regions at once, were not tried";
                 self.add(Obstacle::new(&of("by"), why));
             }
-            let named = |d: &String| !is_platform(d) && !d.contains('*');
-            let source = match t.trigger {
-                Trigger::On(descriptors) if descriptors.iter().all(named) => Source::Principal,
-                _ => Source::Platform,
-            };
-            self.block(&t.def.actions, &of("actions"), source, &in_cone);
+            self.block(&t.def.actions, &of("actions"));
         }
         for state in &chart.states {
             let blocks = state.def.entry.iter().chain(&state.def.exit);
             for block in blocks.chain(state.def.initial.iter().map(|i| &i.actions)) {
-                self.block(block, &state.at, Source::Platform, &in_cone);
+                self.block(block, &state.at);
             }
             if state.def.exit.iter().flatten().any(|a| !matches!(a, Action::Log { .. } | Action::Emit { .. })) {
                 self.add(Obstacle::new(&state.at, "the run was not cancelled, which runs the `exit` actions"));
             }
             if let Some(value) = &state.def.output {
-                self.values(&format!("{}/output", state.at), value, Source::Platform, false);
+                self.values(&format!("{}/output", state.at), value);
             }
             for value in state.def.data.values() {
-                self.values(&state.at, value, Source::Platform, true);
+                self.values(&state.at, value);
             }
             for (i, after) in state.def.after.iter().enumerate() {
                 self.delay(&format!("{}/after/{i}/delay", state.at), &after.delay);
             }
             for (i, invoke) in state.def.invoke.iter().enumerate() {
                 let at = format!("{}/invoke/{i}", state.at);
-                invoke.input.iter().for_each(|v| self.values(&at, v, Source::Platform, true));
+                invoke.input.iter().for_each(|v| self.values(&at, v));
                 invoke.timeout.iter().for_each(|d| self.delay(&at, d));
-                self.block(&invoke.finalize, &at, Source::Platform, &in_cone);
+                self.block(&invoke.finalize, &at);
                 invoke.choose.iter().for_each(|c| self.condition(&at, &c.value));
             }
         }
         for (name, value) in &chart.def.context {
-            self.values(&format!("{}/context/{}", chart.at, escape(name)), value, Source::Platform, true);
+            self.values(&format!("{}/context/{}", chart.at, escape(name)), value);
         }
         if let Some(value) = &chart.def.output {
-            self.values(&format!("{}/output", chart.at), value, Source::Platform, false);
+            self.values(&format!("{}/output", chart.at), value);
         }
     }
 
@@ -176,63 +159,31 @@ impl<'d> Scan<'_, 'd> {
         cels.iter().for_each(|(at, cel)| self.condition(at, cel));
     }
 
-    /// A block of actions. `cone`: whether the behavior depends on a variable.
-    fn block(&mut self, block: &'d [Action], at: &str, source: Source, cone: &dyn Fn(&str) -> bool) {
-        let mut items = Vec::new();
+    /// A block of actions. Even an expression whose value does not matter may fail for some data:
+    /// that raises `error.execution`, and what follows in the block is not done.
+    fn block(&mut self, block: &'d [Action], at: &str) {
+        let mut cels = Vec::new();
         self.model.visit_block(block, at, &mut |at, item| match item {
-            Item::Cel(cel) => items.push((at.to_string(), cel, at.ends_with("/when") || at.ends_with("/each/in"))),
+            Item::Cel(cel) => cels.push((at.to_string(), cel)),
             Item::Assign(path, value) => {
-                let decides = cone(variable_of(path)) || path.contains('[');
-                // An index decides which part of the variable changes, and how large it becomes.
-                items.extend(indexes(path).into_iter().map(|cel| (at.to_string(), cel, true)));
-                items.extend(Model::cels(value).into_iter().map(|cel| (at.to_string(), cel, decides)));
+                cels.extend(indexes(path).into_iter().chain(Model::cels(value)).map(|cel| (at.to_string(), cel)));
             }
             Item::Action(action) => {
-                items.extend(naming(action).into_iter().flat_map(Model::cels).map(|cel| (at.to_string(), cel, true)));
+                cels.extend(naming(action).into_iter().flat_map(Model::cels).map(|cel| (at.to_string(), cel)));
             }
             _ => {}
         });
-        for (at, cel, decides) in items {
-            match decides {
-                true => self.condition(&at, cel),
-                false => self.value(&at, cel, source),
-            }
-        }
+        cels.iter().for_each(|(at, cel)| self.condition(at, cel));
     }
 
-    fn values(&mut self, at: &str, value: &'d Template, source: Source, decides: bool) {
-        for cel in Model::cels(value) {
-            match decides {
-                true => self.condition(at, cel),
-                false => self.value(at, cel, source),
-            }
-        }
+    fn values(&mut self, at: &str, value: &'d Template) {
+        Model::cels(value).into_iter().for_each(|cel| self.condition(at, cel));
     }
 
-    /// An expression on whose value the behavior depends: it may read the state of the run only.
+    /// An expression on whose value, or failure, the behavior depends: it may read the state of the
+    /// run only.
     fn condition(&mut self, at: &str, cel: &'d str) {
         let Some(ast) = self.model.ast(cel) else { return };
-        let found = outside(&ast);
-        if let Some(why) = found {
-            self.add(Obstacle::of(at, cel, why));
-        }
-    }
-
-    /// An expression whose value does not matter, but it may fail.
-    fn value(&mut self, at: &str, cel: &'d str, source: Source) {
-        let Some(ast) = self.model.ast(cel) else { return };
-        let whole = match tree::path_of(ast.root()) {
-            Some((root, fields)) => match root.as_str() {
-                "event" => source == Source::Principal || fields.len() <= 1,
-                "by" => source == Source::Principal || fields.is_empty(),
-                "now" | "input" => fields.is_empty(),
-                _ => false,
-            },
-            None => false,
-        };
-        if whole {
-            return;
-        }
         let found = outside(&ast);
         if let Some(why) = found {
             self.add(Obstacle::of(at, cel, why));

@@ -53,11 +53,16 @@ impl PredecessorTree {
         trace_of(&self.moves(node))
     }
 
-    /// Returns the trace to a state, extended by one move.
-    pub(crate) fn trace_with(&self, node: u32, how: &Arc<Move>) -> Trace {
+    /// Returns the moves that lead to a state, and one more.
+    pub(crate) fn moves_with(&self, node: u32, how: &Arc<Move>) -> Vec<Arc<Move>> {
         let mut moves = if matches!(how.kind, MoveKind::Start { .. }) { Vec::new() } else { self.moves(node) };
         moves.push(how.clone());
-        trace_of(&moves)
+        moves
+    }
+
+    /// Returns the trace to a state, extended by one move.
+    pub(crate) fn trace_with(&self, node: u32, how: &Arc<Move>) -> Trace {
+        trace_of(&self.moves_with(node, how))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use charter_kernel::{Code, FingerprintFilter, Machine, Snapshot, Status, Verdict};
+use charter_kernel::{Code, FingerprintFilter, Machine, Snapshot, Status, TakenKeys, Verdict};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
@@ -21,6 +21,11 @@ use crate::properties::PropertyMonitor;
 
 /// Upper limit of distinct refusals in the report.
 const MAX_REFUSED: usize = 50;
+
+/// The fuel of the kernel that counts as a step of the effort.
+const FUEL_PER_STEP: u64 = 2_500;
+/// What a move costs besides, in the same unit: its snapshot is copied and compared.
+const FUEL_PER_MOVE: u64 = 200;
 
 /// Restricts fingerprints to the cone of influence.
 pub(crate) struct ConeFilter {
@@ -90,6 +95,8 @@ struct FrontierState {
     seen: u64,
     /// The ids of the persons who have sent an event.
     used: Arc<[String]>,
+    /// The unique keys of the events that lead to it.
+    keys: TakenKeys,
 }
 
 /// Adds the sender of a move to those before.
@@ -109,10 +116,20 @@ struct Search<'m> {
     frontier: VecDeque<FrontierState>,
     monitor: PropertyMonitor,
     buffer: Vec<u8>,
+    /// Whether an event has a unique key.
+    has_keys: bool,
+    /// The fuel that the moves have used.
+    fuel: u64,
 }
 
 pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
-    let cone = cone_of_influence(model);
+    let mut cone = cone_of_influence(model);
+    let obstacle = obstacle(model);
+    if obstacle.is_none() {
+        // All behavior is covered only if states that differ in a variable are told apart: an
+        // action that copies it may fail for one of its values.
+        cone.add_all(model);
+    }
     let moves = Moves::new(model, &cone, options);
     let mut s = Search {
         machine: model.machine,
@@ -123,8 +140,10 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
         frontier: VecDeque::new(),
         monitor: PropertyMonitor::new(model),
         buffer: Vec::new(),
+        has_keys: model.machine.unique_event().is_some(),
+        fuel: 0,
     };
-    s.out.obstacle = obstacle(model, &cone);
+    s.out.obstacle = obstacle;
     moves.cut.iter().for_each(|why| s.out.cut(why.clone()));
     s.out.missing.clone_from(&moves.missing);
     if let Some((at, what)) = moves.missing.first() {
@@ -156,7 +175,7 @@ impl Search<'_> {
                 let node = self.arrive(None, &how, outcome.snapshot, seen);
                 self.monitor.start(node, &how);
             }
-            Err(StepRefused { refusal, envelope }) => {
+            Err(StepRefused { refusal, envelope, .. }) => {
                 let message = self.machine.explain(None, &envelope, &refusal).message;
                 let details = self.machine.refusal_details(None, &envelope, &refusal);
                 self.out
@@ -169,7 +188,13 @@ impl Search<'_> {
 
     fn run(&mut self, moves: &Moves<'_, '_>, options: &Options) {
         let mut list = Vec::new();
+        let most = u64::try_from(options.effort).unwrap_or(u64::MAX).saturating_mul(FUEL_PER_STEP);
         while let Some(w) = self.frontier.pop_front() {
+            if self.fuel > most {
+                let left = self.frontier.len().saturating_add(1);
+                self.out.cut(format!("the effort ended, and {left} states were not followed"));
+                break;
+            }
             if w.snapshot.status() != Status::Active {
                 self.monitor.rests(w.node);
                 continue;
@@ -184,15 +209,22 @@ impl Search<'_> {
             }
             list.clear();
             moves.of(&w.snapshot, w.now, &w.used, &mut list);
+            if self.has_keys {
+                // A counterexample that uses a key twice is none: reach new states with free keys.
+                list.sort_by_cached_key(|how| how.is_taken(self.machine, &w.keys));
+            }
             let mut accepted = false;
             for how in list.drain(..) {
+                self.fuel = self.fuel.saturating_add(FUEL_PER_MOVE);
                 let outcome = match how.apply(self.machine, &w.snapshot) {
                     Ok(outcome) => outcome,
                     Err(refused) => {
+                        self.fuel = self.fuel.saturating_add(refused.fuel);
                         self.refused(&w, how, &refused);
                         continue;
                     }
                 };
+                self.fuel = self.fuel.saturating_add(outcome.fuel);
                 if outcome.verdict == Verdict::Ignored && outcome.snapshot.seq() == w.snapshot.seq() {
                     continue;
                 }
@@ -263,7 +295,11 @@ impl Search<'_> {
         self.monitor.state(self.machine, node, &snapshot, how.at, seen);
         let depth = from.map_or(0, |f| f.depth.saturating_add(1));
         let used = from.map_or_else(|| Arc::from([]), |f| used_after(&f.used, how));
-        self.frontier.push_back(FrontierState { node, snapshot, now: how.at, depth, seen, used });
+        let mut keys = from.map_or_else(TakenKeys::default, |f| f.keys.clone());
+        if self.has_keys {
+            how.take_key(self.machine, &mut keys);
+        }
+        self.frontier.push_back(FrontierState { node, snapshot, now: how.at, depth, seen, used, keys });
         node
     }
 
@@ -287,15 +323,18 @@ impl Search<'_> {
         if !reported || self.out.refused.len() >= MAX_REFUSED {
             return;
         }
-        let explanation = self.machine.explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);
         let label = how.label();
+        // Explaining takes longer than the step.
+        let alike = |r: &RefusedMove| {
+            r.code == code && r.how.is_from_outside() == how.is_from_outside() && r.how.label() == label
+        };
+        if code != Code::Interlock && self.out.refused.iter().any(alike) {
+            return;
+        }
+        let explanation = self.machine.explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);
         let same = |r: &RefusedMove| match code {
             Code::Interlock => r.code == code && r.interlock == explanation.interlock,
-            _ => {
-                r.code == code
-                    && (r.message == explanation.message || r.how.label() == label)
-                    && r.how.is_from_outside() == how.is_from_outside()
-            }
+            _ => r.code == code && r.message == explanation.message && r.how.is_from_outside() == how.is_from_outside(),
         };
         if !self.out.refused.iter().any(same) {
             self.out.refused.push(RefusedMove {

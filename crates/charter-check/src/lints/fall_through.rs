@@ -50,7 +50,7 @@ fn turns_away(def: &Def) -> Option<&'static str> {
     if def.quorum.as_ref().is_some_and(|q| q.count > 1) {
         return Some("a second vote of the same person");
     }
-    def.approves.is_some().then_some("an approval of what has changed since")
+    def.approves.is_some().then_some("an approval of a value that has changed since")
 }
 
 /// Whether somebody may have the roles for both.

@@ -38,6 +38,14 @@ pub(crate) struct Lasso {
     pub(crate) repeats: usize,
 }
 
+impl Lasso {
+    /// The path with two rounds of its cycle.
+    pub(crate) fn twice(&self) -> Vec<Arc<Move>> {
+        let cycle = self.moves.len().saturating_sub(self.repeats);
+        self.moves.iter().chain(self.moves.get(cycle..).unwrap_or_default()).cloned().collect()
+    }
+}
+
 impl Graph {
     pub(crate) fn node(&mut self, node: u32, holding: u64) {
         let place = node as usize;

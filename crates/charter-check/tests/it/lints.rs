@@ -151,6 +151,13 @@ fn constant_condition() {
         "always false",
         &charter("context.n == 3"),
     );
+    // A guard that an import needs, and that nobody has written yet.
+    let named = |guard: &str| {
+        format!(
+            "guards: {{big: '{guard}'}}\ncontext: {{n: 0}}\nstates: {{a: {{on: {{X: {{target: b, guard: big}}}}}}, b: {{}}}}"
+        )
+    };
+    reports("constant-condition", &named("false"), "guards.big", "always false", &named("context.n == 3"));
 }
 
 #[test]

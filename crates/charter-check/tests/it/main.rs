@@ -3,9 +3,13 @@
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod diff;
+mod effort;
 mod explore;
+mod failing_actions;
+mod functions;
 mod lints;
 mod lints_authority;
+mod promises;
 mod properties;
 mod second_opinion;
 mod second_opinion_data;

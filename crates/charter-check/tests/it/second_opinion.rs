@@ -117,15 +117,19 @@ fn source(first: &[Edge], second: Option<&[Edge]>) -> String {
 }
 
 /// A small generator of numbers (SplitMix64), so that a failing run is found again.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         usize::try_from((z ^ (z >> 31)) % u64::try_from(n).unwrap()).unwrap()
+    }
+
+    pub(crate) fn of<'t>(&mut self, list: &[&'t str]) -> &'t str {
+        list[self.below(list.len())]
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::second_opinion::Numbers;
 use crate::support::{document, report_with};
 use charter_check::{Options, Verdict};
 use charter_kernel::definition::PropertyRule;
@@ -31,7 +32,7 @@ const OF_CONTEXT: [&str; 16] = [
     "context.kept == null || context.kept.s != context.s",
 ];
 
-const OF_EVENT: [&str; 24] = [
+const OF_EVENT: [&str; 28] = [
     "event.x == 3",
     "event.x * 2 == 5",
     "event.x * 2 == 6",
@@ -56,6 +57,10 @@ const OF_EVENT: [&str; 24] = [
     "context.list.exists(i, i == by.id)",
     "event.t.startsWith('k') || event.x == 5",
     "context.kept.x == event.x",
+    "math.abs(event.x) > 2",
+    "math.greatest(event.x, context.n) == 3",
+    "strings.quote(event.s).size() == 3",
+    "type(event.x) == int",
 ];
 
 const ACTIONS: [&str; 15] = [
@@ -105,23 +110,6 @@ const PROPERTIES: [&str; 15] = [
     "never: context.who != null && context.who in context.list",
 ];
 
-/// A small generator of numbers (SplitMix64), so that a failing run is found again.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % u64::try_from(n).unwrap()).unwrap()
-    }
-
-    fn of<'t>(&mut self, list: &[&'t str]) -> &'t str {
-        list[self.below(list.len())]
-    }
-}
-
 /// A transition; with `data`, the data of an event and its sender can be read.
 fn transition(r: &mut Numbers, data: bool) -> String {
     let mut out = format!("{{target: s{}", r.below(5));
@@ -143,13 +131,17 @@ fn transition(r: &mut Numbers, data: bool) -> String {
     out + "}"
 }
 
+/// In half of the charters, each state has one event with one or two transitions: what one
+/// condition decides is seldom possible in another way, so that a wrong decision shows.
 fn charter(r: &mut Numbers) -> String {
     let mut states = String::new();
+    let is_sparse = r.below(2) == 0;
     for state in 0..5 {
         let mut keys = Vec::new();
         let mut on = Vec::new();
-        for event in 0..3 {
-            let list: Vec<String> = (0..r.below(3)).map(|_| transition(r, true)).collect();
+        for event in 0..if is_sparse { 1 } else { 3 } {
+            let count = if is_sparse { 1 + r.below(2) } else { r.below(3) };
+            let list: Vec<String> = (0..count).map(|_| transition(r, true)).collect();
             if !list.is_empty() {
                 on.push(format!("E{event}: [{}]", list.join(", ")));
             }
@@ -185,11 +177,12 @@ fn charter(r: &mut Numbers) -> String {
         }
         states.push_str(&format!("  s{state}: {{{}}}\n", keys.join(", ")));
     }
-    let data = "{data: {type: object, required: [x, s, y], properties: {x: {type: integer, minimum: 0, maximum: 5}, s: {enum: [a, b]}, t: {type: string}, y: {type: number}, digest: {type: string}}}}";
+    let data = "{data: {$ref: '#/types/data'}}";
+    let types = "{data: {type: object, required: [x, s, y], properties: {x: {$ref: '#/types/few'}, s: {$ref: '#/types/letter'}, t: {type: string}, y: {type: number}, digest: {type: string}}}, few: {type: integer, minimum: 0, maximum: 5}, letter: {enum: [a, b]}}";
     let properties: Vec<String> =
         PROPERTIES.iter().enumerate().map(|(i, p)| format!("  - {{id: p{i}, {}}}\n", quoted(p))).collect();
     format!(
-        "roles: {{r: {{}}, s: {{}}}}\nevents: {{E0: {data}, E1: {data}, E2: {data}, I: {{}}}}\ncontext: {{n: 0, m: 0.5, flag: false, who: null, s: a, list: [], kept: null}}\nactors: {{w: {{kind: tool, output: {{type: object, required: [ok, v], properties: {{ok: {{type: boolean}}, v: {{type: integer}}}}}}}}}}\nstates:\n{states}properties:\n{}",
+        "roles: {{r: {{}}, s: {{}}}}\ntypes: {types}\nevents: {{E0: {data}, E1: {data}, E2: {data}, I: {{}}}}\ncontext: {{n: 0, m: 0.5, flag: false, who: null, s: a, list: [], kept: null}}\nactors: {{w: {{kind: tool, output: {{type: object, required: [ok, v], properties: {{ok: {{type: boolean}}, v: {{type: integer}}}}}}}}}}\nstates:\n{states}properties:\n{}",
         properties.concat()
     )
 }
@@ -248,7 +241,7 @@ fn input(r: &mut Numbers, at: &Snapshot, now: i64) -> (Envelope, i64) {
             let roles: &[&str] = [&[][..], &["r"], &["s"], &["r", "s"]][r.below(4)];
             let by = Principal::new(&format!("p{}", r.below(5)), roles);
             let by = if r.below(5) == 0 { by.of_kind(PrincipalKind::Agent) } else { by };
-            (Envelope::event(seq, &format!("E{}", r.below(3)), data(r, at), by, now), now)
+            (Envelope::event(seq, r.of(&["E0", "E0", "E1", "E2"]), data(r, at), by, now), now)
         }
     }
 }
@@ -340,11 +333,11 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn no_random_run_contradicts_a_proof_for_all_data() {
-    let count = number("CHARTER_OPINIONS").unwrap_or(u64::from(cases(2, 100)));
+    let count = number("CHARTER_OPINIONS").unwrap_or(u64::from(cases(2, 40)));
     let from = number("CHARTER_OPINIONS_FROM").unwrap_or(0);
-    let runs = u64::from(cases(40, 100));
+    let runs = u64::from(cases(40, 60));
     // Little is explored with examples, so that most proofs are from above.
-    let options = Options { max_states: 60, effort: 400, max_data: 8, ..Options::default() };
+    let options = Options { max_states: 60, effort: 2_000, max_data: 8, ..Options::default() };
     let (mut proved, mut claims) = (0, 0);
     for case in from..from + count {
         let source = charter(&mut Numbers(case.wrapping_mul(0x2545_f491_4f6c_dd1d)));
@@ -360,5 +353,5 @@ fn no_random_run_contradicts_a_proof_for_all_data() {
     }
     println!("{count} charters, {runs} runs each: {claims} claims, {proved} of them properties; none contradicted");
     // A test of no claims would say nothing.
-    assert!(count < 10 || proved as u64 > count, "{proved} proofs in {count} charters");
+    assert!(count < 10 || proved as u64 * 2 > count, "{proved} proofs in {count} charters");
 }

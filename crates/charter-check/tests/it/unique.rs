@@ -1,5 +1,9 @@
-//! The types of unique keys.
+//! Unique keys: their types, and what is proved about charters that have some.
 
+use charter_check::{Finding, Options, Verdict};
+use serde_json::{Value as Json, json};
+
+use crate::support::{all, report_with};
 use crate::types::only;
 
 #[test]
@@ -29,4 +33,71 @@ states: {open: {on: {PAY: {}}}}
     let maybe = "event.order | warning | the key may be of type null; then the event is refused";
     assert_eq!(keyed("[string, 'null']", "event.order").0, [maybe]);
     assert_eq!(keyed("string", "event.ordr").1.len(), 1);
+}
+
+/// Returns the verdict about the only property, its message, and the events of the counterexample.
+fn decided(states: &str, key: &str, property: &str) -> (Verdict, String, Vec<Json>) {
+    let charter = format!(
+        "events:
+  PAY: {{data: {{type: object, required: [order], properties: {{order: {{enum: [o1, o2]}}}}}}, unique: {{key: \"{key}\"}}}}
+  BACK: {{data: {{type: object, maxProperties: 0}}}}
+properties: [{{id: p, {property}}}]
+states: {{{states}}}
+"
+    );
+    let report = report_with(&charter, &Options::default());
+    let found: Vec<&Finding> = report.findings.iter().filter(|f| f.code.starts_with("property-")).collect();
+    assert_eq!(found.len(), 1, "{:#?}", all(&report));
+    (found[0].verdict.unwrap(), found[0].message.clone(), found[0].witness.clone())
+}
+
+const TWICE: &str = "a: {on: {PAY: b}}, b: {on: {PAY: c}}, c: {type: final}";
+
+#[test]
+fn a_counterexample_uses_each_key_once() {
+    let (verdict, _, witness) = decided(TWICE, "event.order", "never: \"in('c')\"");
+    assert_eq!(verdict, Verdict::Violated);
+    let orders: Vec<&Json> = witness.iter().map(|line| &line["data"]["order"]).collect();
+    assert_eq!(orders, [&json!("o1"), &json!("o2")]);
+    let (verdict, message, _) = decided(TWICE, "'one'", "never: \"in('c')\"");
+    assert_eq!(verdict, Verdict::Undecided);
+    let why = "a violation was seen only with two events that have the same unique key, of which the second is refused";
+    assert_eq!(message, format!("property `p` (never) is not decided: {why}"));
+    // The fast exploration, without data.
+    let plain = format!(
+        "events: {{PAY: {{data: {{type: object, maxProperties: 0}}, unique: {{key: \"'one'\"}}}}}}
+properties: [{{id: p, never: \"in('c')\"}}]
+states: {{{TWICE}}}
+"
+    );
+    let report = report_with(&plain, &Options::default());
+    assert!(
+        report.findings.iter().any(|f| f.code == "property-undecided" && f.message.contains(why)),
+        "{:#?}",
+        all(&report)
+    );
+}
+
+#[test]
+fn a_cycle_does_not_use_a_key_again() {
+    // Each payment restarts the timer; with one key, there is only one.
+    let states = "a: {on: {PAY: a}, after: {1h: c}}, c: {type: final}";
+    let (verdict, message, _) = decided(states, "'one'", "eventually: \"in('c')\"");
+    assert_eq!(verdict, Verdict::Undecided, "{message}");
+    let (verdict, message, _) = decided(&states.replace("PAY", "BACK"), "'one'", "eventually: \"in('c')\"");
+    assert_eq!(verdict, Verdict::Violated, "{message}");
+}
+
+#[test]
+fn nothing_is_proved_that_a_taken_key_makes_false() {
+    let states = "open: {on: {PAY: paid}, after: {1h: lost}}, paid: {type: final}, lost: {type: final}";
+    for property in ["eventually: \"in('paid')\"", "never: \"in('lost')\"", "never: \"in('lost')\", unless-before: PAY"]
+    {
+        let (verdict, message, witness) = decided(states, "event.order", property);
+        assert_eq!(verdict, Verdict::Violated, "{message}");
+        assert!(witness.iter().all(|line| line["type"] != "PAY"), "{witness:?}");
+    }
+    // What holds with free keys holds with taken ones: a refused event changes nothing.
+    let (verdict, message, _) = decided(states, "event.order", "never: \"in('paid') && in('lost')\"");
+    assert_eq!(verdict, Verdict::Proved, "{message}");
 }

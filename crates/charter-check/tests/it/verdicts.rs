@@ -1,7 +1,7 @@
 //! What `check` says is so: nothing is called proved that some data, principals or times refute.
 
 use crate::support::{all, report_with};
-use charter_check::{Finding, Options, Report, Verdict};
+use charter_check::{Finding, Options, Report, Severity, Verdict};
 
 fn report(source: &str) -> Report {
     report_with(source, &Options::default())
@@ -202,4 +202,139 @@ fn verdicts_are_in_the_json_form() {
     assert_eq!(of("never: \"in('a') && in('b')\""), ("proved".into(), true.into()));
     assert_eq!(of("never: \"in('b')\""), ("violated".into(), true.into()));
     assert_eq!(of("never: \"in('b') && run.id == 'x'\""), ("undecided".into(), false.into()));
+}
+
+#[test]
+fn a_property_with_a_type_error_has_no_verdict() {
+    // The error is behind `&&`, where no state evaluates it.
+    let source = |never: &str| {
+        format!(
+            "events: {{GO: {{}}}}\nstates: {{a: {{on: {{GO: b}}}}, b: {{}}}}\nproperties: [{{id: p, never: {never}}}]\n"
+        )
+    };
+    assert_eq!(property(&report(&source("\"in('a') && in('b')\""))).verdict, Some(Verdict::Proved));
+    for never in ["\"in('a') && in('b') && event.x == 3\"", "\"in('a') && in('b') && 'x' + 1 == 2\""] {
+        let found = report(&source(never));
+        assert!(found.findings.iter().any(|f| f.severity == Severity::Error), "{never}: {:#?}", all(&found));
+        let property = property(&found);
+        assert_eq!(property.verdict, Some(Verdict::Undecided), "{never}: {}", property.message);
+        assert!(property.message.ends_with("not decided: its condition has an error"), "{}", property.message);
+    }
+}
+
+#[test]
+fn functions_with_a_namespace_and_names_of_types_have_values() {
+    let charter = |condition: &str| {
+        format!(
+            "
+events: {{GO: {{data: {{type: object, required: [n], properties: {{n: {{type: integer, minimum: -9, maximum: 9}}}}}}}}}}
+states:
+  idle: {{on: {{GO: {{target: bad, when: \"{condition}\"}}}}}}
+  bad: {{type: final}}
+{NEVER}"
+        )
+    };
+    for condition in ["math.abs(event.n) > 3", "math.greatest(event.n, 2) == event.n", "type(event.n) == int"] {
+        let found = report(&charter(condition));
+        assert_ne!(property(&found).verdict, Some(Verdict::Proved), "{condition}: {:#?}", all(&found));
+    }
+}
+
+#[test]
+fn an_approval_may_write_the_digest_in_another_way() {
+    let source = format!(
+        "
+roles: {{reviewer: {{}}}}
+events: {{OK: {{by: reviewer, data: {{type: object, required: [digest], properties: {{digest: {{type: string}}}}}}}}, GO: {{}}}}
+context: {{plan: {{steps: 3}}, named: null}}
+states:
+  asked: {{on: {{OK: {{target: approved, approves: context.plan, actions: {{assign: {{named: '= event.digest'}}}}}}}}}}
+  approved: {{on: {{GO: {{target: bad, when: context.named != digest(context.plan)}}}}}}
+  bad: {{type: final}}
+{NEVER}"
+    );
+    assert_ne!(property(&report(&source)).verdict, Some(Verdict::Proved));
+}
+
+#[test]
+fn any_number_of_actors_under_computed_ids() {
+    let charter = |allowed: &str, property: &str| {
+        format!(
+            "
+events: {{ADD: {{data: {{type: object, required: [id], properties: {{id: {{type: string, minLength: 1}}}}}}}}, STEP: {{}}, NEXT: {{}}}}
+states:
+  open: {{on: {{ADD: {{actions: {{spawn: {{machine: part, id: '= event.id'}}}}}}, NEXT: closed}}}}
+  closed: {{on: {{NEXT: open}}}}
+machines:
+  part: {{states: {{new: {{on: {{STEP: made}}}}, made: {{on: {{STEP: bad}}}}, bad: {{}}}}}}
+interlocks:
+  - {{id: together, given: root, machine: part, allow: {{open: [new, made], closed: {allowed}}}}}
+properties: [{{id: p, never: \"{property}\"}}]
+"
+        )
+    };
+    let is_bad = "actors.exists(id, a, a.machine == 'part' && 'bad' in a.state)";
+    decided(&charter("[made, bad]", is_bad), &charter("[made]", is_bad));
+    // Two of them, of which one is followed only.
+    let two = format!("{is_bad} && actors.exists(id, a, a.machine == 'part' && 'new' in a.state)");
+    let named = "actors.exists(id, a, id == 'x' && 'bad' in a.state)";
+    for property_of in [two.as_str(), named] {
+        let found = report(&charter("[made]", property_of));
+        assert_ne!(property(&found).verdict, Some(Verdict::Proved), "{property_of}");
+    }
+}
+
+#[test]
+fn obligations_that_become_overdue_are_covered() {
+    let charter = |target: &str| {
+        format!(
+            "
+events: {{ASK: {{data: {{type: object, required: [id], properties: {{id: {{type: string, minLength: 1}}}}}}}}}}
+ledger: {{order: {{}}}}
+states:
+  idle: {{on: {{ASK: {{target: asked, actions: {{open: {{kind: order, key: '= event.id', due: 1h}}}}}}}}}}
+  asked: {{on: {{charter.overdue: {target}}}}}
+  late: {{type: final}}
+  bad: {{type: final}}
+{NEVER}"
+        )
+    };
+    decided(&charter("bad"), &charter("late"));
+}
+
+#[test]
+fn lists_of_unknown_length_are_covered_if_what_is_done_does_not_matter() {
+    let charter = |action: &str| {
+        format!(
+            "
+events: {{ALL: {{data: {{type: object, required: [items], properties: {{items: {{type: array, items: {{type: integer}}}}}}}}}}}}
+context: {{last: 0, seen: false}}
+states:
+  idle: {{on: {{ALL: {{target: done, actions: [{{each: {{in: '= event.items', as: item, do: {{assign: {{{action}}}}}}}}}]}}}}}}
+  done: {{always: {{target: bad, when: context.seen}}}}
+  bad: {{type: final}}
+{NEVER}"
+        )
+    };
+    assert_eq!(property(&report(&charter("last: '= item'"))).verdict, Some(Verdict::Proved));
+    assert_ne!(property(&report(&charter("seen: '= item > 3'"))).verdict, Some(Verdict::Proved));
+}
+
+#[test]
+fn references_in_schemas_are_followed() {
+    let charter = |letter: &str| {
+        format!(
+            "
+types:
+  letter: {{enum: [a, b, c]}}
+  inner: {{type: object, required: [l], properties: {{l: {{$ref: '#/types/letter'}}}}, additionalProperties: false}}
+  outer: {{type: object, required: [inner], properties: {{inner: {{$ref: '#/types/inner'}}}}}}
+events: {{GO: {{data: {{$ref: '#/types/outer'}}}}}}
+states:
+  idle: {{on: {{GO: {{target: bad, when: \"event.inner.l == '{letter}' || has(event.inner.m)\"}}}}}}
+  bad: {{type: final}}
+{NEVER}"
+        )
+    };
+    decided(&charter("c"), &charter("d"));
 }

@@ -116,6 +116,29 @@ properties: [{id: p, always: context.tries <= 2}]
 }
 
 #[test]
+fn each_event_of_a_counterexample_says_what_it_does() {
+    let report = report(
+        "
+events: {GO: {data: {type: object, required: [n], properties: {n: {enum: [1, 2]}}}}, STOP: {}}
+context: {n: 0}
+states:
+  a: {on: {GO: {target: b, actions: {assign: {n: '= event.n'}}}}}
+  b: {on: {STOP: c}}
+  c: {type: final}
+properties: [{id: p, never: \"in('c') && context.n == 2\"}]
+",
+    );
+    let found = report.findings.iter().find(|f| f.code == "property-violated").unwrap();
+    let after = serde_json::to_value(&found.after).unwrap();
+    let expected = serde_json::json!([
+        {"states": {"root": ["b"]}, "changed": {"n": 2}},
+        {"states": {"root": ["c"]}},
+    ]);
+    assert_eq!(after, expected);
+    assert_eq!(serde_json::to_value(found).unwrap()["after"], expected);
+}
+
+#[test]
 fn a_loop_around_the_gate() {
     mistake(
         "

@@ -93,6 +93,7 @@ fn placed(
         help_in_import: None,
         input: None,
         witness: Vec::new(),
+        after: Vec::new(),
         file: place.file,
         at,
     }

@@ -2,12 +2,13 @@
 //! explored.
 
 pub mod actors;
+mod witness;
 
 use std::collections::BTreeMap;
 
 use charter_check::{Finding, Options, Report, Severity, Verdict};
 use charter_format::{Diagnostic, Diagnostics, Span};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
@@ -35,6 +36,9 @@ pub struct Args {
     /// Upper limit for the states to explore
     #[arg(long, value_name = "N", default_value_t = Options::default().max_states, allow_negative_numbers = true, value_parser = whole::<usize>)]
     max_states: usize,
+    /// Upper limit for the work, in steps; what is not clear by then is not decided
+    #[arg(long, value_name = "N", default_value_t = Options::default().effort, allow_negative_numbers = true, value_parser = whole::<usize>)]
+    effort: usize,
 }
 
 /// Runs the command.
@@ -47,11 +51,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         Err(Failure::Source(errors)) => return invalid(&errors, machine_output, io),
         Err(other) => return Err(other),
     };
-    let options = Options { explore: !args.no_explore, max_states: args.max_states, ..Options::default() };
+    let options =
+        Options { explore: !args.no_explore, max_states: args.max_states, effort: args.effort, ..Options::default() };
     let mut report = charter_check::check(&loaded.document, &loaded.machine, &options);
     actors::add(&loaded, &mut report)?;
     if machine_output {
-        print_json(&loaded, &report, io)?;
+        writeln!(io.out, "{}", report.json(&loaded.document))?;
     } else {
         print(&loaded, &report, args.no_explore, io)?;
     }
@@ -81,15 +86,6 @@ fn invalid(errors: &Diagnostics, machine_output: bool, io: &mut Io<'_>) -> Resul
     let count = counted(severities, errors.omitted, paint);
     writeln!(io.out, "{}: {count}", paint.strong(&errors.name))?;
     Ok(Exit::No)
-}
-
-fn print_json(loaded: &Loaded, report: &Report, io: &mut Io<'_>) -> Result<(), Failure> {
-    let warnings = loaded.document.warnings.iter();
-    let mut findings: Vec<Json> = warnings.map(|w| serde_json::to_value(w).unwrap_or_default()).collect();
-    let found = report.findings.iter();
-    findings.extend(found.map(|f| serde_json::to_value(f).unwrap_or_default()));
-    let all = json!({"findings": findings, "explored": report.explored});
-    Ok(writeln!(io.out, "{all}")?)
 }
 
 fn print(loaded: &Loaded, report: &Report, no_explore: bool, io: &mut Io<'_>) -> Result<(), Failure> {
@@ -182,45 +178,8 @@ fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failu
         let text = diagnostic.render(&loaded.document.source, &loaded.name, io.color_out);
         writeln!(io.out, "{text}")?;
     }
-    witness(finding, io)?;
+    witness::print(finding, io)?;
     Ok(writeln!(io.out)?)
-}
-
-/// Prints the events that lead to a finding, as input lines for `charter step`; equal ones once.
-fn witness(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
-    const MAX_EVENTS: usize = 12;
-    if finding.witness.is_empty() {
-        return Ok(());
-    }
-    let input = finding.input.as_ref();
-    let input = input.map(|i| format!(" with the input {i}")).unwrap_or_default();
-    writeln!(io.out, "  reached{input} by these events:")?;
-    let mut left = finding.witness.as_slice();
-    for _ in 0..MAX_EVENTS {
-        let Some(event) = left.first() else { break };
-        let same = left.iter().take_while(|other| is_same(event, other)).count();
-        left = left.get(same..).unwrap_or_default();
-        writeln!(io.out, "    {event}")?;
-        match same {
-            1 => {}
-            2 => writeln!(io.out, "    the same again")?,
-            _ => writeln!(io.out, "    the same again, {} times", same - 1)?,
-        }
-    }
-    let more = left.len();
-    if more > 0 {
-        writeln!(io.out, "    and {more} more (`--json` lists them all)")?;
-    }
-    Ok(())
-}
-
-/// Whether two events of a trace differ in nothing but their time.
-fn is_same(event: &Json, other: &Json) -> bool {
-    let rest = |event: &Json| {
-        let fields = event.as_object().into_iter().flatten().filter(|(key, _)| *key != "at");
-        fields.map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>()
-    };
-    event == other || (event.is_object() && rest(event) == rest(other))
 }
 
 /// Renders `2 errors, 1 warning`, or `no findings`.

@@ -42,6 +42,8 @@ pub(crate) fn access(
     threads: &Threads,
     mut free: impl FnMut() -> Result<Option<SqliteStore>, Failure>,
 ) -> Result<Access, Failure> {
+    // Neither this file nor the socket of its holder would let this process in.
+    opened(path, charter_journal::check_owner(path))?;
     let begin = Instant::now();
     loop {
         let mut held = holder_of(path)?;

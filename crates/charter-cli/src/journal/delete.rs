@@ -32,8 +32,9 @@ pub struct Args {
 /// # Errors
 /// The run does not exist or has not ended, or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    args.db.file_only("delete")?;
     args.db.check()?;
-    let run = args.db.find(&args.db.read()?, &args.run)?;
+    let run = args.db.find(args.db.read()?.as_ref(), &args.run)?;
     let what = format!("run `{}` with {}", clean(&run.run), count(run.seq + 1, "record"));
     if run.status.is_some_and(|status| !status.is_finished()) {
         return Err(Failure::with_help(
@@ -62,11 +63,7 @@ fn confirmed(what: &str, args: &Args, io: &mut Io<'_>) -> Result<bool, Failure> 
             format!("`charter delete {}{} --yes` does not ask", args.run, args.db.option()),
         ));
     }
-    write!(io.err, "delete {what} from `{}`? It cannot be restored. [y/N] ", args.db.db.display())?;
-    io.err.flush()?;
-    let mut line = String::new();
-    io.input.read_line(&mut line)?;
-    Ok(matches!(line.trim(), "y" | "Y" | "yes"))
+    Ok(io.confirm(&format!("delete {what} from `{}`? It cannot be restored.", args.db.db.display()))?)
 }
 
 struct Delete<'a> {

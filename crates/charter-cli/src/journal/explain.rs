@@ -14,16 +14,17 @@ use crate::io::{Exit, Failure, Io, Paint};
 /// The run or the record does not exist.
 pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = db.read_and_warn(io)?;
-    let info = db.find(&store, run)?;
+    let info = db.find(store.as_ref(), run)?;
     let record = store.records(&info.run, seq, 1)?.into_iter().next();
     let Some(record) = record.filter(|r| r.seq == seq) else {
         return Err(Failure::new(format!("run `{}` has no record {seq}: its last record is {}", info.run, info.seq)));
     };
     // Only the messages of refusals need the charter.
-    let machine = record.refusal.as_ref().and_then(|_| charter_journal::machine(&store, info.charter).ok());
+    let machine = record.refusal.as_ref().and_then(|_| charter_journal::machine(store.as_ref(), info.charter).ok());
     let machine = machine.as_ref();
-    let condition = machine.and_then(|machine| condition(&store, machine, &record));
-    let more: Vec<String> = delivered(&store, &record).into_iter().chain(vote(&store, &info, &record)).collect();
+    let condition = machine.and_then(|machine| condition(store.as_ref(), machine, &record));
+    let more: Vec<String> =
+        delivered(store.as_ref(), &record).into_iter().chain(vote(store.as_ref(), &info, &record)).collect();
     let story = |paint| {
         let mut story = explanation(&record, machine, condition.as_ref(), paint).trim_end().to_owned();
         story.extend(more.iter().map(|line| format!("\n  {line}")));

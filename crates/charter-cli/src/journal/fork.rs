@@ -3,10 +3,10 @@
 use charter_actors::BoxFuture;
 use charter_journal::{RunFilter, SqliteStore, Store};
 use charter_local::Client;
-use charter_runtime::backend::Backend as _;
-use serde_json::json;
+use charter_runtime::backend::Backend;
+use serde_json::{Value as Json, json};
 
-use super::access::{Operation, perform};
+use super::access::{Operation, perform, threads};
 use super::{Db, head_of};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
@@ -35,10 +35,16 @@ pub struct Args {
 /// The run or record does not exist, the new id is taken, or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     args.db.check()?;
-    let (run, new) = perform(&args.db.db, &mut Fork { args, requested: None })?;
+    let mut fork = Fork { args, requested: None };
+    let remote = args.db.remote()?;
+    let (run, new) = match &remote {
+        Some(remote) => threads(1)?.block_on(fork.at(remote))?,
+        None => perform(&args.db.db, &mut fork)?,
+    };
     if machine_output {
         let line = json!({
-            "run": new, "forked_from": {"run": run, "seq": args.at}, "dry": !args.live, "journal": head_of(&args.db.db),
+            "run": new, "forked_from": {"run": run, "seq": args.at}, "dry": !args.live,
+            "journal": if remote.is_none() { head_of(&args.db.db) } else { Json::Null },
         });
         writeln!(io.out, "{line}")?;
     } else {
@@ -71,6 +77,32 @@ impl Fork<'_> {
     }
 }
 
+impl Fork<'_> {
+    /// Forks where the runs are hosted.
+    async fn at(&mut self, host: &dyn Backend) -> Result<(String, String), Failure> {
+        if let Some((run, new)) = &self.requested
+            && host.run(new.clone()).await?.is_some()
+        {
+            return Ok((run.clone(), new.clone()));
+        }
+        let run = match host.run(self.args.run.clone()).await? {
+            Some(run) => run,
+            None => self.args.db.find_among(&host.runs(RunFilter::default()).await?, &self.args.run)?,
+        };
+        let mut new = None;
+        for candidate in candidates(self.args, &run.run)? {
+            if host.run(candidate.clone()).await?.is_none() {
+                new = Some(candidate);
+                break;
+            }
+        }
+        let new = new.ok_or_else(|| taken(self.args, &run.run))?;
+        self.requested = Some((run.run.clone(), new.clone()));
+        host.fork(run.run.clone(), self.args.at, new.clone(), !self.args.live).await?;
+        Ok((run.run, new))
+    }
+}
+
 impl Operation for Fork<'_> {
     /// The ids of the run and of its fork.
     type Output = (String, String);
@@ -94,28 +126,7 @@ impl Operation for Fork<'_> {
     }
 
     fn other<'a>(&'a mut self, client: &'a Client, _: bool) -> BoxFuture<'a, Result<Self::Output, Failure>> {
-        Box::pin(async move {
-            if let Some((run, new)) = &self.requested
-                && client.run(new.clone()).await?.is_some()
-            {
-                return Ok((run.clone(), new.clone()));
-            }
-            let run = match client.run(self.args.run.clone()).await? {
-                Some(run) => run,
-                None => self.args.db.find_among(&client.runs(RunFilter::default()).await?, &self.args.run)?,
-            };
-            let mut new = None;
-            for candidate in candidates(self.args, &run.run)? {
-                if client.run(candidate.clone()).await?.is_none() {
-                    new = Some(candidate);
-                    break;
-                }
-            }
-            let new = new.ok_or_else(|| taken(self.args, &run.run))?;
-            self.requested = Some((run.run.clone(), new.clone()));
-            client.fork(&run.run, self.args.at, &new, !self.args.live).await?;
-            Ok((run.run, new))
-        })
+        Box::pin(self.at(client))
     }
 }
 

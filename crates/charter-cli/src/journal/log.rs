@@ -3,9 +3,9 @@
 use std::cell::LazyCell;
 use std::time::Duration;
 
-use charter_journal::{Record, Store};
+use charter_journal::Record;
 
-use super::text::RecordLines;
+use super::text::{RecordLines, word};
 use super::{Db, delivered, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
@@ -21,7 +21,7 @@ pub struct Args {
     /// The run, or the beginning of its id
     run: String,
     /// Only records with this verdict (repeatable)
-    #[arg(long, value_name = "VERDICT", value_parser = ["accepted", "refused", "ignored", "vote", "late"])]
+    #[arg(long, value_name = "VERDICT", value_parser = ["accepted", "refused", "ignored", "noted", "vote", "late"])]
     verdict: Vec<String>,
     /// Only events of this type (repeatable); `done.*` matches all types with this prefix
     #[arg(long, value_name = "TYPE")]
@@ -48,15 +48,15 @@ pub struct Args {
 /// The run does not exist, or the journal cannot be read.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read_and_warn(io)?;
-    let mut head = args.db.find(&store, &args.run)?;
+    let mut head = args.db.find(store.as_ref(), &args.run)?;
     let mut next = args.from;
     let mut lines: Option<RecordLines> = None;
     // The machine is for the messages of rules; without it, only the names of the rules are shown.
     let charter = head.charter;
-    let machine = LazyCell::new(|| charter_journal::machine(&store, charter).ok());
+    let machine = LazyCell::new(|| charter_journal::machine(store.as_ref(), charter).ok());
     let machine_for = |record: &Record| record.refusal.as_ref().and_then(|_| machine.as_ref());
     let mut found = false;
-    if let Some(origin) = charter_journal::origin(&store, &head.run)?.filter(|_| !machine_output) {
+    if let Some(origin) = charter_journal::origin(store.as_ref(), &head.run)?.filter(|_| !machine_output) {
         writeln!(io.err, "{}", Paint(io.color_err).faint(&show::origin_line(&origin)))?;
     }
     loop {
@@ -68,7 +68,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
                 true => writeln!(io.out, "{}", record.shown(machine_for(record)))?,
                 false => {
                     io.out.write_all(lines.line(record, machine_for(record)).as_bytes())?;
-                    if let Some(held) = delivered(&store, record) {
+                    if let Some(held) = delivered(store.as_ref(), record) {
                         writeln!(io.out, "{:31}{held}", "")?;
                     }
                 }
@@ -86,7 +86,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         }
         io.out.flush()?;
         std::thread::sleep(POLL_INTERVAL);
-        head = args.db.find(&store, &head.run)?;
+        head = args.db.find(store.as_ref(), &head.run)?;
     }
 }
 
@@ -95,7 +95,8 @@ fn matches(args: &Args, record: &Record) -> bool {
         Some(start) => record.event.r#type.starts_with(start),
         None => record.event.r#type == wanted.as_str(),
     };
-    let verdict = |wanted: &String| wanted == record.verdict.word();
+    // Both the stored verdict and the word that the lines show.
+    let verdict = |wanted: &String| wanted == record.verdict.word() || wanted == word(record);
     (args.verdict.is_empty() || args.verdict.iter().any(verdict))
         && (args.event.is_empty() || args.event.iter().any(kind))
         && args.actor.as_ref().is_none_or(|a| record.to == a.as_str())

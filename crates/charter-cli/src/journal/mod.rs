@@ -1,6 +1,8 @@
 //! The commands on a journal file, and their shared functions: opening the file and finding runs.
 
 pub(crate) mod access;
+pub mod backup;
+mod db;
 pub mod delete;
 pub mod explain;
 pub mod fork;
@@ -17,154 +19,21 @@ pub mod transfer;
 pub mod verify;
 
 pub use access::InUse;
+pub use db::Db;
+pub(crate) use db::usual;
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use charter_journal::{
-    Record, ReplayError, RunFilter, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError, Verdict,
+    Record, ReplayError, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError, Verdict,
 };
 use charter_kernel::{Digest, Machine, Snapshot};
 use serde_json::Value as Json;
 
-use crate::io::{Failure, Io};
+use crate::io::Failure;
 use crate::load::plain;
-
-/// The default journal file, in the current folder.
-const DEFAULT: &str = "charter.db";
-
-/// The journal file of a command that names none: `CHARTER_DB`, or `charter.db` in the current
-/// folder.
-pub(crate) fn usual() -> PathBuf {
-    let named = std::env::var_os("CHARTER_DB").filter(|file| !file.is_empty());
-    named.map_or_else(|| DEFAULT.into(), PathBuf::from)
-}
-
-/// How another journal file is selected.
-const SELECT: &str = "select another file with `--db FILE` or the environment variable CHARTER_DB";
-
-/// The option `--db`.
-#[derive(Debug, Clone, clap::Args)]
-pub struct Db {
-    /// Journal file; the environment variable CHARTER_DB sets the default
-    #[arg(long, value_name = "FILE", default_value_os_t = usual())]
-    pub db: PathBuf,
-}
-
-impl Db {
-    /// Opens the journal file for reading; another process may be writing to it.
-    ///
-    /// # Errors
-    /// The journal file does not exist or cannot be opened.
-    pub fn read(&self) -> Result<SqliteStore, Failure> {
-        open(&self.db, SELECT)
-    }
-
-    /// Like [`Db::read`]; warns if records are missing that were acknowledged, because what the
-    /// command shows is then not everything.
-    ///
-    /// # Errors
-    /// See [`Db::read`].
-    pub(crate) fn read_and_warn(&self, io: &mut Io<'_>) -> Result<SqliteStore, Failure> {
-        // A process that has the file open has compared the head, and is changing it.
-        let at_rest = overdue::has_no_holder(self);
-        let store = self.read()?;
-        let problems = match at_rest {
-            // `verify` reports a head that cannot be read.
-            true => store.check_head(&[], false).map(|check| check.problems).unwrap_or_default(),
-            false => Vec::new(),
-        };
-        for problem in &problems {
-            writeln!(io.err, "warning: {}; run `charter verify {}`", text::clean(problem), self.name())?;
-        }
-        Ok(store)
-    }
-
-    /// Checks that the journal file exists, before it is opened for writing.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        exists(&self.db, SELECT)
-    }
-
-    /// Renders ` --db FILE` for a suggested command; empty for the file that a command uses anyway.
-    pub(crate) fn option(&self) -> String {
-        match self.db == usual() {
-            true => String::new(),
-            false => format!(" --db {}", self.name()),
-        }
-    }
-
-    /// Renders the journal file for a suggested command.
-    pub(crate) fn name(&self) -> String {
-        let name = self.db.display().to_string();
-        // It must not be read as an option.
-        text::quoted(&if name.starts_with('-') { format!("./{name}") } else { name })
-    }
-
-    /// Finds a run of the journal by its id, or by a unique prefix of it.
-    ///
-    /// # Errors
-    /// No run or several runs match.
-    pub(crate) fn find(&self, store: &dyn Store, name: &str) -> Result<RunInfo, Failure> {
-        match store.run(name)? {
-            Some(run) => Ok(run),
-            None => self.find_among(&store.runs(&RunFilter::default())?, name),
-        }
-    }
-
-    /// Finds a run by a unique prefix of its id among all runs of a journal.
-    pub(crate) fn find_among(&self, all: &[RunInfo], name: &str) -> Result<RunInfo, Failure> {
-        let mut found = all.iter().filter(|r| r.run.starts_with(name));
-        match (found.next(), found.next()) {
-            (Some(one), None) if !name.is_empty() => Ok(one.clone()),
-            (Some(one), Some(two)) => {
-                let more = found.count();
-                let more = match more {
-                    0 => String::new(),
-                    more => format!(" and {more} more"),
-                };
-                Err(Failure::with_help(
-                    format!("`{name}` is ambiguous: several runs start with it"),
-                    format!("`{}`, `{}`{more}", one.run, two.run),
-                ))
-            }
-            _ => {
-                let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
-                let help = match near {
-                    _ if is_journal(name) => {
-                        format!("pass a journal file with `--db`: `charter runs --db {name}` lists its runs")
-                    }
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None if all.is_empty() => "the journal file has no runs yet".to_owned(),
-                    None => format!("`charter runs{}` lists them", self.option()),
-                };
-                let message = format!("run `{name}` not found in this journal file");
-                Err(Failure::with_help(message, help))
-            }
-        }
-    }
-
-    /// Checks that the journal file can be created, or is one, before it is opened for writing.
-    ///
-    /// # Errors
-    /// It cannot be created, or is another file.
-    pub(crate) fn check_new(&self) -> Result<(), Failure> {
-        if let Some(folder) = self.db.parent().filter(|f| !f.as_os_str().is_empty())
-            && !folder.is_dir()
-        {
-            return Err(Failure::new(format!(
-                "the folder of the journal file, `{}`, does not exist",
-                folder.display()
-            )));
-        }
-        if self.db.is_dir() {
-            return Err(is_folder(&self.db));
-        }
-        match std::fs::metadata(&self.db).is_ok_and(|found| found.len() > 0 || !found.is_file()) {
-            true => other_file(&self.db),
-            false => Ok(()),
-        }
-    }
-}
+use crate::pipe::is_stream;
 
 /// Opens for reading the journal file that a command takes as an argument. `usage` says how the
 /// file is passed.
@@ -177,8 +46,12 @@ pub fn open(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
 }
 
 /// Adds the name of the file to the error message.
-fn opened(path: &Path, store: Result<SqliteStore, StoreError>) -> Result<SqliteStore, Failure> {
+fn opened<T>(path: &Path, store: Result<T, StoreError>) -> Result<T, Failure> {
     store.map_err(|e| match e {
+        StoreError::OtherUser { .. } => Failure::with_help(
+            e.to_string(),
+            "run the command as that user, who can also let you in over HTTP (`charter serve`; then `--server URL`)",
+        ),
         StoreError::Failed { reason, .. } => Failure::new(format!("cannot open `{}`: {reason}", path.display())),
         StoreError::Head { why, .. } => {
             let file = text::quoted(&path.display().to_string());
@@ -298,7 +171,7 @@ pub(crate) fn refuse_overwrite(path: &Path) -> Result<(), Failure> {
 pub(crate) fn is_journal(word: &str) -> bool {
     let path = Path::new(word);
     let extension = path.extension().and_then(|e| e.to_str());
-    matches!(extension, Some("db" | "sqlite" | "sqlite3")) || path.is_file()
+    matches!(extension, Some("db" | "sqlite" | "sqlite3")) || path.is_file() || is_stream(path)
 }
 
 fn is_folder(path: &Path) -> Failure {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use charter_journal::{Record, SqliteStore, Store, Verdict};
+use charter_journal::{Record, Store, Verdict};
 use charter_kernel::{
     Demands, Digest, Legal, Machine, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp, Withheld, WithheldBy,
 };
@@ -39,7 +39,7 @@ pub(crate) fn with_votes(mut offers: Vec<Offer>, db: &Db, snapshot: &Snapshot) -
         return offers;
     }
     let from = snapshot.seq().saturating_sub(MAX_VOTE_RECORDS as u64);
-    let read = |store: SqliteStore| store.records(snapshot.run(), from, MAX_VOTE_RECORDS.saturating_add(1)).ok();
+    let read = |store: Box<dyn Store>| store.records(snapshot.run(), from, MAX_VOTE_RECORDS.saturating_add(1)).ok();
     let records = db.read().ok().and_then(read).unwrap_or_default();
     for (offer, digest) in offers.iter_mut().zip(leading) {
         let is_vote = |r: &&Record| r.verdict == Verdict::Vote && *r.event.r#type == *offer.event.r#type;
@@ -131,13 +131,12 @@ fn with_own(
     let mut own = BTreeMap::new();
     for (event, demands) in from(machine, snapshot, by, now) {
         let only = Some(by.id.clone());
-        let demanded = demands.clone();
-        let offer = Offer { event, roles: Vec::new(), needs_all: false, only, demands: demanded, voted_for: None };
+        let offer = Offer { event, roles: Vec::new(), needs_all: false, only, demands, voted_for: None };
         let key = offer.key();
+        own.insert(key.clone(), offer.demands.clone());
         if !listed.contains(&key) && !key.0.starts_with("charter.") {
             all.push(offer);
         }
-        own.insert(key, demands);
     }
     (all, own)
 }

@@ -17,7 +17,7 @@ const MAX_TIMERS: usize = 1_000_000;
 /// Whether a journal file has no holder. Must be called before the file is opened.
 pub(crate) fn has_no_holder(db: &Db) -> bool {
     // If it is not known whether there is a holder, nothing is reported.
-    matches!(holder_of(&db.db), Ok(None))
+    matches!(db.remote(), Ok(None)) && matches!(holder_of(&db.db), Ok(None))
 }
 
 /// Returns the time of the first overdue timer of each run.

@@ -3,7 +3,6 @@
 use super::{Db, at, show};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
-use charter_journal::Store as _;
 
 /// Shows the state of a run after a record.
 #[derive(Debug, clap::Args)]
@@ -23,8 +22,8 @@ pub struct Args {
 /// The run or record does not exist, or the replay differs from the records.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read_and_warn(io)?;
-    let run = args.db.find(&store, &args.run)?;
-    let (machine, snapshot) = at(&store, &run, args.to)?;
+    let run = args.db.find(store.as_ref(), &args.run)?;
+    let (machine, snapshot) = at(store.as_ref(), &run, args.to)?;
     if machine_output {
         writeln!(io.out, "{}", machine.snapshot_text(&snapshot))?;
         return Ok(Exit::Yes);
@@ -44,8 +43,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let digest = super::text::short_digest(machine.snapshot_digest(&snapshot));
     writeln!(io.out, "  {}", paint.faint(&format!("snapshot {digest}, as in record {seq}")))?;
     let (host, resumed) = (show::Hosting::NotKnown, Default::default());
-    let dry = show::is_dry(charter_journal::origin(&store, &run.run)?.as_ref());
+    let dry = show::is_dry(charter_journal::origin(store.as_ref(), &run.run)?.as_ref());
     let (machine, snapshot, db) = (&machine, &snapshot, &args.db);
-    show::print(&show::Waiting { machine, snapshot, db, now: when, host, resumed, overdue: None, dry }, io)?;
+    show::print(
+        &show::Waiting { machine, snapshot, db, now: when, host, resumed, overdue: None, dry, untrusted: false },
+        io,
+    )?;
     Ok(Exit::Yes)
 }

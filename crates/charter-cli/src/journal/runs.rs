@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use charter_journal::{RunFilter, Store};
+use charter_journal::RunFilter;
 use charter_kernel::Status;
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -42,7 +42,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let mut charters: FxHashMap<_, String> = FxHashMap::default();
     for run in &runs {
         if let Entry::Vacant(unknown) = charters.entry(run.charter) {
-            unknown.insert(charter_of(&store, run.charter)?.definition()?.id.clone());
+            unknown.insert(charter_of(store.as_ref(), run.charter)?.definition()?.id.clone());
         }
     }
     let id = |digest| charters.get(&digest).map_or("", String::as_str);
@@ -54,12 +54,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     if args.limit > 0 {
         runs.truncate(args.limit);
     }
-    let overdue = overdue(&store, has_no_holder)?;
+    let overdue = overdue(store.as_ref(), has_no_holder)?;
     let mut table = Table::new(&["RUN", "CHARTER", "STATUS", "STATE", "RECORDS", "LAST (UTC)"]);
     for run in &runs {
         let last = store.records(&run.run, run.seq, 1)?;
         let state = last.first().map(|r| r.state.clone()).unwrap_or_default();
-        let origin = charter_journal::origin(&store, &run.run)?;
+        let origin = charter_journal::origin(store.as_ref(), &run.run)?;
         if machine_output {
             let mut line = json!({
                 "run": run.run, "charter": id(run.charter), "digest": run.charter,

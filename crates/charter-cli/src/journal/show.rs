@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use charter_journal::Origin;
-use charter_kernel::{EffectId, Machine, Millis, Snapshot, Status, Timer, Timestamp};
+use charter_kernel::{EffectId, Machine, Snapshot, Status, Timer, Timestamp};
 use charter_runtime::Resume;
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use super::offers::{self, Offer};
 use super::overdue::{self, overdue};
@@ -14,8 +14,8 @@ use super::{Db, at, charter_of};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::page;
 use crate::run::suggest::Suggest;
-use crate::run::{Who, follow, legal, setup};
-use charter_scenario::timestamp;
+use crate::run::{Who, follow, legal, setup, trust};
+use charter_scenario::{overview, timestamp};
 
 /// Shows a run.
 #[derive(Debug, clap::Args)]
@@ -34,12 +34,13 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let host = legal::hosting(&args.db, &args.run);
     let has_no_holder = matches!(host, Hosting::Nobody);
     let store = args.db.read_and_warn(io)?;
-    let run = args.db.find(&store, &args.run)?;
-    let charter = charter_of(&store, run.charter)?;
-    let (machine, snapshot) = at(&store, &run, None)?;
+    let run = args.db.find(store.as_ref(), &args.run)?;
+    let charter = charter_of(store.as_ref(), run.charter)?;
+    let (machine, snapshot) = at(store.as_ref(), &run, None)?;
     let definition = machine.definition();
-    let overdue = overdue(&store, has_no_holder)?.get(&run.run).copied();
-    let origin = charter_journal::origin(&store, &run.run)?;
+    let overdue = overdue(store.as_ref(), has_no_holder)?.get(&run.run).copied();
+    let origin = charter_journal::origin(store.as_ref(), &run.run)?;
+    let untrusted = charter_runtime::is_untrusted(store.as_ref(), &run)?;
     if machine_output {
         let mut all = json!({
             "run": run.run,
@@ -49,10 +50,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             "updated": timestamp::text(run.updated),
             "hash": run.hash,
         });
-        if let (Json::Object(all), Json::Object(now)) = (&mut all, now(&machine, &snapshot, follow::now())) {
-            all.extend(now);
+        if let Json::Object(all) = &mut all {
+            all.extend(now(&machine, &snapshot, follow::now()));
             all.extend(overdue.map(|due| ("overdue".to_owned(), timestamp::text(due).into())));
             all.extend(origin_members(origin.as_ref()));
+            all.extend(untrusted.then(|| ("untrusted".to_owned(), true.into())));
         }
         writeln!(io.out, "{all}")?;
         return Ok(Exit::Yes);
@@ -85,8 +87,8 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         writeln!(io.out, "{line}")?;
     }
     let (machine, snapshot, db, now) = (&machine, &snapshot, &args.db, follow::now());
-    let resumed = charter_runtime::after_restart(&store, machine, &run.run, &setup::executors(), now)?;
-    let waits = Waiting { machine, snapshot, db, now, host, resumed, overdue, dry: is_dry(origin.as_ref()) };
+    let resumed = charter_runtime::after_restart(store.as_ref(), machine, &run.run, &setup::executors(), now)?;
+    let waits = Waiting { machine, snapshot, db, now, host, resumed, overdue, dry: is_dry(origin.as_ref()), untrusted };
     print(&waits, io)?;
     Ok(Exit::Yes)
 }
@@ -110,34 +112,11 @@ pub(crate) fn to(actor: &str) -> String {
 }
 
 /// Renders a snapshot as JSON.
-pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: Timestamp) -> Json {
-    let actors = snapshot.actors().map(|actor| {
-        json!({
-            "id": actor.id(), "machine": actor.machine(), "status": actor.status().word(),
-            "state": actor.state().collect::<Vec<_>>(), "context": actor.context(),
-        })
-    });
-    let open = snapshot.invocations().filter(|(_, i)| !i.is_machine());
-    let working = open.map(|(actor, i)| {
-        json!({"actor": actor.id(), "invocation": &*i.id, "src": &*i.src, "effect": i.effect.text(snapshot.run()), "input": &*i.input})
-    });
-    let timers = snapshot.timers().iter().map(|t| {
-        // The timers of a paused run keep what was left of them.
-        let left = left(snapshot, t);
-        let due = left.is_none().then(|| timestamp::text(t.due));
-        json!({"id": &*t.id, "actor": &*t.actor, "generation": t.generation, "due": due, "left_ms": left.map(|l| l.0)})
-    });
+pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: Timestamp) -> Map<String, Json> {
+    let mut now = overview::json(snapshot);
     let legal = offers::all(machine, snapshot, at);
-    let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
-    json!({
-        "status": snapshot.status().word(),
-        "state": state,
-        "actors": actors.collect::<Vec<_>>(),
-        "working": working.collect::<Vec<_>>(),
-        "timers": timers.collect::<Vec<_>>(),
-        "legal": legal.iter().map(Offer::json).collect::<Vec<_>>(),
-        "output": snapshot.output(),
-    })
+    now.insert("legal".to_owned(), legal.iter().map(Offer::json).collect());
+    now
 }
 
 /// The process that executes the open invocations of a run.
@@ -168,6 +147,8 @@ pub(crate) struct Waiting<'a> {
     pub(crate) overdue: Option<Timestamp>,
     /// Whether the run is a dry fork.
     pub(crate) dry: bool,
+    /// Whether it came from another journal, and nobody has allowed its actors to work.
+    pub(crate) untrusted: bool,
 }
 
 /// Whether a run with this origin is a dry fork.
@@ -193,16 +174,11 @@ pub(crate) fn origin_line(origin: &Origin<'_>) -> String {
     }
 }
 
-/// Returns what was left of a timer when its run was paused; `None` if the run is not paused.
-fn left(snapshot: &Snapshot, timer: &Timer) -> Option<Millis> {
-    snapshot.paused_at().map(|since| timer.due.since(since).max(Millis(0)))
-}
-
 /// Renders the timers of a paused run, one line each; nothing if the run is not paused.
 pub(crate) fn timers_left(snapshot: &Snapshot) -> Vec<String> {
     let timers = snapshot.timers().iter();
     let one = |timer: &std::sync::Arc<Timer>| {
-        left(snapshot, timer).map(|left| format!("{}: {} left", clean(&timer.id), elapsed(left)))
+        overview::left(snapshot, timer).map(|left| format!("{}: {} left", clean(&timer.id), elapsed(left)))
     };
     timers.filter_map(one).collect()
 }
@@ -245,6 +221,9 @@ fn open(waits: &Waiting<'_>, since: &str, effect: EffectId, resume: &str) -> Str
     let (text, paused) = (effect.text(snapshot.run()), snapshot.paused_at().is_some());
     if snapshot.holds_answer(effect) {
         return format!("answered {since}; the answer is held until the run is resumed");
+    }
+    if waits.untrusted && !waits.dry {
+        return format!("open     {since}; not running: nobody has allowed it");
     }
     let (why, one) = match host {
         Hosting::Process { working, .. } if working.contains(&text) => {
@@ -295,6 +274,10 @@ fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
             continue;
         }
         writeln!(io.out, "\n{}", open(waits, &since, i.effect, &suggest.resume()))?;
+    }
+    if waits.untrusted {
+        writeln!(io.out, "\nuntrusted: {}; see what they do:", trust::WAITS)?;
+        writeln!(io.out, "         {}", paint.faint(&trust::show_command(snapshot.run(), &db.option())))?;
     }
     let mut heading = "\ntimers   ";
     for line in timers_left(snapshot) {

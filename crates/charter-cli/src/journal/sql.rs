@@ -13,7 +13,9 @@ use serde_json::{Map, Value as Json, json};
 use super::access::{self, Operation, perform_with};
 use super::table::Table;
 use super::{exists, head_of, open, usual};
+use crate::bundled::{self, Bundled};
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::run::setup;
 
 /// Queries a journal.
 #[derive(Debug, clap::Args)]
@@ -101,10 +103,26 @@ fn failure(error: SelectError, args: &Args) -> Failure {
         SelectError::Memory(_) => Failure::with_help(message, "sort or group fewer rows, or add `LIMIT`"),
         SelectError::NotReading => Failure::new("`charter sql` is read-only: only queries (`SELECT`) are allowed"),
         SelectError::Several => Failure::new(message),
+        SelectError::Failed(_) if let Some((view, charter)) = bundled_view(&message) => Failure::with_help(
+            message.as_str(),
+            format!(
+                "`{view}` is a view of the bundled charter `{charter}`; a journal has it once it has a run of that charter"
+            ),
+        ),
         _ => {
             Failure::with_help(message, "docs/sql.md describes the tables; `SELECT name FROM sqlite_schema` lists them")
         }
     }
+}
+
+/// The view that a query has not found, and the bundled charter that declares it.
+fn bundled_view(message: &str) -> Option<(&str, &'static str)> {
+    let view = message.strip_prefix("no such table: ")?;
+    let declares = |charter: &&Bundled| {
+        let read = setup::charter(charter.name).ok();
+        read.is_some_and(|read| read.machine().definition().projections.contains_key(view))
+    };
+    Some((view, bundled::ALL.iter().find(declares)?.name))
 }
 
 fn text(value: ValueRef<'_>) -> String {

@@ -136,7 +136,7 @@ fn who(record: &Record) -> String {
 }
 
 /// The verdict; a failed attempt is ignored by the charter, but it counts.
-fn word(record: &Record) -> &'static str {
+pub(crate) fn word(record: &Record) -> &'static str {
     match record.source.kind {
         SourceKind::Attempt if record.verdict == Verdict::Ignored => "noted",
         _ => record.verdict.word(),
@@ -229,11 +229,11 @@ pub(crate) fn quoted(argument: &str) -> String {
     if !argument.contains(hidden) {
         return format!("'{}'", argument.replace('\'', "'\\''"));
     }
-    // As bash, zsh and ksh read it.
+    // As bash, zsh and ksh read it, whatever the locale: byte by byte.
     let escaped = argument.chars().map(|c| match c {
         '\'' | '\\' => format!("\\{c}"),
         c if !hidden(c) => c.to_string(),
-        c => format!("\\U{:08x}", u32::from(c)),
+        c => c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
     });
     format!("$'{}'", escaped.collect::<String>())
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Read as _, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use charter_actors::BoxFuture;
 use charter_journal::{RunInfo, SqliteStore, StoreError, TransferError, Verified};
@@ -17,6 +17,7 @@ use super::{Db, head_of, refuse_overwrite};
 use crate::input::open;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::load::plain;
+use crate::pipe::is_stream;
 
 /// Exports a run.
 #[derive(Debug, clap::Args)]
@@ -45,15 +46,15 @@ pub struct ImportArgs {
 /// The run does not exist, or the file cannot be written.
 pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read_and_warn(io)?;
-    let run = args.db.find(&store, &args.run)?;
+    let run = args.db.find(store.as_ref(), &args.run)?;
     let Some(path) = &args.output else {
-        charter_journal::export(&store, &run.run, io.out).map_err(failed)?;
+        charter_journal::export(store.as_ref(), &run.run, io.out).map_err(failed)?;
         return Ok(Exit::Yes);
     };
     refuse_overwrite(path)?;
     let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)));
     let mut file = BufWriter::new(File::create(path).map_err(cannot)?);
-    charter_journal::export(&store, &run.run, &mut file).map_err(failed)?;
+    charter_journal::export(store.as_ref(), &run.run, &mut file).map_err(failed)?;
     file.flush().map_err(cannot)?;
     let done = format!("{} of run {} written to `{}`", count(run.seq + 1, "record"), run.run, path.display());
     writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;
@@ -73,9 +74,11 @@ fn failed(error: TransferError) -> Failure {
 /// # Errors
 /// The file cannot be read, or the id of the run is taken.
 pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    args.db.file_only("import")?;
     let mut file = open(&args.file, "records", io)?;
     let mut piped = Vec::new();
-    let read = match args.file == "-" {
+    let is_stream = args.file == "-" || is_stream(Path::new(&args.file));
+    let read = match is_stream {
         // A holder reads the run from a file.
         true => {
             file.read_to_end(&mut piped)?;
@@ -88,7 +91,7 @@ pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Resul
             // The journal file is created only after the run has been verified.
             args.db.check_new()?;
             let info = run.info().clone();
-            let file = (args.file != "-").then(|| PathBuf::from(&args.file));
+            let file = (!is_stream).then(|| PathBuf::from(&args.file));
             perform(&args.db.db, &mut Import { args, run: Some(run), info, file, piped })
         }
         Err(error) => Ok(Err(error)),

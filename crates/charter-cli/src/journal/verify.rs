@@ -1,7 +1,6 @@
 //! `charter verify DB [RUN]`: recomputes every hash and replays every event, in a journal file or
 //! in an exported file.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -12,6 +11,8 @@ use serde_json::json;
 use super::text::{clean, count};
 use super::{Db, is_journal, open};
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::load::plain;
+use crate::pipe::{self, Opened};
 
 /// Maximum number of runs listed in the text output.
 const MAX_RUNS: usize = 20;
@@ -59,7 +60,7 @@ fn anchor(text: &str) -> Result<AnyAnchor, String> {
 /// The file cannot be read. Findings are a result, not an error.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let (path, run) = args.subject();
-    let report = match export(path) {
+    let report = match export(path)? {
         Some(file) => exported(args, run, file)?,
         None => journal(args, path, run)?,
     };
@@ -168,7 +169,7 @@ impl Args {
 fn journal(args: &Args, path: &Path, run: Option<&str>) -> Result<Report, Failure> {
     let store = open(path, "the file is the first argument: `charter verify DB [RUN]`")?;
     let run = match run {
-        Some(name) => Some(Db { db: path.to_owned() }.find(&store, name)?.run),
+        Some(name) => Some(Db::of_file(path).find(&store, name)?.run),
         None => None,
     };
     let (anchors, heads) = args.anchors();
@@ -178,13 +179,17 @@ fn journal(args: &Args, path: &Path, run: Option<&str>) -> Result<Report, Failur
 
 /// Opens an exported file, which starts with an object; a journal file starts with `SQLite format
 /// 3`.
-fn export(path: &Path) -> Option<BufReader<File>> {
-    let mut file = BufReader::new(File::open(path).ok()?);
-    let is_export = file.fill_buf().ok()?.starts_with(b"{");
-    is_export.then_some(file)
+fn export(path: &Path) -> Result<Option<BufReader<Opened>>, Failure> {
+    let cannot = |e: std::io::Error| Failure::new(format!("cannot read `{}`: {}", path.display(), plain(&e)));
+    if !path.exists() || path.is_dir() {
+        return Ok(None);
+    }
+    let mut file = BufReader::new(pipe::open(path).map_err(cannot)?);
+    let is_export = file.fill_buf().map_err(cannot)?.starts_with(b"{");
+    Ok(is_export.then_some(file))
 }
 
-fn exported(args: &Args, run: Option<&str>, mut file: BufReader<File>) -> Result<Report, Failure> {
+fn exported(args: &Args, run: Option<&str>, mut file: BufReader<Opened>) -> Result<Report, Failure> {
     let (anchors, heads) = args.anchors();
     if !heads.is_empty() {
         return Err(Failure::with_help(

@@ -21,7 +21,7 @@ use crate::models;
 const PAGE: usize = 1_000;
 
 /// Answers a task, or a call of a dry fork.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// The task, as `charter show RUN` lists it: `RUN/SEQ/INDEX`; or the run, if it has one task
     task: String,
@@ -44,6 +44,7 @@ pub struct Args {
 /// # Errors
 /// There is no such task, it is for other roles, or the answer is missing.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let args = &Args { who: args.who.known_to(&args.db)?, ..args.clone() };
     let data = args.data.as_ref().map(|text| event_data(text, "charter answer TASK")).transpose()?;
     Host::with(&args.db, &args.models, Opener::Here, io, |host, io| answer(args, data, host, machine_output, io))
 }

@@ -1,5 +1,5 @@
-//! Tells the user at the start of a run what answers for its actors, if it is not a model: such
-//! answers must not be mistaken for a model's.
+//! Tells the user at the start of a run which models answer its invocations, or that offline rules,
+//! a mock or a script do: such answers must not be mistaken for a model's.
 
 use charter_kernel::definition::ActorDecl;
 use charter_runtime::View;
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::host::Host;
 use crate::io::{Failure, Io, Paint};
 
-/// What answers for the actors of a charter.
+/// Where the answers of a charter's actors come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answers {
     /// A model, or the `offline` rules.

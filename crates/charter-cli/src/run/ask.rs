@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::approval_preview::ApprovalPreview;
 use super::choice::{Choice, approved, previews, required};
 use super::follow::now;
-use super::hint::{by_number, enumerated, typed_as};
+use super::hint::{by_number, enumerated, kind_of, typed_as};
 use super::host::Host;
 use super::pages;
 use crate::input::typed;
@@ -237,21 +237,19 @@ fn data_of(choice: &Choice, preview: Option<&ApprovalPreview>, io: &mut Io<'_>) 
             return Ok(Some(Json::Object(data)));
         }
         say_way_back(io)?;
-        loop {
-            let Some(line) = question("JSON: ", io)? else {
-                return Ok(None);
-            };
-            match typed(&line, "any") {
-                Ok(value) => return Ok(Some(value)),
-                Err(why) => writeln!(io.err, "  {}", clean(&why.to_string()))?,
-            }
-        }
+        return Ok(match ask_property("answer", schema, false, io)? {
+            Entered::Value(value) => Some(value),
+            Entered::Skipped | Entered::EndOfInput => None,
+        });
     };
     let needed = required(schema);
     if properties.keys().any(|name| !data.contains_key(name)) {
         say_way_back(io)?;
     }
-    for (name, property) in properties {
+    // What is required first, in the order of the schema.
+    let first = needed.iter().filter_map(|name| properties.get_key_value(name));
+    let rest = properties.iter().filter(|(name, _)| !needed.contains(name));
+    for (name, property) in first.chain(rest) {
         if data.contains_key(name) {
             continue;
         }
@@ -301,9 +299,9 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
         }
         return Ok(Entered::Value(Json::Object(data)));
     }
-    let kind = property.get("type").and_then(Json::as_str).unwrap_or("any");
+    let kind = kind_of(property);
     let values = property.get("enum").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
-    let optionally = if optional { ", optional" } else { "" };
+    let optionally = if optional { ", optional: Enter leaves it out" } else { "" };
     let hint = match values {
         [] => format!(" ({}{optionally})", typed_as(kind)),
         values => format!(" ({}{optionally})", enumerated(values)),
@@ -314,8 +312,17 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
         let Some(line) = question(&format!("  {}{hint}: ", clean(name)), io)? else {
             return Ok(Entered::EndOfInput);
         };
-        if line.is_empty() && optional {
-            return Ok(Entered::Skipped);
+        if line.is_empty() {
+            if optional {
+                return Ok(Entered::Skipped);
+            }
+            // Enter alone is never an answer: it cannot be taken back.
+            let empty = match schema.as_ref().is_none_or(|s| s.accepts(&"".into())) {
+                true => "; `\"\"` is an empty text",
+                false => "",
+            };
+            writeln!(io.err, "  must not be empty{empty}; Ctrl-D goes back to the choices")?;
+            continue;
         }
         let value = match by_number(&line, values).cloned().map_or_else(|| typed(&line, kind), Ok) {
             Ok(value) => value,
@@ -327,7 +334,6 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
         let misfits = schema.as_ref().map(|s| s.misfits(&value)).unwrap_or_default();
         match misfits.first() {
             None => return Ok(Entered::Value(value)),
-            Some(_) if line.is_empty() => writeln!(io.err, "  must not be empty; Ctrl-D goes back to the choices")?,
             Some(misfit) => writeln!(io.err, "  {}", clean(&misfit.message))?,
         }
     }
@@ -336,10 +342,13 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
 /// Asks which of the changes are accepted: each selection has its own digest.
 fn ask_selection(preview: &ApprovalPreview, io: &mut Io<'_>) -> Result<Option<Map<String, Json>>, Failure> {
     loop {
-        let Some(line) = question("  which changes? numbers or paths, or Enter for all: ", io)? else {
+        let Some(line) = question("  which changes? numbers or paths, or `all`: ", io)? else {
             return Ok(None);
         };
-        if line.is_empty() || line == "all" {
+        if line.is_empty() {
+            continue;
+        }
+        if line == "all" {
             return Ok(Some(Map::new()));
         }
         match preview.part(&line) {

@@ -23,6 +23,13 @@ pub struct Args {
     models: models::Args,
     #[command(flatten)]
     db: Db,
+    /// Stay for this run, until no timer of it is due within a minute (repeatable); resumes no
+    /// other run
+    #[arg(long, value_name = "RUN")]
+    keep: Vec<String>,
+    /// The same, until it has no timer
+    #[arg(long, value_name = "RUN")]
+    keep_all: Vec<String>,
 }
 
 /// Runs the command.
@@ -30,8 +37,13 @@ pub struct Args {
 /// # Errors
 /// The journal file cannot be opened.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
+    args.db.file_only("host")?;
     args.db.check_new()?;
-    if let Some(host) = Host::open_to_stay(&args.db, &args.models)? {
+    let all = |runs: &[String], all_timers| runs.iter().map(|run| (run.clone(), all_timers)).collect::<Vec<_>>();
+    let left = [all(&args.keep, false), all(&args.keep_all, true)].concat();
+    if !left.is_empty() {
+        Host::open_for(&args.db, &args.models, &left)?.stay_while_needed(Duration::ZERO);
+    } else if let Some(host) = Host::open_to_stay(&args.db, &args.models)? {
         host.stay_while_needed(FIRST);
     }
     Ok(Exit::Yes)
@@ -43,6 +55,12 @@ pub(super) struct Background(Child);
 impl Background {
     /// Starts `charter host`.
     pub(super) fn start(db: &Db, models: &models::Args) -> Result<Background, Failure> {
+        Background::start_for(db, models, &[])
+    }
+
+    /// Starts `charter host` to stay for these runs, and for all of their timers or only those that
+    /// are due soon, once the present holder has ended.
+    pub(super) fn start_for(db: &Db, models: &models::Args, left: &[(String, bool)]) -> Result<Background, Failure> {
         let cannot =
             |e: std::io::Error| Failure::new(format!("cannot start a background process: {}", crate::load::plain(&e)));
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
@@ -56,6 +74,9 @@ impl Background {
             if let Some(file) = file {
                 command.arg(flag).arg(file);
             }
+        }
+        for (run, all_timers) in left {
+            command.arg(format!("--keep{}={run}", if *all_timers { "-all" } else { "" }));
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         #[cfg(unix)]

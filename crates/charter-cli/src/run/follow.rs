@@ -12,7 +12,7 @@ use super::host::Host;
 use super::progress::{Beginning, Progress};
 use super::suggest::Suggest;
 use super::watch::Watch;
-use super::{Who, report};
+use super::{Who, report, trust};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::offers::{self, Offer};
 use crate::journal::text::clean;
@@ -71,7 +71,8 @@ impl Follow {
         if view.snapshot.paused_at().is_none()
             && let Err(e) = host.resume(run)?
         {
-            progress.warn(&format!("run `{run}` was not resumed: {e}"), io)?;
+            let why = trust::with_help(&e.to_string(), run, &self.db.option());
+            progress.warn(&format!("run `{run}` was not resumed: {why}"), io)?;
         }
         let mut refused = 0;
         let mut seen = Vec::new();
@@ -285,7 +286,7 @@ pub(crate) fn settle(
 ) -> Result<View, Failure> {
     let mut progress = Progress::new(run, io);
     progress.know(&host.view(run)?, Some(seen));
-    progress.observe_models(host);
+    progress.observe(host);
     let mut patience = Patience::default();
     loop {
         while let Some(event) = host.next(&mut events, Duration::ZERO)? {

@@ -12,9 +12,25 @@ pub(super) fn typed_as(kind: &str) -> &str {
     match kind {
         "array" => "a list as JSON, such as [\"a\", \"b\"]",
         "object" => "an object as JSON, such as {\"a\": 1}",
-        "any" => "text, or JSON",
+        "any" => "JSON; what is not JSON is text",
+        "string" => "text",
         "boolean" => "yes or no",
         kind => kind,
+    }
+}
+
+/// What is typed for a schema: its type; `string` if it accepts only texts, and `any` if it accepts
+/// several types.
+pub(super) fn kind_of(schema: &Json) -> &str {
+    let values = schema.get("enum").and_then(Json::as_array);
+    let only_text = || {
+        schema.get("const").is_some_and(Json::is_string)
+            || values.is_some_and(|values| values.iter().all(Json::is_string))
+    };
+    match schema.get("type").and_then(Json::as_str) {
+        Some(kind) => kind,
+        None if only_text() => "string",
+        None => "any",
     }
 }
 

@@ -4,12 +4,15 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use charter_actors::BoxFuture;
 use charter_journal::{Record, RunFilter, RunInfo, SqliteStore};
 use charter_kernel::{EffectId, Principal};
 use charter_local::{Client, Server, Service};
+use charter_remote::Remote;
 use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer};
 use charter_runtime::{Limits, Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
 use serde_json::{Value as Json, json};
@@ -38,13 +41,21 @@ pub(crate) enum Opener {
 pub(crate) struct Host {
     // Dropped before the threads.
     pub(super) place: RefCell<Place>,
-    pub(super) threads: Threads,
+    pub(crate) threads: Threads,
     pub(super) db: Db,
-    models: models::Args,
+    pub(super) models: models::Args,
     opener: Opener,
     /// What another host has to resume if the present one ends.
     pub(super) resumed: Arc<Mutex<BTreeSet<String>>>,
     timers: RefCell<bool>,
+    /// Whether this process stays for others: a signal ends it with what they have left to it.
+    pub(super) stays: bool,
+    /// Whether a signal ends the program, which does nothing more than that signal asks for.
+    pub(super) interrupted: Arc<AtomicBool>,
+    /// What is done first when a signal ends the program; then its exit code is 0.
+    pub(super) ending: Arc<Mutex<Option<Ending>>>,
+    /// Whether that has been done.
+    pub(super) ended: Arc<AtomicBool>,
     /// The workspaces, for previews of changes.
     #[cfg(unix)]
     pub(crate) workspaces: charter_actors::Workspaces,
@@ -52,9 +63,14 @@ pub(crate) struct Host {
     pub(crate) model_progress: ModelProgress,
 }
 
+/// Ends in order what a program does besides hosting runs.
+pub(crate) type Ending = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
+
 pub(super) enum Place {
     Own(Box<Own>),
     Other(Arc<Client>),
+    /// A server.
+    Remote(Remote),
     Closed,
 }
 
@@ -82,7 +98,7 @@ impl Own {
 impl Host {
     /// Opens a journal file, or reaches the process that has it open. Resumes nothing.
     pub(crate) fn open(db: &Db, models: &models::Args, opener: Opener) -> Result<Host, Failure> {
-        let host = Host::nowhere(db, models, opener)?;
+        let host = Host::nowhere(db, models, opener, false)?;
         host.find_place(ResumeRuns::OnRequest)?;
         Ok(host)
     }
@@ -105,20 +121,16 @@ impl Host {
 
     /// Opens a journal file in this process and resumes all of its runs; `None` if another process
     /// has the file open.
-    pub(super) fn open_to_stay(db: &Db, models: &models::Args) -> Result<Option<Host>, Failure> {
-        let host = Host::nowhere(db, models, Opener::Here)?;
+    pub(crate) fn open_to_stay(db: &Db, models: &models::Args) -> Result<Option<Host>, Failure> {
+        let host = Host::nowhere(db, models, Opener::Here, true)?;
         host.find_place(ResumeRuns::All)?;
         Ok(host.other().is_none().then_some(host))
     }
 
-    fn nowhere(db: &Db, models: &models::Args, opener: Opener) -> Result<Host, Failure> {
+    pub(super) fn nowhere(db: &Db, models: &models::Args, opener: Opener, stays: bool) -> Result<Host, Failure> {
         // The files of workspaces are stored next to the journal file.
         #[cfg(unix)]
-        let workspaces = {
-            let mut folder = db.db.canonicalize().unwrap_or_else(|_| db.db.clone()).into_os_string();
-            folder.push("-files");
-            charter_actors::Workspaces::new(folder)
-        };
+        let workspaces = charter_actors::Workspaces::new(crate::journal::backup::store_of_workspaces(&db.db));
         Ok(Host {
             place: RefCell::new(Place::Closed),
             threads: access::threads(2)?,
@@ -127,13 +139,27 @@ impl Host {
             opener,
             resumed: Arc::default(),
             timers: RefCell::new(false),
+            stays,
+            interrupted: Arc::default(),
+            ending: Arc::default(),
+            ended: Arc::default(),
             #[cfg(unix)]
             workspaces,
             model_progress: ModelProgress::default(),
         })
     }
 
-    fn find_place(&self, resume: ResumeRuns) -> Result<(), Failure> {
+    pub(super) fn find_place(&self, resume: ResumeRuns) -> Result<(), Failure> {
+        if let Some(remote) = self.db.remote()? {
+            if self.models.is_given() {
+                return Err(Failure::with_help(
+                    format!("the server {} calls the models of its runs", remote.url()),
+                    "leave out the options about models",
+                ));
+            }
+            *self.place.borrow_mut() = Place::Remote(remote);
+            return Ok(());
+        }
         let path = &self.db.db;
         let mut background = None;
         let found = access::access(path, &self.threads, || match self.opener {
@@ -174,9 +200,9 @@ impl Host {
         let options = Options { resume, accept_clock: self.models.accept_clock, ..options };
         let store = Arc::new(store);
         let (runtime, _) = self.threads.block_on(Runtime::open(store.clone(), options))?;
-        self.end_on_signal(runtime.clone());
-        self.end_on_failure(runtime.clone(), store.clone());
         let service = Arc::new(Service::new(runtime.clone(), store.clone()));
+        self.end_on_signal(runtime.clone(), store.clone(), service.clone());
+        self.end_on_failure(runtime.clone(), store.clone());
         let about = json!({"models": chosen.title, "offline": chosen.offline});
         let mut own = Own { runtime, store, service, server: None, about };
         let _entered = self.threads.enter();
@@ -192,10 +218,20 @@ impl Host {
         }
     }
 
-    fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
+    /// Does nothing more if a signal ends the program.
+    pub(super) fn unless_interrupted(&self) {
+        while self.interrupted.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
+    }
+
+    /// Where the runs are hosted now.
+    pub(crate) fn backend(&self) -> Result<Arc<dyn Backend>, Failure> {
+        self.unless_interrupted();
         match &*self.place.borrow() {
             Place::Own(own) => Ok(Arc::new(own.runtime.clone())),
             Place::Other(client) => Ok(client.clone()),
+            Place::Remote(remote) => Ok(Arc::new(remote.clone())),
             Place::Closed => Err(Failure::new("the journal is closed")),
         }
     }
@@ -231,7 +267,7 @@ impl Host {
     /// Sends an event. An event to another process gets an id, so that it is recorded once even if
     /// that process ends before it answers.
     pub(crate) fn send(&self, mut send: SendEvent) -> Result<Acknowledged, Failure> {
-        if self.other().is_some() {
+        if self.other().is_some() || matches!(&*self.place.borrow(), Place::Remote(_)) {
             // A request to another process has a limit, too, which must not be the answer.
             let limit = Limits::default().data_bytes;
             if size(&send.data) > limit {
@@ -279,7 +315,7 @@ impl Host {
     }
 
     /// Finds the new place after the process that hosted the runs has ended.
-    fn move_on(&self) -> Result<(), Failure> {
+    pub(super) fn move_on(&self) -> Result<(), Failure> {
         self.find_place(ResumeRuns::OnRequest)?;
         let backend = self.backend()?;
         let resumed = self.resumed.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -329,27 +365,15 @@ impl Host {
         let about = match &*place {
             Place::Own(own) => &own.about,
             Place::Other(client) => client.about(),
-            Place::Closed => &Json::Null,
+            Place::Remote(_) | Place::Closed => &Json::Null,
         };
         let title = about.get("models").and_then(Json::as_str).unwrap_or_default();
         (title.to_owned(), about.get("offline").and_then(Json::as_bool).unwrap_or_default())
     }
 
-    /// Leaves a run to the process that hosts it: it stays while there is something to do.
-    pub(crate) fn leave(&self, run: &str, all_timers: bool) -> Result<(), Failure> {
-        let mut lost = 0;
-        while let Some(client) = self.other() {
-            match self.threads.block_on(client.keep(run, all_timers)) {
-                Err(RuntimeError::Lost { .. }) if lost < MAX_LOST => lost += 1,
-                result => return Ok(result?),
-            }
-            self.move_on()?;
-        }
-        Ok(())
-    }
-
     /// Waits for a future, at most for `time`.
     pub(crate) fn wait_at_most<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
+        self.unless_interrupted();
         self.threads.block_on(async { tokio::time::timeout(time, work).await.ok() })
     }
 

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::host::{Host, Opener};
 use super::suggest::Suggest;
-use super::{Who, follow};
+use super::{Who, follow, trust};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::access::holder_of;
 use crate::journal::offers::{self, Offer};
@@ -20,7 +20,7 @@ use crate::journal::{Db, at, show};
 use crate::models;
 
 /// Lists the legal events.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id
     run: String,
@@ -35,7 +35,8 @@ pub struct Args {
 /// # Errors
 /// The run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let State { machine, snapshot, overdue, dry } = state(args)?;
+    let args = &Args { who: args.who.known_to(&args.db)?, ..args.clone() };
+    let State { machine, snapshot, overdue, dry, untrusted } = state(args)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
     let by = args.who.principal_in(&machine);
@@ -54,6 +55,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             let [answer, _] = suggest.answer(task);
             writeln!(io.out, "{}: not started; answer with `{answer}`", paint.warning(&format!("dry: {}", task.src)))?;
         }
+    }
+    let untrusted = untrusted && !snapshot.status().is_finished();
+    if untrusted && !machine_output {
+        let how = trust::show_command(snapshot.run(), &args.db.option());
+        writeln!(io.out, "{} {}; see what they do: `{how}`", paint.warning("untrusted:"), trust::WAITS)?;
     }
     for offer in &all {
         let Offer { event, demands, .. } = offer;
@@ -87,6 +93,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let why = match (snapshot.status(), tasks.as_slice()) {
             (status, _) if status.is_finished() => format!("no events accepted: the run is {}", status.word()),
             (Status::Paused, _) => format!("no events accepted now: the run is paused; `{}`", suggest.unpause()),
+            (_, []) if untrusted && args.who.is_unnamed() => {
+                "no events accepted now: waiting for somebody to allow the actors of the run, or for a timer".to_owned()
+            }
             (_, []) if args.who.is_unnamed() => "no events accepted now: waiting for an actor or a timer".to_owned(),
             (_, []) => format!("no events accepted now from {}", clean(args.who.id())),
             (_, [task, ..]) if task.dry => {
@@ -132,6 +141,8 @@ struct State {
     overdue: Option<Timestamp>,
     /// Whether it is a dry fork.
     dry: bool,
+    /// Whether it came from another journal, and nobody has allowed its actors to work.
+    untrusted: bool,
 }
 
 /// Returns the current state of the run.
@@ -139,22 +150,26 @@ fn state(args: &Args) -> Result<State, Failure> {
     match held(&args.db, &args.run) {
         // No process has the journal open, or it has just ended.
         Ok(None) | Err(Failure::Lost(_)) => {}
-        Ok(Some((_, View { charter, snapshot, dry, .. }))) => {
-            return Ok(State { machine: charter.machine().clone(), snapshot, overdue: None, dry });
+        Ok(Some((_, View { charter, snapshot, dry, untrusted, .. }))) => {
+            return Ok(State { machine: charter.machine().clone(), snapshot, overdue: None, dry, untrusted });
         }
         Err(e) => return Err(e),
     }
     let has_no_holder = overdue::has_no_holder(&args.db);
     let store = args.db.read()?;
-    let run = args.db.find(&store, &args.run)?;
-    let (machine, snapshot) = at(&store, &run, None)?;
-    let overdue = overdue::overdue(&store, has_no_holder)?.get(&run.run).copied();
-    let dry = show::is_dry(charter_journal::origin(&store, &run.run)?.as_ref());
-    Ok(State { machine: Arc::new(machine), snapshot, overdue, dry })
+    let run = args.db.find(store.as_ref(), &args.run)?;
+    let (machine, snapshot) = at(store.as_ref(), &run, None)?;
+    let overdue = overdue::overdue(store.as_ref(), has_no_holder)?.get(&run.run).copied();
+    let dry = show::is_dry(charter_journal::origin(store.as_ref(), &run.run)?.as_ref());
+    let untrusted = charter_runtime::is_untrusted(store.as_ref(), &run)?;
+    Ok(State { machine: Arc::new(machine), snapshot, overdue, dry, untrusted })
 }
 
 /// Returns the process that has the journal open, and the run as it is there.
 fn held(db: &Db, run: &str) -> Result<Option<(u32, View)>, Failure> {
+    if db.remote()?.is_some() {
+        return Ok(None);
+    }
     let Some(holder) = holder_of(&db.db)?.filter(|holder| holder.address.is_some()) else {
         return Ok(None);
     };
@@ -166,6 +181,9 @@ fn held(db: &Db, run: &str) -> Result<Option<(u32, View)>, Failure> {
 /// Returns the process that executes the open invocations of a run. Must be called before this
 /// process opens the journal.
 pub(crate) fn hosting(db: &Db, run: &str) -> Hosting {
+    if !matches!(db.remote(), Ok(None)) {
+        return Hosting::NotKnown;
+    }
     match holder_of(&db.db) {
         Ok(None) => Hosting::Nobody,
         Ok(Some(_)) => match held(db, run) {

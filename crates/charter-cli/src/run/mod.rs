@@ -9,8 +9,9 @@ pub mod background;
 mod choice;
 mod details;
 pub(crate) mod follow;
+mod hand_over;
 mod hint;
-mod host;
+pub(crate) mod host;
 pub mod legal;
 mod model_progress;
 mod pages;
@@ -18,13 +19,14 @@ mod progress;
 mod report;
 pub mod send;
 pub(crate) mod setup;
+mod start_input;
 mod stay;
 pub(crate) mod suggest;
 pub mod trust;
 mod watch;
 
 use charter_journal::Verdict;
-use charter_kernel::{Auth, Code, Envelope, Machine, Principal, PrincipalKind, Schema, check_name};
+use charter_kernel::{Auth, Machine, Principal, PrincipalKind, check_name};
 use charter_runtime::backend::Acknowledged;
 use charter_runtime::{RuntimeError, Start, new_run_id};
 use serde_json::{Value as Json, json};
@@ -32,7 +34,7 @@ use serde_json::{Value as Json, json};
 use crate::input::{event_data, json_or_file};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::access::holder_of;
-use crate::journal::text::{clean, further, quoted};
+use crate::journal::text::{clean, quoted};
 use crate::journal::{Db, head_of};
 use crate::models;
 use follow::{Follow, Reply};
@@ -41,7 +43,7 @@ use progress::Beginning;
 use watch::Watch;
 
 /// Starts a run and follows it.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(
     override_usage = "charter run CHARTER [--input JSON]\n       charter run --resume RUN",
     after_help = "Ends when the run ends, or when the run waits for a person; then prints what it waits for.\nCtrl-C interrupts; `charter run --resume RUN` continues the run."
@@ -121,6 +123,26 @@ impl Who {
     pub(crate) fn unnamed() -> Who {
         Who { sender: None, role: Vec::new(), kind: PrincipalKind::Person }
     }
+    /// The sender as the server knows it, if there is one: who the key belongs to.
+    pub(crate) fn known_to(&self, db: &Db) -> Result<Who, Failure> {
+        let Some(remote) = db.remote()? else {
+            return Ok(self.clone());
+        };
+        let me = remote.me()?;
+        if let Some(other) = self.sender.as_ref().filter(|id| **id != me.id) {
+            return Err(Failure::with_help(
+                format!("the key belongs to `{}`, not to `{other}`", me.id),
+                "on a server, who you are comes from the key: set CHARTER_KEY to theirs",
+            ));
+        }
+        let has =
+            |role: &String| me.roles.iter().flatten().any(|grant| grant.rsplit('/').next() == Some(role.as_str()));
+        if let Some(role) = self.role.iter().find(|role| me.roles.is_some() && !has(role)) {
+            return Err(Failure::new(format!("the key of `{}` has no role `{role}`", me.id)));
+        }
+        let own = me.roles.iter().flatten().filter_map(|grant| grant.rsplit('/').next().map(str::to_owned));
+        Ok(Who { sender: Some(me.id.clone()), role: own.collect(), kind: me.kind })
+    }
     /// The id of the sender.
     pub(crate) fn id(&self) -> &str {
         self.sender.as_deref().unwrap_or("me")
@@ -160,6 +182,7 @@ impl Who {
 /// # Errors
 /// The charter or the input cannot be read, the journal is in use, or the run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let args = &Args { who: args.who.known_to(&args.db)?, ..args.clone() };
     let (host, run, events, beginning) = match (&args.charter, &args.resume) {
         (_, Some(resume)) => {
             args.db.check()?;
@@ -220,10 +243,10 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     };
     // Check before the journal file is created.
     let charter = setup::charter(charter)?;
-    check_input(charter.machine(), &input, args.who.principal())?;
+    start_input::check(charter.machine(), &input, args)?;
     args.db.check_new()?;
     // A process that has the journal open checks the charter with its own models.
-    if holder_of(&args.db.db)?.is_none() {
+    if args.db.remote()?.is_none() && holder_of(&args.db.db)?.is_none() {
         setup::admits(&charter, args.run.as_deref(), &args.models)?;
     }
     let host = Host::open(&args.db, &args.models, args.opener())?;
@@ -251,32 +274,6 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
         false => Beginning::Started,
     };
     Ok(Ok((host, run, events, beginning)))
-}
-
-/// Validates the input before the journal file is created.
-fn check_input(machine: &Machine, input: &Json, by: Principal) -> Result<(), Failure> {
-    let start = Envelope::start(input.clone(), by, follow::now());
-    let Err(refusal) = machine.start("run", &start) else {
-        return Ok(());
-    };
-    if refusal.code != Code::Schema {
-        return Ok(());
-    }
-    let explanation = machine.explain(None, &start, &refusal);
-    let mut message = explanation.message.clone();
-    for line in further(&explanation.misfits) {
-        message.push('\n');
-        message.push_str(&line);
-    }
-    let example = machine.definition().root.input.as_ref().and_then(|schema| {
-        let examples = schema.get("examples")?.as_array()?;
-        let schema = Schema::compile(schema).ok()?;
-        examples.iter().rev().find(|example| schema.accepts(example))
-    });
-    Err(match example {
-        Some(example) => Failure::with_help(message, format!("e.g. `--input '{example}'`")),
-        None => Failure::new(message),
-    })
 }
 
 /// Parses the data of an event from the command line: JSON, `@file`, or none.

@@ -11,7 +11,7 @@ use charter_runtime::{View, Working};
 
 use super::host::Host;
 use super::model_progress::ModelProgress;
-use super::{answers, details};
+use super::{answers, details, trust};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
 use crate::journal::text::{clean, elapsed, error, short};
@@ -47,7 +47,8 @@ pub(crate) struct Progress {
     model_progress: ModelProgress,
     /// The option `--db` of suggested commands.
     db: String,
-    /// The error message of the last failure, which is not repeated.
+    /// The last error message that was shown: if the next failure has the same one, it is not shown
+    /// again.
     failure: Option<String>,
 }
 
@@ -78,8 +79,9 @@ impl Progress {
         self.dry = view.dry;
     }
 
-    /// Sets the source of model progress.
-    pub(crate) fn observe_models(&mut self, host: &Host) {
+    /// Sets the host: the source of model progress, and its journal file.
+    pub(crate) fn observe(&mut self, host: &Host) {
+        self.db = host.db.option();
         self.model_progress = host.model_progress.clone();
     }
 
@@ -94,7 +96,7 @@ impl Progress {
     ) -> Result<(), Failure> {
         let definition = view.charter.machine().definition();
         self.know(view, None);
-        self.observe_models(host);
+        self.observe(host);
         self.db = db.option();
         let paint = self.paint;
         // Refusals are records too, but do not change the snapshot.
@@ -208,7 +210,7 @@ impl Progress {
             // The process that ends says so itself.
             Update::Trouble { message, .. } if message == charter_runtime::SHUT_DOWN => return Ok(()),
             Update::Trouble { message, .. } => {
-                format!("{} {}", paint.warning("warning:"), clean(message))
+                format!("{} {}", paint.warning("warning:"), trust::with_help(message, &self.run, &self.db))
             }
             Update::Missed(count) => {
                 format!("{count} events are not shown here; `charter log {}{}` lists all records", self.run, self.db)

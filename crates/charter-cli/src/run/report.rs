@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::host::Host;
 use super::suggest::Suggest;
-use super::{Who, choice};
+use super::{Who, choice, trust};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::offers::{self, Offer};
 use crate::journal::text::{clean, code, count, further, short, when};
@@ -32,15 +32,13 @@ pub(crate) fn write(
     let last = host.find(snapshot.run())?.seq;
     if machine_output {
         let mut all = show::now(machine, snapshot, now);
-        if let Json::Object(all) = &mut all {
-            all.insert("run".into(), snapshot.run().into());
-            all.insert("seq".into(), last.into());
-            all.insert("journal".into(), head_of(&db.db));
-            if view.dry {
-                all.insert("dry".into(), true.into());
-            }
+        all.insert("run".into(), snapshot.run().into());
+        all.insert("seq".into(), last.into());
+        all.insert("journal".into(), head_of(&db.db));
+        if view.dry {
+            all.insert("dry".into(), true.into());
         }
-        writeln!(io.out, "{all}")?;
+        writeln!(io.out, "{}", Json::Object(all))?;
         return Ok(());
     }
     let paint = Paint(io.color_out);
@@ -143,6 +141,10 @@ pub(crate) fn waits(
             writeln!(io.out, "  no attempt of {} is under way; resuming the run starts one", clean(&invocation))?;
         }
     }
+    if view.untrusted {
+        let (waits, how) = (trust::WAITS, trust::show_command(snapshot.run(), &db.option()));
+        writeln!(io.out, "  for permission: {waits}; see what they do: {}", paint.faint(&how))?;
+    }
     if let Some(since) = snapshot.paused_at() {
         writeln!(io.out, "  paused since {}; to continue: {}", when(since), paint.faint(&suggest.unpause()))?;
         for line in show::timers_left(snapshot) {
@@ -182,7 +184,7 @@ pub(crate) fn waits(
     if let Some(timer) = snapshot.timers().iter().find(|timer| Some(timer.due) == view.next_due) {
         writeln!(io.out, "  for the timer {}, due {}", clean(&timer.id), when(timer.due))?;
     }
-    if snapshot.status() != Status::Paused && !view.is_stuck() {
+    if snapshot.status() != Status::Paused && !view.is_stuck() && !view.untrusted {
         writeln!(io.out, "  to resume: {}", paint.faint(&suggest.resume()))?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use charter_runtime::backend::Acknowledged;
 
 use super::host::{Host, Opener};
 use super::watch::Watch;
-use super::{Who, data, details, follow, report};
+use super::{Who, data, details, follow, report, trust};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::text::short_line;
@@ -15,7 +15,7 @@ use crate::journal::{Db, head_of};
 use crate::models;
 
 /// Sends an event.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id
     run: String,
@@ -53,6 +53,7 @@ pub struct Args {
 /// # Errors
 /// The run does not exist, or another process has the journal open.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let args = &Args { who: args.who.known_to(&args.db)?, ..args.clone() };
     let data = data(args.data.as_ref())?;
     let opener = match args.detach {
         true => Opener::Background,
@@ -60,6 +61,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     };
     Host::with(&args.db, &args.models, opener, io, |host, io| {
         let info = host.find(&args.run)?;
+        keys_stay(host, &info, &args.r#type)?;
         let send = SendEvent {
             run: info.run.clone(),
             to: args.to.clone(),
@@ -72,6 +74,23 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         send_and_follow(args, host, &info, send, machine_output, io)
     })
 }
+
+/// Refuses to end or pause the run that holds the keys of a server: nobody would be let in then.
+fn keys_stay(host: &Host, info: &RunInfo, event: &str) -> Result<(), Failure> {
+    if info.run != KEYS || !matches!(event, "charter.cancel" | "charter.pause") {
+        return Ok(());
+    }
+    match host.call(|b| b.charter(info.charter))?.machine().definition().id == KEYS {
+        true => Err(Failure::with_help(
+            "the run `host` holds the keys of the server of this journal; it is not paused or cancelled",
+            "`charter key revoke KEY` ends a key",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The id of that run, and of its charter.
+const KEYS: &str = "host";
 
 fn send_and_follow(
     args: &Args,
@@ -140,6 +159,11 @@ impl After<'_> {
             Some(_) => Ok(()),
             None => host.resume(run)?,
         };
+        // Of a run that nobody has allowed, the progress or the report says so.
+        let resumed = resumed.or_else(|e| match trust::says_untrusted(&e.to_string(), run) {
+            true => Ok(()),
+            false => Err(e),
+        });
         if let (Err(e), false) = (&resumed, machine_output) {
             writeln!(io.err, "{} run `{run}` was not resumed: {e}", Paint(io.color_err).warning("warning:"))?;
         }

@@ -67,6 +67,11 @@ pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String
     Ok((options.actor_errors(&charter), kinds))
 }
 
+/// Returns what a host of this program would reject in the actors of a charter.
+pub(super) fn actor_errors(charter: &Charter) -> Vec<ActorError> {
+    options_for_check(Models::offline(), secrets()).actor_errors(charter)
+}
+
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -115,7 +120,7 @@ pub(crate) fn charter(what: &str) -> Result<Charter, Failure> {
     hosted(&load(what)?)
 }
 
-fn hosted(loaded: &Loaded) -> Result<Charter, Failure> {
+pub(crate) fn hosted(loaded: &Loaded) -> Result<Charter, Failure> {
     let folder = match &loaded.path {
         Some(path) => Folder::Dir(folder(path).to_owned()),
         None => bundled_folder(&loaded.name),

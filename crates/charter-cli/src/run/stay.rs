@@ -1,14 +1,17 @@
 //! The end of a host in this process: not before the actors that it has started.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use charter_journal::SqliteStore;
-use charter_local::Server;
+use charter_local::{Server, Service};
 use charter_runtime::Runtime;
 
 use super::follow::now;
-use super::host::{Host, Own, Place};
+use super::hand_over::HandOver;
+use super::host::{Ending, Host, Own, Place};
 use crate::io::{Exit, Io, Paint};
 use crate::journal::text::count;
 use crate::program;
@@ -17,6 +20,8 @@ use crate::program;
 const GRACE: Duration = Duration::from_millis(200);
 /// How long requests may take that arrived before the end.
 const REQUEST_GRACE: Duration = Duration::from_secs(2);
+/// How long closing the journal may take after a signal.
+const CLOSING: Duration = Duration::from_secs(5);
 /// How long the disk may be full before the program ends.
 const FULL: Duration = Duration::from_secs(2);
 /// How long a command may take to report that the journal cannot be written.
@@ -35,18 +40,40 @@ impl Host {
         };
         let begin = Instant::now();
         let mut said = false;
-        while !self.ends(&mut own) {
-            if begin.elapsed() > QUIET && !std::mem::replace(&mut said, true) {
-                let what = match own.runtime.working().len() as u64 {
-                    0 => "timers of runs that were left to this process".to_owned(),
-                    working => format!("{} of this journal file", count(working, "running actor")),
-                };
-                let line = format!("waiting for {what}; Ctrl-C interrupts");
+        while !self.ends(&mut own, false) {
+            self.unless_interrupted();
+            let working = own.runtime.working().len() as u64;
+            if begin.elapsed() > QUIET && working > 0 && !std::mem::replace(&mut said, true) {
+                let line =
+                    format!("waiting for {} of this journal file; Ctrl-C interrupts", count(working, "running actor"));
                 // The actors matter more than the message.
                 let _ = writeln!(io.err, "{}", Paint(io.color_err).faint(&line));
             }
         }
+        self.unless_interrupted();
+        let left = self.threads.block_on(own.service.waiting(now(), usize::MAX));
+        let hand_over = HandOver { db: self.db.clone(), models: self.models.clone() };
         self.shut_down(*own);
+        // The actors of this process have ended, so another process can wait for the timers.
+        let _ = write!(io.err, "{}", hand_over.to_background(&left));
+    }
+
+    /// From now on, a signal to end the program does this first; then [`Host::has_ended`], and the
+    /// program should end soon, or is ended with the exit code 0.
+    pub(crate) fn end_with(&self, ending: Ending) {
+        *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(ending);
+    }
+
+    /// Whether a signal has ended what [`Host::end_with`] names.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Closes the journal. Actors that are running are resumed when it is opened again.
+    pub(crate) fn end(self) {
+        if let Place::Own(own) = self.place.replace(Place::Closed) {
+            self.shut_down(*own);
+        }
     }
 
     /// Stays while others use this process or there is something to do; at least until the first
@@ -61,7 +88,7 @@ impl Host {
         while !was_used(&own) && begin.elapsed() < first {
             std::thread::sleep(LOOK);
         }
-        while connections(&own) > 0 || !self.ends(&mut own) {
+        while connections(&own) > 0 || !self.ends(&mut own, true) {
             std::thread::sleep(LOOK);
         }
         self.shut_down(*own);
@@ -69,10 +96,10 @@ impl Host {
 
     /// Waits a moment for running actors. If there are none, and no timer to wait for, accepts no
     /// more requests and returns true.
-    fn ends(&self, own: &mut Own) -> bool {
+    fn ends(&self, own: &mut Own, with_timers: bool) -> bool {
         let has_work = async |own: &Own, patience| {
             let idle = tokio::time::timeout(patience, own.runtime.idle()).await.is_ok();
-            !idle || own.service.waits_for_timers(now()).await
+            !idle || (with_timers && own.service.waits_for_timers(now()).await)
         };
         self.threads.block_on(async {
             if has_work(own, LOOK).await {
@@ -92,26 +119,70 @@ impl Host {
         })
     }
 
-    /// From now on, a signal to end (Ctrl-C, SIGTERM) stops the running actors first, and
-    /// their processes; then the program ends with the usual exit code of a program that was
-    /// interrupted. The next host repeats or reports what was running.
-    pub(super) fn end_on_signal(&self, runtime: Runtime) {
-        let (resumed, file) = (self.resumed.clone(), self.db.option());
+    /// From now on, a signal to end (Ctrl-C, SIGTERM) stops the running actors first, and their
+    /// processes; then the program ends with the usual exit code of a program that was interrupted.
+    /// The next host repeats or reports what was running. What other commands have left to this
+    /// process is not stopped, unless it stays for others anyway, or there is a second signal: the
+    /// program ends later.
+    pub(super) fn end_on_signal(&self, runtime: Runtime, store: Arc<SqliteStore>, service: Arc<Service>) {
+        let (resumed, ending, interrupted) = (self.resumed.clone(), self.ending.clone(), self.interrupted.clone());
+        let (stays, db, models) = (self.stays, self.db.clone(), self.models.clone());
+        let ended = self.ended.clone();
         self.threads.spawn(async move {
-            let Some(number) = next_signal().await else {
+            let Some(mut signals) = Signals::new() else {
                 return;
             };
-            let stops = if runtime.working().is_empty() { "" } else { ": stopping running actors" };
-            let mut message = format!("interrupted{stops}\n");
-            for run in resumed.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-                message.push_str(&format!("to continue: {} run --resume {run}{file}\n", program::name()));
+            let Some(number) = signals.next().await else {
+                return;
+            };
+            let first = ending.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(first) = first {
+                first().await;
+                // The main thread closes the journal, unless something holds it up.
+                ended.store(true, Ordering::SeqCst);
+                tokio::time::sleep(CLOSING).await;
+                runtime.shutdown(GRACE).await;
+                charter_process::kill_all();
+                std::process::exit(0);
             }
-            // The main thread has locked standard error for the whole command. If the terminal is
-            // gone, nobody reads the message.
-            #[cfg(unix)]
-            let _ = rustix::io::write(rustix::stdio::stderr(), message.as_bytes());
-            #[cfg(not(unix))]
-            drop(message);
+            let left = if stays { BTreeSet::new() } else { service.left() };
+            let own = resumed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let (others, stopped): (Vec<_>, Vec<_>) =
+                runtime.working().into_iter().partition(|call| left.contains(&*call.run));
+            let stops = if stopped.is_empty() { "" } else { ": stopping running actors" };
+            let mut message = format!("interrupted{stops}\n");
+            let to_continue = |run: &String| format!("to continue: {} run --resume {run}{}\n", program::name(), db.option());
+            message.extend(own.difference(&left).map(to_continue));
+            let mut to_the_end = true;
+            if !others.is_empty() {
+                interrupted.store(true, Ordering::SeqCst);
+                stopped.iter().map(|call| call.run.as_ref()).chain(own.difference(&left).map(String::as_str)).for_each(
+                    |run| runtime.stop(run),
+                );
+                let runs: BTreeSet<String> = others.iter().map(|call| call.run.to_string()).collect();
+                let names = runs.iter().map(|run| format!("`{run}`")).collect::<Vec<_>>().join(", ");
+                let working = count(others.len() as u64, "running actor");
+                message.push_str(&format!(
+                    "waiting for {working} of {names}, which another command has left to this process; Ctrl-C again stops it\n"
+                ));
+                say(&message);
+                message.clear();
+                tokio::select! {
+                    () = runtime.idle_in(&left) => {}
+                    _ = signals.next() => {
+                        to_the_end = false;
+                        message.push_str("stopping running actors\n");
+                        message.extend(runs.iter().map(to_continue));
+                    }
+                }
+            }
+            if to_the_end && !stays {
+                let waiting = service.waiting(now(), usize::MAX).await;
+                // Another process may not use this one any more.
+                let _ = store.announce(None, true);
+                message.push_str(&HandOver { db, models }.to_background(&waiting));
+            }
+            say(&message);
             runtime.shutdown(GRACE).await;
             charter_process::kill_all();
             std::process::exit(128_i32.saturating_add(number));
@@ -136,10 +207,7 @@ impl Host {
             let message = format!(
                 "error: the journal `{path}` cannot be written ({why}); the program ends\nhelp: what was acknowledged is recorded; fix the cause, then continue with `charter run --resume RUN`\n"
             );
-            #[cfg(unix)]
-            let _ = rustix::io::write(rustix::stdio::stderr(), message.as_bytes());
-            #[cfg(not(unix))]
-            drop(message);
+            say(&message);
             // Stops the running actors and their processes.
             let _ = tokio::time::timeout(REPORT, runtime.shutdown(GRACE)).await;
             charter_process::kill_all();
@@ -157,20 +225,52 @@ impl Host {
     }
 }
 
-/// Waits for a signal to end, and returns its number; `None` if signals cannot be received.
-#[cfg(unix)]
-async fn next_signal() -> Option<i32> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt()).ok()?;
-    let mut terminate = signal(SignalKind::terminate()).ok()?;
-    let kind = tokio::select! {
-        _ = interrupt.recv() => SignalKind::interrupt(),
-        _ = terminate.recv() => SignalKind::terminate(),
-    };
-    Some(kind.as_raw_value())
+/// Prints a message of a thread other than the main one, which has locked standard error for the
+/// whole command. If the terminal is gone, nobody reads it.
+fn say(message: &str) {
+    #[cfg(unix)]
+    let _ = rustix::io::write(rustix::stdio::stderr(), message.as_bytes());
+    #[cfg(not(unix))]
+    let _ = message;
 }
 
-#[cfg(not(unix))]
-async fn next_signal() -> Option<i32> {
-    tokio::signal::ctrl_c().await.ok().map(|()| 2)
+/// The signals that end the program.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// `None` if signals cannot be received.
+    #[cfg(unix)]
+    fn new() -> Option<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Some(Signals {
+            interrupt: signal(SignalKind::interrupt()).ok()?,
+            terminate: signal(SignalKind::terminate()).ok()?,
+        })
+    }
+
+    /// Waits for the next one, and returns its number.
+    #[cfg(unix)]
+    async fn next(&mut self) -> Option<i32> {
+        use tokio::signal::unix::SignalKind;
+        let kind = tokio::select! {
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
+        };
+        Some(kind.as_raw_value())
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> Option<Signals> {
+        Some(Signals {})
+    }
+
+    #[cfg(not(unix))]
+    async fn next(&mut self) -> Option<i32> {
+        tokio::signal::ctrl_c().await.ok().map(|()| 2)
+    }
 }

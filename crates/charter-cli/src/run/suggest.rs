@@ -43,6 +43,8 @@ impl<'a> Suggest<'a> {
         let run = self.snapshot.run();
         let to = match offer.event.to.as_str() {
             "root" => String::new(),
+            // The name of an actor may come from data, and must not be read as an option.
+            to if to.starts_with('-') => format!(" --to={}", quoted(to)),
             to => format!(" --to {}", quoted(to)),
         };
         // Another vote counts only if it is for the same data.
@@ -50,7 +52,10 @@ impl<'a> Suggest<'a> {
         let example = || example::data(offer.event.data.as_ref(), offer.demands.approves.as_ref());
         let data = argument(&voted_for.unwrap_or_else(example));
         let (name, kind, file) = (program::name(), quoted(&offer.event.r#type), &self.file);
-        format!("{name} send {run} {kind}{data}{to} {}{file}", self.sender(offer))
+        match offer.event.r#type.starts_with('-') {
+            true => format!("{name} send {run}{to} {}{file} -- {kind}{data}", self.sender(offer)),
+            false => format!("{name} send {run} {kind}{data}{to} {}{file}", self.sender(offer)),
+        }
     }
 
     /// The commands that answer and that decline a task.

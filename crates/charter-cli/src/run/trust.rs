@@ -1,15 +1,20 @@
 //! `charter trust RUN`: shows what the actors of an imported run would do, and allows exactly that.
 
+use charter_actors::{ConfigError, FolderError};
 use charter_journal::Manifest;
-use charter_runtime::SendEvent;
+use charter_runtime::{RuntimeError, SendEvent};
 use serde_json::json;
 
-use super::host::{Host, Opener};
+use super::host::{Host, Opener, Place};
 use super::send::After;
 use super::{Who, setup};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
-use crate::models;
+use crate::journal::text::clean;
+use crate::{models, program};
+
+/// What a run that came from another journal waits for.
+pub(crate) const WAITS: &str = "the run came from another journal, and nobody has allowed its actors to work";
 
 /// The role that may allow it.
 const OPERATOR: &str = "operator";
@@ -22,7 +27,10 @@ pub struct Args {
     /// Only show what would be allowed
     #[arg(long)]
     show: bool,
-    /// Allow only this manifest; fail if the run has another one
+    /// Do not ask
+    #[arg(long, conflicts_with = "show")]
+    yes: bool,
+    /// Allow exactly this manifest, without asking; fail if the run has another one
     #[arg(long, value_name = "DIGEST", conflicts_with = "show")]
     manifest: Option<String>,
     /// The file of the same charter, in whose folder its programs are
@@ -36,11 +44,31 @@ pub struct Args {
     db: Db,
 }
 
+/// The command that shows what the actors of a run would do. `db` is the option `--db`.
+pub(crate) fn show_command(run: &str, db: &str) -> String {
+    format!("{} trust {run} --show{db}", program::name())
+}
+
+/// Adds to a message of a host what to do, if nobody has allowed the actors of the run to work.
+pub(super) fn with_help(message: &str, run: &str, db: &str) -> String {
+    match says_untrusted(message, run) {
+        true => format!("{}; see what they do with `{}`", clean(message), show_command(run, db)),
+        false => clean(message),
+    }
+}
+
+/// Whether a message of a host says that nobody has allowed the actors of a run to work.
+pub(super) fn says_untrusted(message: &str, run: &str) -> bool {
+    message == RuntimeError::Untrusted { run: run.to_owned() }.to_string()
+}
+
 /// Runs the command. Sends the event `charter.trust` with the digest of the run's manifest.
 ///
 /// # Errors
-/// The run does not exist, has another manifest or charter, or the journal is in use.
+/// The run does not exist, was not imported or is allowed already, has another manifest or charter;
+/// an actor could not start; or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    args.db.file_only("trust")?;
     Host::with(&args.db, &args.models, Opener::Here, io, |host, io| allow(args, host, machine_output, io))
 }
 
@@ -65,6 +93,16 @@ fn allow(args: &Args, host: &Host, machine_output: bool, io: &mut Io<'_>) -> Res
     if args.show {
         return Ok(Exit::Yes);
     }
+    // The host reads the run only after it knows the folder.
+    if !charter_runtime::is_untrusted(args.db.read()?.as_ref(), &info)? {
+        return Err(RuntimeError::NothingToAllow { run: run.to_owned() }.into());
+    }
+    if args.charter.is_none() {
+        can_start(args, host, run, &host.view(run)?.charter)?;
+    }
+    if !args.yes && args.manifest.is_none() && !confirmed(args, run, &digest, io)? {
+        return Ok(Exit::No);
+    }
     if let Some(file) = &args.charter {
         let found = setup::charter(file)?;
         if found.digest() != info.charter {
@@ -79,6 +117,43 @@ fn allow(args: &Args, host: &Host, machine_output: bool, io: &mut Io<'_>) -> Res
     let receipt = host.send(SendEvent::new(run, "charter.trust", json!({"manifest": digest}), by))?;
     let after = After { who: &args.who, db: &args.db, leave: None };
     after.show(host, run, receipt, events, machine_output, io)
+}
+
+/// Asks whether to allow what was shown.
+fn confirmed(args: &Args, run: &str, digest: &str, io: &mut Io<'_>) -> Result<bool, Failure> {
+    let file = args.db.option();
+    if !io.terminal {
+        return Err(Failure::with_help(
+            format!("the actors of run `{}` are allowed only after a confirmation", clean(run)),
+            format!(
+                "`{}` shows what they do; `{} trust {run} --manifest {digest}{file}` allows exactly that",
+                show_command(run, &file),
+                program::name()
+            ),
+        ));
+    }
+    Ok(io.confirm(&format!("allow the actors of run `{}` in `{}` to do this?", clean(run), args.db.db.display()))?)
+}
+
+/// Checks that no actor needs the folder of the charter, where the host knows none: its failure
+/// would end the run. A host in another process checks its own folders.
+fn can_start(args: &Args, host: &Host, run: &str, charter: &charter_runtime::Charter) -> Result<(), Failure> {
+    if !matches!(&*host.place.borrow(), Place::Own(_)) {
+        return Ok(());
+    }
+    let folder =
+        |e: &ConfigError| matches!(e, ConfigError::Folder(FolderError::NotInFileSystem | FolderError::NoFolder(_)));
+    match setup::actor_errors(charter).into_iter().find(|e| folder(&e.error)) {
+        None => Ok(()),
+        Some(first) => Err(Failure::with_help(
+            format!("nothing was allowed, because an actor of run `{}` could not start: {first}", clean(run)),
+            format!(
+                "name the file of the charter, in whose folder its programs are: `{} trust {run} --charter FILE{}`",
+                program::name(),
+                args.db.option()
+            ),
+        )),
+    }
 }
 
 /// Shows what the actors do and which files they use.

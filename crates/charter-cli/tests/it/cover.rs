@@ -111,3 +111,25 @@ fn an_event_without_data_fits_a_schema_of_no_data() {
     let verdicts = ran.out.lines().map(|line| serde_json::from_str::<Json>(line).unwrap()["verdict"].clone());
     assert_eq!(verdicts.collect::<Vec<_>>(), ["accepted", "accepted", "refused"], "{}", ran.out);
 }
+
+#[test]
+fn a_taken_key_is_a_code_to_cover() {
+    let scratch = Scratch::new("cover-keys");
+    let shop = "charter: 1\nid: shop\nevents: {PAY: {unique: {key: event.order}}, NOTE: {}}\n\
+        states: {open: {on: {PAY: {}, NOTE: {}}}}\n";
+    scratch.file("charter.yaml", shop);
+    let test = |more: &str| {
+        let steps = format!("charter: charter.yaml\nsteps:\n  - send: {{type: PAY, data: {{order: o1}}}}\n{more}");
+        charter(&["--json", "test", "--cover", &scratch.file("t.yaml", &steps)])
+    };
+    let codes = |more: &str| serde_json::from_str::<Json>(&test(more).out).unwrap()["cover"][0]["codes"].to_string();
+    assert_eq!(codes(""), r#"["taken","unhandled"]"#);
+    for (order, by) in [("o1", ""), ("o2", ", taken_by: another-run")] {
+        let refused = format!("  - refused: {{type: PAY, data: {{order: {order}}}, code: taken{by}}}\n");
+        assert_eq!(codes(&refused), r#"["unhandled"]"#);
+    }
+    // Nobody has the key of an event that has none.
+    let ran = test("  - refused: {type: NOTE, code: taken, taken_by: another-run}\n");
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("the host names a unique key, and events of the type `NOTE` have none"), "{}", ran.out);
+}

@@ -111,7 +111,7 @@ fn an_import_stays_dry_and_cannot_be_made_live() {
     std::fs::write(other.path("dry.jsonl"), exported).unwrap();
     other.run("import dry.jsonl");
     // Allowing its manifest does not make it live.
-    let (_, out, err) = other.any("trust f --charter order.yaml");
+    let (_, out, err) = other.any("trust f --charter order.yaml --yes");
     assert!(out.contains("dry"), "{out}{err}");
     other.any("run --resume f");
     assert!(!other.path("paid").exists());

@@ -90,6 +90,8 @@ fn a_failed_attempt_is_noted_and_not_repeated_while_the_run_is_paused() {
     std::thread::sleep(std::time::Duration::from_millis(1_500));
     assert_eq!(site.lines("started"), 1, "{err}");
     let log = site.run("log r");
+    // What the lines call it can be asked for.
+    assert!(site.run("log r --verdict noted").contains("charter.attempt"));
     assert!(log.contains("noted     charter.attempt") && log.contains("attempt 1 failed: "), "{log}");
     let shown = site.run("show r");
     assert!(shown.contains("not running: it begins once the run is resumed"), "{shown}");

@@ -177,7 +177,7 @@ fn missing_information_is_requested() {
     let args = ["run", "--resume", "r1", "--model", "offline", "--db", db.to_str().unwrap()];
     let ran = crate::support::charter_typed(&args, "1\nShould the small plan cost 20 % more?\nq\n", None);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.contains("  input.message (string): "), "{}", ran.err);
+    assert!(ran.err.contains("  input.message (text): "), "{}", ran.err);
     assert!(ran.err.contains("decide → human_review"), "{}", ran.err);
 }
 

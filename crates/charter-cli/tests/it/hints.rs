@@ -135,3 +135,53 @@ fn a_tampered_charter_in_an_export_is_a_finding() {
     let ran = charter(&["verify", &file]);
     assert!(ran.code == 1 && ran.out.contains("record 0: the line of this record is not UTF-8"), "{}", ran.out);
 }
+
+#[test]
+fn a_missing_input_is_explained_with_a_command_that_starts_the_run() {
+    let scratch = Scratch::new("hints-input");
+    let chart = "charter: 1\nid: c\ninput: {type: object, required: [amount, who], properties: {amount: {type: number, minimum: 1}, who: {enum: [it's, b]}}}\nstates: {a: {}}\n";
+    let (file, db) = (scratch.file("c.yaml", chart), scratch.0.join("p.db").display().to_string());
+    let ran = charter(&["run", &file, "--db", &db, "--run", "r"]);
+    assert_eq!(ran.code, 2);
+    let help = ran.err.split_once("\nhelp: ").unwrap().1;
+    let (needs, command) = help.trim_end().split_once("\n").unwrap();
+    assert_eq!(needs, "the charter needs `amount` (number), `who` (one of [\"it's\",\"b\"])");
+    let expected = format!("e.g. charter run {file} --input '{{\"amount\":1,\"who\":\"it'\\''s\"}}' --run r --db {db}");
+    assert_eq!(command.trim_start(), expected);
+    let command = command.trim_start().strip_prefix("e.g. charter").unwrap();
+    let shell = format!("{}{command}", env!("CARGO_BIN_EXE_charter"));
+    let output = std::process::Command::new("sh").args(["-c", &shell]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // An example of the charter has precedence.
+    let ran = charter(&["run", "fred", "--db", &db]);
+    assert!(ran.err.contains("e.g. charter run fred --input '{\"message\":\"Should we raise prices?\""), "{}", ran.err);
+}
+
+#[test]
+fn a_run_that_was_deleted_is_called_that() {
+    let desk = Desk::new();
+    desk.begin(&[]);
+    assert_eq!(charter(&["send", "g", "STOP", "--role", "boss", "--db", &desk.db]).code, 0);
+    assert_eq!(charter(&["delete", "g", "--yes", "--reason", "a test", "--db", &desk.db]).code, 0);
+    let commands: [&[&str]; 4] =
+        [&["send", "g", "STOP"], &["show", "g"], &["run", "--resume", "g"], &["answer", "g", "1"]];
+    for command in commands {
+        let ran = charter(&[command, &["--db", &desk.db]].concat());
+        assert_eq!(ran.code, 2);
+        let said = ran.err.lines().next().unwrap();
+        assert!(said.starts_with("error: run `g` was deleted on 20") && said.ends_with(" UTC by me: a test"), "{said}");
+    }
+    // It may be started again.
+    assert_eq!(desk.begin(&[]).code, 0);
+    assert_eq!(charter(&["show", "g", "--db", &desk.db]).code, 0);
+}
+
+#[test]
+fn a_view_of_a_bundled_charter_is_explained_to_a_journal_without_one() {
+    let desk = Desk::new();
+    desk.begin(&[]);
+    let ran = charter(&["sql", &desk.db, "SELECT outcome FROM insights"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("`insights` is a view of the bundled charter `sentinel`"), "{}", ran.err);
+    assert!(charter(&["sql", &desk.db, "SELECT * FROM nowhere"]).err.contains("help: docs/sql.md describes"));
+}

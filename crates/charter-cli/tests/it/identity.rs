@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value as Json;
 
+use crate::support::charter_typed;
 use crate::support::processes::Site;
 
 const CHARTER: &str = "
@@ -71,9 +72,12 @@ fn the_name_and_the_source_of_an_export_lead_nowhere() {
     importer.run("import forged.jsonl");
     importer.run("verify");
     let (_, out, err) = importer.any("send r OK --role boss");
-    assert!(err.contains("`charter trust r`"), "{out}{err}");
+    assert!(err.contains("`charter trust r --show`"), "{out}{err}");
     assert_eq!(importer.records("r").len(), 2, "the actor did not run");
-    importer.run("trust r");
+    // Its script has no folder here: nothing is allowed that would only fail.
+    let (code, out, err) = importer.any("trust r --yes");
+    assert!(code == 2 && err.contains("`charter trust r --charter FILE`"), "{out}{err}");
+    assert_eq!(importer.records("r").len(), 2);
     assert!(!theirs.path("ran").exists() && !ours.path("ran").exists());
 }
 
@@ -82,14 +86,27 @@ fn an_imported_run_does_nothing_before_somebody_allows_it() {
     let ours = folder("exporter");
     ours.run("run charter.yaml --run r");
     // What was allowed in another journal does not count.
-    ours.run("trust r --charter charter.yaml");
+    let shown: Json = serde_json::from_str(&ours.run("trust r --show --json")).unwrap();
+    let trust = format!("send r charter.trust {{\"manifest\":{}}} --role operator", shown["manifest"]);
     ours.run("export r -o r.jsonl");
+    let other = folder("other");
+    other.run(&format!("import {}", ours.path("r.jsonl").display()));
+    other.run(&format!("{trust} --id t"));
+    other.run("export r -o r.jsonl");
+    // There is nothing to allow any more, or where the run was started; a repetition is one.
+    for site in [&ours, &other] {
+        let (code, _, err) = site.any(&trust);
+        assert_eq!(code, 2, "{err}");
+        assert!(err.contains("nothing to allow: run `r` was started in this journal, or is allowed"), "{err}");
+    }
+    assert!(other.any(&format!("{trust} --id t")).2.contains("this event was sent before, as record 1"));
+    assert_eq!((ours.records("r").len(), other.records("r").len()), (1, 2));
     let here = folder("here");
-    here.run(&format!("import {}", ours.path("r.jsonl").display()));
+    here.run(&format!("import {}", other.path("r.jsonl").display()));
     here.run("fork r --at 1 --live");
     for run in ["r", "r.fork1"] {
         let (_, out, err) = here.any(&format!("send {run} OK --role boss"));
-        assert!(err.contains(&format!("`charter trust {run}`")), "{out}{err}");
+        assert!(err.contains(&format!("`charter trust {run} --show`")), "{out}{err}");
         // Neither does another manifest, nor a sender without the role.
         let (_, shown, _) = here.any(&format!("trust {run} --show --json"));
         let shown: Json = serde_json::from_str(&shown).unwrap();
@@ -108,11 +125,46 @@ fn an_imported_run_does_nothing_before_somebody_allows_it() {
         assert!(!here.path("ran").exists());
     }
     // The script of this folder has another content; that of the exporter was allowed.
-    let (_, out, err) = here.any("trust r --charter charter.yaml");
+    let (_, out, err) = here.any("trust r --charter charter.yaml --yes");
     assert!(out.contains("r: done in failed") && err.contains("`pay.sh` has changed"), "{out}{err}");
     assert!(!here.path("ran").exists());
     fs::copy(ours.path("pay.sh"), here.path("pay.sh")).unwrap();
-    let (_, out, err) = here.any("trust r.fork1 --charter charter.yaml");
+    let (_, out, err) = here.any("trust r.fork1 --charter charter.yaml --yes");
     assert!(out.contains("r.fork1: done in done") && here.path("ran").exists(), "{out}{err}");
     here.run("verify");
+}
+
+#[test]
+fn what_is_printed_about_an_untrusted_run_leads_to_that_run_and_shows_before_it_grants() {
+    let ours = folder("sender");
+    ours.run("run charter.yaml --run r");
+    ours.run("export r -o r.jsonl");
+    let here = folder("receiver");
+    // Another run of this name is in the default journal.
+    here.run("run charter.yaml --run r");
+    here.run(&format!("import {} --db p.db", ours.path("r.jsonl").display()));
+    let (_, out, err) = here.any("send r OK --role boss --db p.db");
+    let command = "charter trust r --show --db p.db";
+    assert_eq!(err.matches("came from another journal").count(), 1, "once: {err}");
+    assert!(err.contains(&format!("`{command}`")), "{err}");
+    assert!(out.contains("  for permission: ") && !out.contains("to resume"), "{out}");
+    let shown = here.run("show r --db p.db");
+    assert!(shown.contains("not running: nobody has allowed it") && shown.contains(command), "{shown}");
+    assert!(!shown.contains("--resume"), "{shown}");
+    let (_, legal, _) = here.any("legal r --db p.db");
+    assert!(legal.contains(command) && legal.contains("waiting for somebody to allow"), "{legal}");
+    // Without a terminal, nothing is granted before somebody has said so.
+    let (code, _, err) = here.any("trust r --charter charter.yaml --db p.db");
+    assert!(code == 2 && err.contains("only after a confirmation") && err.contains(command), "{err}");
+    let (code, _, err) = here.any("trust r --yes");
+    assert!(code == 2 && err.contains("was started in this journal"), "{err}");
+    assert_eq!(here.records("r").len(), 1);
+    let (file, db) = (here.path("charter.yaml").display().to_string(), here.path("p.db").display().to_string());
+    let ran = charter_typed(&["trust", "r", "--charter", &file, "--db", &db], "\n", None);
+    assert!(ran.err.contains("  actor pay: exec ") && ran.err.ends_with("to do this? [y/N] "), "{}", ran.err);
+    assert!(ran.code == 1 && !here.path("ran").exists(), "{}", ran.err);
+    fs::copy(ours.path("pay.sh"), here.path("pay.sh")).unwrap();
+    here.run("trust r --charter charter.yaml --yes --db p.db");
+    assert!(here.path("ran").exists());
+    assert!(!here.run("show r --db p.db").contains("untrusted"));
 }

@@ -98,6 +98,46 @@ fn programs_end_with_everything_they_started() {
     }
 }
 
+/// The guard of a process.
+#[cfg(target_os = "linux")]
+fn guard(pid: u32) -> String {
+    let of = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap();
+    let children: String = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|t| of(t.unwrap())).collect();
+    let name = |pid: &&str| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+    children.split_whitespace().find(|pid| name(pid).starts_with("charter-guard")).unwrap().to_owned()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn programs_of_a_process_that_was_killed_do_not_meet_their_repetition() {
+    const WORK: &str =
+        "setsid sh -c 'echo $$ >> started; exec sleep 60' >/dev/null 2>&1 &\necho $$ >> started; sleep 60";
+    let again = SLOW.replace("[sh, -c, 'echo $$ >> started; sleep 30; echo 1']", "[sh, work.sh], idempotent: true");
+    let site = Site::new("killed", &[("again.yaml", again), ("work.sh", WORK.to_owned())]);
+    let alive = || {
+        let started = std::fs::read_to_string(site.path("started")).unwrap();
+        let status = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        // `Z`: it has ended, and nobody has waited for it yet.
+        started.lines().map(status).filter(|status| !status.is_empty() && !status.contains("State:\tZ")).count()
+    };
+    site.run("run again.yaml --run a");
+    let mut sending = site.start("send a GO");
+    site.wait_for_lines("started", 2);
+    sending.kill();
+    until("end of the programs", || alive() == 0);
+    // Without its guard, the next process does it, before it starts the command again.
+    let mut resuming = site.start("run --resume a");
+    site.wait_for_lines("started", 4);
+    Command::new("kill").args(["-KILL", &guard(resuming.0.as_ref().unwrap().id())]).status().unwrap();
+    resuming.kill();
+    assert_eq!(alive(), 2);
+    let mut resuming = site.start("run --resume a");
+    site.wait_for_lines("started", 6);
+    assert_eq!(alive(), 2);
+    resuming.kill();
+    until("end of the programs", || alive() == 0);
+}
+
 #[test]
 fn a_command_does_not_wait_for_a_refused_timer() {
     const GATE: &str = "

@@ -154,7 +154,7 @@ fn an_import_and_its_run_are_carried_out_by_the_holder() {
     assert_eq!((code, out.as_str()), (0, "x\n"), "{err}");
     assert!(!fs::read_dir(&site.0.0).unwrap().any(|e| e.unwrap().file_name().to_string_lossy().contains("import.")));
     // A run that came from elsewhere has no folder, and nobody has allowed its actors to work.
-    site.run("trust x --charter slow.yaml");
+    site.run("trust x --charter slow.yaml --yes");
     let out = site.run("send x GO --role boss");
     assert!(out.contains("x: done"), "{out}");
     assert_eq!(site.lines("starts"), 1);

@@ -2,6 +2,7 @@
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
+mod backup;
 mod charters;
 mod codes;
 mod commands;
@@ -12,33 +13,46 @@ mod doors;
 mod dry;
 mod eval;
 mod exported;
+#[cfg(target_os = "linux")]
+mod files;
 mod first_hour;
 mod fred;
 mod fred_model;
 mod heads;
 mod hidden;
 mod hints;
+mod hooks;
 mod hostile;
 #[cfg(unix)]
 mod identity;
 mod imports;
 #[cfg(target_os = "linux")]
 mod interrupted;
+#[cfg(target_os = "linux")]
+mod left;
 #[cfg(unix)]
 mod local_access;
 mod newcomer;
 #[cfg(feature = "otel")]
 mod otel;
+#[cfg(target_os = "linux")]
+mod other_users;
 #[cfg(unix)]
 mod pasted;
+#[cfg(unix)]
+mod pasted_names;
 #[cfg(unix)]
 mod sentinel;
 #[cfg(unix)]
 mod sentinel_killed;
+mod serve;
+mod serve_killed;
 mod shown;
 mod step;
 mod support;
 #[cfg(target_os = "linux")]
 mod told;
+#[cfg(unix)]
+mod two;
 mod unwritable;
 mod wrong;

@@ -79,13 +79,13 @@ states:
   done: {type: final}
 ";
 
-struct Shell {
-    site: Site,
+pub(crate) struct Shell {
+    pub(crate) site: Site,
     copies: Scratch,
 }
 
 impl Shell {
-    fn new(name: &str) -> Shell {
+    pub(crate) fn new(name: &str) -> Shell {
         let charters = [("payment.yaml", PAYMENT), ("board.yaml", BOARD), ("desk.yaml", DESK)];
         let charters = charters.map(|(name, text)| (name, text.to_owned()));
         Shell { site: Site::new(name, &charters), copies: Scratch::new(name) }
@@ -106,13 +106,13 @@ impl Shell {
         said(shell.stdin(std::process::Stdio::null()).output().unwrap())
     }
 
-    fn here(&self, command: &str) -> (i32, String, String) {
+    pub(crate) fn here(&self, command: &str) -> (i32, String, String) {
         self.sh(&self.site.0.0, command)
     }
 
     /// Pastes each printed command into a copy of the folder; returns the commands and what they
     /// printed.
-    fn paste(&self, printed: &[(i32, String, String)]) -> Vec<(String, i32, String)> {
+    pub(crate) fn paste(&self, printed: &[(i32, String, String)]) -> Vec<(String, i32, String)> {
         let mut commands: Vec<String> = printed
             .iter()
             .flat_map(|(_, out, err)| format!("{out}{err}").lines().flat_map(commands).collect::<Vec<_>>())
@@ -238,7 +238,7 @@ fn names_that_begin_with_a_hyphen_can_be_pasted() {
     let states = "{a: {on: {-go: b}}, b: {type: final}}";
     let odd = format!("{{charter: 1, id: odd, roles: {{-r: {{}}}}, events: {{-go: {{by: -r}}}}, states: {states}}}");
     shell.site.0.file("odd.yaml", odd);
-    all_do(&shell.paste(&[shell.here("charter run odd.yaml --run o")]), " -go ", "a → b");
+    all_do(&shell.paste(&[shell.here("charter run odd.yaml --run o")]), " -- -go", "a → b");
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn a_prompt_notices_what_others_do_to_the_run() {
     let sent = shell.here("charter send p REQUEST '{\"amount\": 1200}' --as rob --role clerk");
     assert_eq!(sent.0, 0, "{sent:?}");
     // The prompt is for REQUEST, which is no longer legal; then it asks anew, and APPROVE is.
-    std::thread::sleep(Duration::from_millis(1_500));
+    std::thread::sleep(Duration::from_secs(4));
     let mut typed = prompt.0.as_mut().unwrap().stdin.take().unwrap();
     std::io::Write::write_all(&mut typed, b"APPROVE\n").unwrap();
     let (code, out, err) = prompt.end();

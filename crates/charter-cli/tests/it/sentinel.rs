@@ -59,7 +59,7 @@ fn in_order(text: &str, parts: &[&str]) {
 fn the_whole_cycle_at_the_terminal() {
     let desk = Desk::new();
     let verify = r#", "verify": ["/bin/sh", "-c", "echo looks good; grep -q Guten greeting.txt"]"#;
-    let ran = desk.typed(verify, &["1", "APPROVE_PROPOSAL", "", "q"]);
+    let ran = desk.typed(verify, &["1", "APPROVE_PROPOSAL", "all", "q"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     in_order(
         &ran.err,
@@ -97,7 +97,7 @@ fn feedback_a_second_look_and_a_part() {
         &ran.err,
         &[
             "-Hello, world",
-            "  feedback (string): ",
+            "  feedback (text): ",
             "EDIT_PROPOSAL by me",
             // The same proposal again: the list, without the diffs.
             "  2  CREATE  greeter.txt   +2 -0\n\nWhat next?",
@@ -118,7 +118,7 @@ fn feedback_a_second_look_and_a_part() {
 fn a_rejection_leaves_everything_as_it_was() {
     let desk = Desk::new();
     let ran = desk.typed("", &["1", "REJECT_PROPOSAL", "too friendly", "q"]);
-    in_order(&ran.err, &["  reason (string): ", "→ IDLE  REJECT_PROPOSAL by me"]);
+    in_order(&ran.err, &["  reason (text): ", "→ IDLE  REJECT_PROPOSAL by me"]);
     assert_eq!(desk.file("greeting.txt"), "Hello, world\n");
     assert_eq!(desk.file("greeter.txt"), "(none)");
 }
@@ -127,7 +127,7 @@ fn a_rejection_leaves_everything_as_it_was() {
 fn a_failed_verification_is_shown_and_changes_nothing() {
     let desk = Desk::new();
     let verify = r#", "verify": ["/bin/sh", "-c", "echo three tests fail; exit 3"]"#;
-    let ran = desk.typed(verify, &["1", "1", "", "1", "q"]);
+    let ran = desk.typed(verify, &["1", "1", "all", "1", "q"]);
     in_order(
         &ran.err,
         &[
@@ -146,7 +146,7 @@ fn a_file_that_changed_meanwhile_is_refused_and_noted_in_the_diff() {
     let ran = desk.typed("", &["1"]);
     assert!(ran.out.starts_with("r: active in AWAITING_PROPOSAL_APPROVAL"), "{}", ran.out);
     desk.scratch.file("w/greeting.txt", "Hello, you\n");
-    let again = charter_typed(&["run", "--resume", "r", "--db", &desk.db], "1\n\nq\n", None);
+    let again = charter_typed(&["run", "--resume", "r", "--db", &desk.db], "1\nall\nq\n", None);
     in_order(
         &again.err,
         &[
@@ -213,7 +213,7 @@ fn hostile_names_and_texts_cannot_write_to_the_terminal() {
 fn insights_are_used_for_planning_and_found_with_sql() {
     let desk = Desk::new();
     let failing = r#", "verify": ["false"]"#;
-    desk.typed(failing, &["1", "1", "", "1", "START", "Greet in German", "1", "q"]);
+    desk.typed(failing, &["1", "1", "all", "1", "START", "Greet in German", "1", "q"]);
     let shown = charter(&["show", "r", "--db", &desk.db, "--json"]);
     assert!(shown.out.contains("Earlier cycles taught: verification failed: it exited with code 1"), "{}", shown.out);
     // Run the queries in the charter's README.

@@ -264,3 +264,29 @@ fn event_ids_have_the_rule_of_send() {
     let (ran, _) = review(&["--run", "r"], &[with_id("rr/1")]);
     assert_eq!(ran.code, 0, "{}", ran.out);
 }
+
+#[test]
+fn with_json_every_error_is_json() {
+    let scratch = Scratch::new("step-json");
+    let file = scratch.file("review.yaml", REVIEW);
+    let step = |more: &[&str], events: &str| charter_with(&[&["step", &file, "--json"], more].concat(), events);
+    // A refused start is a line of the output only.
+    let ran = step(&["--input", r#"{"author": 1}"#], "");
+    let line: Json = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(
+        (ran.code, &line["verdict"], &line["code"], ran.err.as_str()),
+        (1, &json!("refused"), &json!("schema"), "")
+    );
+    // So is a line that cannot be read; the next one is read.
+    let ran = step(&["--events", "-"], "{\n{\"type\": \"APPROVE\"}\n");
+    let lines: Vec<Json> = ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((ran.code, ran.err.as_str()), (2, ""));
+    assert!(lines[0]["error"].is_string() && lines[0].get("verdict").is_none(), "{}", ran.out);
+    assert_eq!((&lines[0]["line"], &lines[1]["seq"], &lines[1]["verdict"]), (&json!(1), &json!(1), &json!("refused")));
+    // What keeps it from starting is on standard error.
+    for args in [["--events", "nowhere"], ["--input", "{"], ["--at", "x"]] {
+        let ran = step(&args, "");
+        let error: Json = serde_json::from_str(&ran.err).unwrap();
+        assert!(ran.code == 2 && ran.out.is_empty() && error["error"]["message"].is_string(), "{args:?}: {}", ran.err);
+    }
+}

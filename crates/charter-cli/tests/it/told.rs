@@ -132,7 +132,7 @@ fn ctrl_d_goes_back_to_the_choices_and_no_word_does() {
     // A line without an end is what Ctrl-D leaves.
     let ran = charter_typed(&["run", &file, "--run", "a", "--db", &db], "3\nq", None);
     assert_eq!(ran.err.matches("What next?").count(), 2, "{}", ran.err);
-    assert!(ran.err.contains("Ctrl-D goes back to the choices\n  reason (string): "), "{}", ran.err);
+    assert!(ran.err.contains("Ctrl-D goes back to the choices\n  reason (text): "), "{}", ran.err);
     assert!(ran.out.starts_with("a: active in looking, 1 record\n"), "{}", ran.out);
     let ran = charter_typed(&["run", "--resume", "a", "--db", &db], "3\nq\n", None);
     assert!(ran.out.starts_with("a: done in declined, 2 records\n"), "{}", ran.out);
@@ -143,7 +143,7 @@ fn a_value_of_an_enum_is_typed_or_chosen_by_number() {
     let scratch = Scratch::new("told-enum");
     let file = scratch.file("desk.yaml", DESK);
     let db = scratch.0.join("charter.db").display().to_string();
-    let typed = "NOTE\n2\none\nNOTE\ngood\ntwo\nNOTE\n3\nfair\nbad\nthree\nq\n";
+    let typed = "NOTE\none\n2\nNOTE\ntwo\ngood\nNOTE\nthree\n3\nfair\nbad\nq\n";
     let ran = charter_typed(&["run", &file, "--run", "a", "--db", &db], typed, None);
     assert!(ran.err.contains("grade (1 good, 2 bad; type a value or its number): "), "{}", ran.err);
     let shown = crate::support::charter(&["show", "a", "--db", &db]).out;
@@ -256,4 +256,43 @@ fn after_a_vote_the_printed_command_is_the_vote_of_somebody_else_for_the_same_da
         "{own}"
     );
     assert!(site.run("legal b --as eve --role director").starts_with("VOTE (1 of 2 votes (dan)"));
+}
+
+const ASKED: &str = "
+charter: 1
+id: asked
+events:
+  NAME: {data: {type: object, required: [name], properties: {a: {type: integer}, name: {type: string}}}}
+actors: {who: {kind: human, title: A word, output: {type: string}}}
+context: {name: null}
+initial: open
+states:
+  open: {on: {NAME: {target: asking, actions: {assign: {name: '= event.name'}}}}}
+  asking: {invoke: {src: who, onDone: {target: done, actions: {assign: {name: '= [context.name, event.output]'}}}}}
+  done: {type: final, output: '= context.name'}
+";
+
+#[test]
+fn enter_alone_is_no_answer_and_text_is_typed_as_it_is() {
+    let scratch = Scratch::new("told-enter");
+    let file = scratch.file("asked.yaml", ASKED);
+    let db = scratch.0.join("charter.db").display().to_string();
+    let run = |id: &str, typed: &str| charter_typed(&["run", &file, "--run", id, "--db", &db], typed, None);
+    // Enter at the name, and at the answer; the optional number comes last.
+    let ran = run("a", "1\n\n\"q\"\n\n1\n\n42\n");
+    assert_eq!(
+        ran.err.matches("must not be empty; `\"\"` is an empty text; Ctrl-D goes back").count(),
+        2,
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("  name (text): ") && ran.err.contains("  answer (text): "), "{}", ran.err);
+    assert!(ran.err.contains("  a (integer, optional: Enter leaves it out): "), "{}", ran.err);
+    assert!(ran.err.find("  name (").unwrap() < ran.err.find("  a (").unwrap(), "what is required comes first");
+    assert!(ran.out.starts_with("a: done in done, 3 records\n"), "{}{}", ran.out, ran.err);
+    let shown = crate::support::charter(&["show", "a", "--db", &db]).out;
+    assert!(shown.contains(r#"["\"q\"","42"]"#), "{shown}");
+    let ran = run("b", "1\n\"\"\n\n1\nnull\n");
+    let shown = crate::support::charter(&["show", "b", "--db", &db]).out;
+    assert!(shown.contains(r#"["","null"]"#), "{shown}{}", ran.err);
 }

@@ -56,7 +56,7 @@ impl<'a> Evaluation<'a, '_> {
             return Ok(Leaf::Value(Value::Map(Map::Json(object, numbers))));
         }
         for step in &fields.steps {
-            value = field(&value, &step.name).map_err(|e| e.at(step.span))?;
+            value = field(&value, &step.name, self.fuel).map_err(|e| e.at(step.span))?;
         }
         Ok(Leaf::Value(value))
     }
@@ -73,7 +73,7 @@ impl<'a> Evaluation<'a, '_> {
     #[inline(never)]
     fn step(&mut self, value: Value<'a>, step: &'a Step) -> Evaluated<'a> {
         match &step.kind {
-            StepKind::Field(name) => field(&value, name),
+            StepKind::Field(name) => field(&value, name, self.fuel),
             StepKind::Index(op) => {
                 let at = self.eval(op)?;
                 index(&value, &at, self.fuel)
@@ -117,7 +117,7 @@ impl<'a> Evaluation<'a, '_> {
     pub(super) fn has(&mut self, of: &'a Op, name: &'a str) -> Evaluated<'a> {
         match self.eval(of)? {
             Value::Map(Map::Json(m, _)) => Ok(Value::Bool(m.contains_key(name))),
-            Value::Map(map) => Ok(Value::Bool(map.get_str(name).is_some())),
+            Value::Map(map) => Ok(Value::Bool(map.find_str(name, self.fuel)?.is_some())),
             other => Err(no_fields(&other, name).at(of.span)),
         }
     }
@@ -125,9 +125,9 @@ impl<'a> Evaluation<'a, '_> {
 
 /// `value.name`
 #[inline]
-pub(crate) fn field<'a>(value: &Value<'a>, name: &str) -> Evaluated<'a> {
+pub(crate) fn field<'a>(value: &Value<'a>, name: &str, fuel: &mut Fuel) -> Evaluated<'a> {
     match value {
-        Value::Map(map) => match map.get_str(name) {
+        Value::Map(map) => match map.find_str(name, fuel)? {
             Some(value) => Ok(value),
             None => Err(no_such_field(name)),
         },
@@ -152,7 +152,10 @@ pub(crate) fn index<'a>(value: &Value<'a>, at: &Value<'_>, fuel: &mut Fuel) -> E
             if let Value::String(s) = at {
                 fuel.spend_bytes(s.len())?;
             }
-            let found = Key::lookup(at).and_then(|key| map.get(&key));
+            let found = match Key::lookup(at) {
+                Some(key) => map.find(&key, fuel)?,
+                None => None,
+            };
             found.ok_or_else(|| EvalDetail::NoKey { key: brief(at) }.into())
         }
         Value::List(list) => {

@@ -70,7 +70,10 @@ impl<'a> Evaluation<'a, '_> {
                 let Some(key) = keys.get(at) else {
                     return Ok(Value::Null);
                 };
-                let value = step.two_vars.then(|| map.get(key).unwrap_or(Value::Null));
+                let value = match step.two_vars {
+                    true => Some(map.find(key, self.fuel)?.unwrap_or(Value::Null)),
+                    false => None,
+                };
                 let key = key.clone().into_value();
                 if step.two_vars {
                     self.locals.push(key.clone());

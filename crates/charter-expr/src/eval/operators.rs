@@ -61,7 +61,10 @@ fn contains(item: &Value<'_>, container: &Value<'_>, fuel: &mut Fuel) -> Result<
             if let Value::String(s) = item {
                 fuel.spend_bytes(s.len())?;
             }
-            Ok(Key::lookup(item).is_some_and(|key| map.get(&key).is_some()))
+            Ok(match Key::lookup(item) {
+                Some(key) => map.find(&key, fuel)?.is_some(),
+                None => false,
+            })
         }
         _ => Err(no_overload(BinaryOp::In, item, container)),
     }

@@ -73,7 +73,7 @@ fn equal_maps(a: &Map<'_>, b: &Map<'_>, fuel: &mut Fuel, depth: usize) -> Result
     }
     fuel.spend_elements(a.len())?;
     for key in a.keys() {
-        let (Some(x), Some(y)) = (a.get(&key), b.get(&key)) else {
+        let (Some(x), Some(y)) = (a.find(&key, fuel)?, b.find(&key, fuel)?) else {
             return Ok(false);
         };
         if let super::Key::String(s) = &key {

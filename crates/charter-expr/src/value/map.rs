@@ -7,11 +7,20 @@ use super::{Key, Str, Value};
 use crate::Numbers;
 use crate::detail::{EvalDetail, shorten};
 use crate::error::EvalError;
+use crate::fuel::Fuel;
 
 /// A map with string keys whose values the host computes on demand.
 pub trait Object: Debug {
     /// Returns the value of a field, or `None` if there is no such field.
     fn get(&self, key: &str) -> Option<Value<'_>>;
+    /// Like [`Object::get`], for objects in which a field costs more than a step of an expression,
+    /// because its value is built: spends the fuel first.
+    ///
+    /// # Errors
+    /// There is not enough fuel.
+    fn find(&self, key: &str, _fuel: &mut Fuel) -> Result<Option<Value<'_>>, EvalError> {
+        Ok(self.get(key))
+    }
     /// All field names, in any order.
     fn keys(&self) -> Vec<Str<'_>>;
     /// Number of fields.
@@ -72,6 +81,23 @@ impl<'a> Map<'a> {
                 m.get(at).map(|(_, v)| v.clone())
             }
             _ => None,
+        }
+    }
+
+    /// The value of a string key; spends what it costs besides the step that reads it.
+    #[inline]
+    pub(crate) fn find_str(&self, key: &str, fuel: &mut Fuel) -> Result<Option<Value<'a>>, EvalError> {
+        match self {
+            Map::Object(o) => o.find(key, fuel),
+            other => Ok(other.get_str(key)),
+        }
+    }
+
+    /// The value of a key; spends what it costs besides the step that reads it.
+    pub(crate) fn find(&self, key: &Key<'_>, fuel: &mut Fuel) -> Result<Option<Value<'a>>, EvalError> {
+        match key {
+            Key::String(s) => self.find_str(s, fuel),
+            key => Ok(self.get(key)),
         }
     }
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use self::context::Context;
 
-use charter_kernel::{Definition, Problem};
+use charter_kernel::{Definition, Machine, Problem};
 
 use self::places::Places;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sink, codes};
@@ -210,6 +210,18 @@ impl Document {
     #[must_use]
     pub fn span_within(&self, pointer: &str, bytes: (usize, usize)) -> Span {
         self.places.find(pointer).part(bytes.0, bytes.1, &self.source)
+    }
+
+    /// Compiles the definition.
+    ///
+    /// # Errors
+    /// The definition is invalid; its problems, in the order of the source.
+    pub fn compile(&self) -> Result<Machine, Diagnostics> {
+        Machine::compile(self.definition.clone()).map_err(|problems| {
+            let mut list: Vec<_> = problems.iter().map(|p| self.diagnose(p)).collect();
+            list.sort_by_key(|d| (d.span.start, d.span.end));
+            Diagnostics { name: self.name.clone(), source: Arc::clone(&self.source), list, omitted: 0 }
+        })
     }
 
     /// Converts a problem that the kernel found in the definition to a diagnostic of this document.

@@ -17,7 +17,8 @@ const CLOSE: &str = "]]></charter:definition>\n";
 /// charter.
 ///
 /// Other SCXML processors can read its states, transitions and actions, but conditions and values
-/// are in CEL. Named guards are inlined. Services of the host become invocations of type
+/// are in CEL, and roles, unique keys, ledger and interlocks are only in the embedded charter.
+/// Named guards are inlined. Services of the host become invocations of type
 /// `urn:charter:actor`, which other processors cannot start.
 #[must_use]
 pub fn scxml(machine: &Machine) -> String {

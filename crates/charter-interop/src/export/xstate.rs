@@ -12,7 +12,8 @@ use charter_format::ordered::{OrderedJson, OrderedObject};
 use charter_format::source::{Node, Value};
 
 /// Exports a charter as an XState v5 config in JSON, which [`crate::import::xstate`] imports as the
-/// same charter. Roles, ledger, interlocks and other machines are written under `meta.charter`.
+/// same charter. Roles, unique keys, ledger, interlocks and other machines are written under
+/// `meta.charter`: XState does not know them.
 ///
 /// XState has different rules for exiting and entering states (see `docs/xstate.md`) and no
 /// authority checks: the requirements of a transition are written under the `meta.charter` of that

@@ -18,7 +18,7 @@ charter: 1
 id: governed
 title: "Permits & approvals <here>"
 roles: {reviewer: {}, founder: {}}
-events: {ASK: {by: founder}, YES: {by: reviewer}, STOP: {}}
+events: {ASK: {by: founder}, YES: {by: reviewer, unique: {key: event.order}}, STOP: {}}
 context: {n: 1, text: "a ]]> b", computed: "= 1 + 1"}
 guards: {some: context.n > 0}
 actions: {count: {assign: {n: "= context.n + 1"}}}

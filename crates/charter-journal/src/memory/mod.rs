@@ -13,10 +13,11 @@ use serde_json::Value as Json;
 
 use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
+use crate::host_state::check_changes;
 use crate::keys::{self, KeyHolder, Reservation};
 use crate::record::Record;
 use crate::store::{
-    Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter,
+    Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, StateChange, Store, StoredCharter,
     StoredSnapshot, follows,
 };
 use run::Run;
@@ -36,6 +37,8 @@ struct Inner {
     head: Option<JournalHead>,
     /// Event type and unique key -> the run that has it.
     keys: BTreeMap<(String, String), String>,
+    /// Area and name -> what a host keeps beside the records.
+    host_state: BTreeMap<(String, String), String>,
 }
 
 impl MemoryStore {
@@ -187,6 +190,23 @@ impl Store for MemoryStore {
         Ok(records.iter().take(limit).map(|(_, r)| r.clone()).collect())
     }
 
+    fn records_after(&self, position: u64, limit: usize) -> Result<Vec<(u64, Record)>, StoreError> {
+        let inner = self.lock();
+        let mut found: Vec<(u64, &Record)> = Vec::new();
+        for run in inner.runs.values() {
+            // The positions of a run's records increase.
+            let from = run.records.partition_point(|(n, _)| u64::try_from(*n).is_ok_and(|n| n <= position));
+            let records = run.records.get(from..).unwrap_or_default().iter().take(limit);
+            found.extend(records.map(|(n, record)| (u64::try_from(*n).unwrap_or_default(), record)));
+        }
+        found.sort_unstable_by_key(|(n, _)| *n);
+        Ok(found.into_iter().take(limit).map(|(n, record)| (n, record.clone())).collect())
+    }
+
+    fn last_position(&self) -> Result<u64, StoreError> {
+        Ok(u64::try_from(self.lock().place).unwrap_or_default())
+    }
+
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
         let inner = self.lock();
         let found = inner.runs.get(run).and_then(|r| r.records.get(*r.ids.get(id)?));
@@ -199,6 +219,24 @@ impl Store for MemoryStore {
 
     fn key_holder(&self, event: &str, key: &Json) -> Result<Option<String>, StoreError> {
         Ok(self.lock().keys.get(&(event.to_owned(), canonical(key))).cloned())
+    }
+
+    fn put_host_state(&self, changes: Vec<StateChange>) -> Result<(), StoreError> {
+        check_changes(&changes)?;
+        let state = &mut self.lock().host_state;
+        for StateChange { area, name, value } in changes {
+            match value {
+                Some(value) => state.insert((area, name), value),
+                None => state.remove(&(area, name)),
+            };
+        }
+        Ok(())
+    }
+
+    fn host_state(&self, area: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let inner = self.lock();
+        let entries = inner.host_state.iter().filter(|((of, _), _)| of == area);
+        Ok(entries.map(|((_, name), value)| (name.clone(), value.clone())).collect())
     }
 
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
@@ -277,19 +315,8 @@ impl Store for MemoryStore {
             let runs = inner.runs.iter().filter(|(id, _)| run.is_none_or(|r| r == id.as_str()));
             runs.flat_map(|(_, r)| r.records.iter().filter(|(_, r)| r.seq >= from).cloned()).collect()
         };
-        for (place, r) in &records {
-            let row = Row {
-                place: *place,
-                run: &r.run,
-                seq: i64::try_from(r.seq).unwrap_or(i64::MAX),
-                id: &r.id,
-                at: &r.at_text(),
-                r#type: &r.event.r#type,
-                verdict: r.verdict.word(),
-                hash: &r.hash.to_string(),
-                text: r.text().as_bytes(),
-            };
-            if !visit(&row) {
+        for (place, record) in &records {
+            if !Row::of_record(*place, record, visit) {
                 break;
             }
         }

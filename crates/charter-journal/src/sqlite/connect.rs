@@ -104,6 +104,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_that_others_lock_is_not_read_without_locks() {
+        let found = |code| other_reach(Path::new("/nowhere"), code);
+        assert_eq!(found(Some(ErrorCode::CannotOpen)), Some(Reach::Alone));
+        assert_eq!(found(Some(ErrorCode::DatabaseBusy)), None);
+        assert_eq!(found(None), None);
+    }
+
+    #[test]
     fn a_file_name_cannot_add_parameters() {
         assert_eq!(uri(Path::new("/a b/x?mode=rwc&%41#.db")).unwrap(), "file:/a%20b/x%3Fmode%3Drwc%26%2541%23.db");
     }

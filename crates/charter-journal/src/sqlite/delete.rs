@@ -10,8 +10,10 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use super::head::Intervention;
 use super::keys;
 use super::schema::TABLES;
+use super::unnamed::Unnamed;
 use super::write::Unwritten;
 use crate::error::StoreError;
+use crate::record::timestamp;
 
 /// Length of `sha256:` and 64 hex digits.
 const DIGEST: usize = 71;
@@ -29,8 +31,20 @@ pub struct Deletion {
     pub at: Timestamp,
 }
 
+/// The last deletion of a run.
+pub(super) fn last(connection: &Connection, run: &str) -> rusqlite::Result<Option<Deletion>> {
+    let select = "SELECT json_extract(json, '$.by'), reason, at FROM interventions \
+        WHERE kind = 'deleted' AND run = ?1 ORDER BY n DESC LIMIT 1";
+    let row = connection.query_row(select, [run], |row| {
+        let (by, reason, at): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let at = timestamp::read(&at).unwrap_or_default();
+        Ok(Deletion { run: run.to_owned(), reason, by, at })
+    });
+    row.optional()
+}
+
 /// Deletes a run within a transaction.
-pub(super) fn run(connection: &Connection, deletion: &Deletion) -> Result<Intervention, Unwritten> {
+pub(super) fn run(connection: &Connection, deletion: &Deletion, unnamed: &Unnamed) -> Result<Intervention, Unwritten> {
     let run = deletion.run.as_str();
     let found: Option<(String, String)> = connection
         .query_row("SELECT status, hash FROM runs WHERE run = ?1", [run], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -51,7 +65,8 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion) -> Result<Interv
     for table in projections.chain(["records", "snapshots", "event_ids", "imports", "runs"]) {
         connection.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
     }
-    let kept = kept_blobs(connection, &named)?;
+    let waiting = named.iter().filter(|digest| unnamed.contains(digest)).cloned().collect();
+    let kept = kept_blobs(connection, &named, waiting)?;
     for digest in named.difference(&kept) {
         connection.execute("DELETE FROM blobs WHERE digest = ?1", params![digest])?;
     }
@@ -82,9 +97,12 @@ fn named_blobs(connection: &Connection, run: &str) -> rusqlite::Result<BTreeSet<
     Ok(named)
 }
 
-/// Those of these blobs that the remaining records, charters and blobs name.
-fn kept_blobs(connection: &Connection, named: &BTreeSet<String>) -> rusqlite::Result<BTreeSet<String>> {
-    let mut kept = BTreeSet::new();
+/// Those of these blobs that the remaining records, charters and blobs name, and those in `kept`.
+fn kept_blobs(
+    connection: &Connection,
+    named: &BTreeSet<String>,
+    mut kept: BTreeSet<String>,
+) -> rusqlite::Result<BTreeSet<String>> {
     if named.is_empty() {
         return Ok(kept);
     }
@@ -118,7 +136,7 @@ fn kept_blobs(connection: &Connection, named: &BTreeSet<String>) -> rusqlite::Re
 }
 
 /// Collects what looks like a digest.
-fn digests(text: &[u8], out: &mut BTreeSet<String>) {
+pub(super) fn digests(text: &[u8], out: &mut BTreeSet<String>) {
     for at in memchr::memmem::find_iter(text, b"sha256:") {
         let digest = text.get(at..at.saturating_add(DIGEST)).and_then(|bytes| std::str::from_utf8(bytes).ok());
         out.extend(digest.filter(|d| charter_kernel::Digest::parse(d).is_some()).map(str::to_owned));

@@ -57,8 +57,9 @@ pub(super) fn integrity(connection: &Connection) -> Vec<String> {
 /// Number of the page that SQLite leaves out: the one at 1 GiB.
 const LOCK_PAGE: i64 = (1 << 30) / 4_096;
 
-/// Returns what is damaged in the header of a file.
-pub(super) fn problems(path: &Path, open: &OpenFile) -> Vec<String> {
+/// Returns what is damaged in the header of a file. `is_new`: it has no entries; its creation may
+/// have ended before it had a log.
+pub(super) fn problems(path: &Path, open: &OpenFile, is_new: bool) -> Vec<String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|mut file| {
         let limit = u64::try_from(HEADER).unwrap_or(u64::MAX);
@@ -69,11 +70,14 @@ pub(super) fn problems(path: &Path, open: &OpenFile) -> Vec<String> {
     });
     match read {
         Err(e) => vec![format!("the header of the file cannot be read: {e}")],
-        Ok(_) => damage(&bytes).into_iter().map(|what| format!("the header of the file is damaged: {what}")).collect(),
+        Ok(_) => damage(&bytes, is_new)
+            .into_iter()
+            .map(|what| format!("the header of the file is damaged: {what}"))
+            .collect(),
     }
 }
 
-fn damage(header: &[u8]) -> Vec<String> {
+fn damage(header: &[u8], is_new: bool) -> Vec<String> {
     let number = |at: usize, length: usize| -> u64 {
         let bytes = header.get(at..at.saturating_add(length)).unwrap_or_default();
         bytes.iter().fold(0, |n, byte| n << 8 | u64::from(*byte))
@@ -81,6 +85,8 @@ fn damage(header: &[u8]) -> Vec<String> {
     if header.len() < HEADER {
         return vec![format!("it has {} bytes instead of {HEADER}", header.len())];
     }
+    // 2: with a log.
+    let modes = if is_new { &[2, 1][..] } else { &[2][..] };
     let mut found = Vec::new();
     if header.get(..16) != Some(b"SQLite format 3\0") {
         found.push("it does not begin with `SQLite format 3`".to_owned());
@@ -89,8 +95,8 @@ fn damage(header: &[u8]) -> Vec<String> {
     let versions = READABLE.map(|version| u64::try_from(version).unwrap_or_default());
     for (name, at, length, expected) in [
         ("page size", 16, 2, &[4_096][..]),
-        ("write version", 18, 1, &[2][..]),
-        ("read version", 19, 1, &[2][..]),
+        ("write version", 18, 1, modes),
+        ("read version", 19, 1, modes),
         ("reserved space", 20, 1, &[0][..]),
         ("payload fractions", 21, 3, &[0x40_2020][..]),
         ("schema format", 44, 4, &[4][..]),

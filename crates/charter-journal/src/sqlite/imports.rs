@@ -14,6 +14,12 @@ CREATE TABLE IF NOT EXISTS imports(
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// The tables that files of the current version may be without, because they came later. They are
+/// created when such a file is opened for writing.
+pub(super) fn added() -> String {
+    [TABLE, super::host_state::TABLE].concat()
+}
+
 /// Number of records among which the newest one that was made here is looked for.
 const RECENT: i64 = 256;
 

@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 const MAX_HOLDER_BYTES: u64 = 8_192;
 
 /// Whether the lock is on the journal file itself.
-const ON_JOURNAL: bool = cfg!(any(target_os = "linux", target_os = "android"));
+pub(super) const ON_JOURNAL: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 /// A held lock; dropping it releases the lock. It must be dropped after all connections to the
 /// file.
@@ -63,6 +63,20 @@ impl Place {
                 Err(format!("`{path}` was removed or renamed while this process had it open"))
             }
             Err(e) => Err(format!("`{path}` cannot be found any more: {e}")),
+        }
+    }
+}
+
+/// Checks, before anything is created, that the names of the files beside the journal are not too
+/// long: SQLite's `-journal` is the longest.
+pub(super) fn check_name(path: &Path) -> Result<(), StoreError> {
+    const LONGEST: usize = 255 - "-journal".len();
+    match path.file_name().map_or(0, |name| name.len()) {
+        0..=LONGEST => Ok(()),
+        bytes => {
+            let reason =
+                format!("its name has {bytes} bytes; choose one of at most {LONGEST}, for the files beside it");
+            Err(StoreError::Failed { doing: "opening the journal", reason })
         }
     }
 }

@@ -1,14 +1,17 @@
 //! A store in a SQLite file: WAL mode, full sync, one writer thread with group commit, readers on
 //! their own connections.
 
+mod backup;
 mod changes;
 mod checkpoint;
 mod connect;
 mod delete;
 #[cfg(test)]
 mod faulty_disk;
+mod guest;
 mod head;
 mod header;
+mod host_state;
 mod ids;
 mod imports;
 mod jobs;
@@ -18,8 +21,10 @@ mod open_files;
 mod prepared;
 mod problems;
 mod read;
+mod recognize;
 mod schema;
 mod select;
+mod unnamed;
 mod views;
 mod write;
 mod writer;
@@ -33,16 +38,20 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::store::Reply;
+pub use backup::{BackupError, Copied};
 use checkpoint::Checkpoints;
 use connect::{Reach, connect, keep_log, other_reach, reader, write_ahead};
 pub use delete::Deletion;
+use guest::Guest;
+pub use guest::check_owner;
 pub use head::AcceptHead;
 use head::Heads;
 use ids::Ids;
 use jobs::{Job, Request};
-use lock::Lock;
 pub use lock::holder;
+use lock::{Lock, check_name};
 use open_files::{FileId, OpenFile};
+use recognize::{Found, identity, recognize};
 pub use select::{SelectError, SelectLimits, Visit};
 use write::Writing;
 use writer::{Committing, Health, said};
@@ -60,6 +69,8 @@ pub struct SqliteStore {
     writer: Option<Writer>,
     readers: Mutex<Vec<Connection>>,
     reach: Reach,
+    /// `None` if the journal belongs to the user of this process, or this process writes to it.
+    guest: Option<Box<Guest>>,
     // Dropped last.
     open: OpenFile,
 }
@@ -69,6 +80,9 @@ impl Drop for SqliteStore {
         // The writer's connection is closed last, so that SQLite moves everything from `FILE-wal`
         // into the file, which then contains all data.
         self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        if let Some(guest) = self.guest.take() {
+            self.open.close_later(guest.into_file());
+        }
     }
 }
 
@@ -133,6 +147,7 @@ impl SqliteStore {
         commit: impl Committing + Send + 'static,
     ) -> Result<SqliteStore, StoreError> {
         check_name(path)?;
+        guest::check_owner(path)?;
         let is_absent = |path: &Path| std::fs::metadata(path).map_or(true, |found| found.len() == 0);
         if options.accept_head.is_none() && is_absent(path) {
             head::check_absent(&head::without_links(path))?;
@@ -145,14 +160,14 @@ impl SqliteStore {
         keep_log(&connection, true).map_err(|e| failed("opening the journal", &e))?;
         match recognize(identity(&connection), path)? {
             Found::Journal { version: schema::VERSION } => {
-                connection.execute_batch(imports::TABLE).map_err(|e| failed("opening the journal", &e))?;
+                connection.execute_batch(&imports::added()).map_err(|e| failed("opening the journal", &e))?;
             }
             Found::Journal { version: schema::WITHOUT_KEYS } => {
-                connection.execute_batch(imports::TABLE).map_err(|e| failed("opening the journal", &e))?;
+                connection.execute_batch(&imports::added()).map_err(|e| failed("opening the journal", &e))?;
                 keys::upgrade(&connection).map_err(|e| failed("upgrading the journal", &e))?;
             }
             Found::Journal { .. } => {
-                head::upgrade(&connection, &[schema::HEAD, imports::TABLE, keys::TABLE].concat(), schema::VERSION)
+                head::upgrade(&connection, &[schema::HEAD, keys::TABLE, &imports::added()].concat(), schema::VERSION)
                     .map_err(|e| failed("upgrading the journal", &e))?;
             }
             Found::Empty => {
@@ -198,7 +213,7 @@ impl SqliteStore {
             .map_err(|e| StoreError::Failed { doing: "starting the writer", reason: e.to_string() })?;
         let writer = Writer { sender: Some(sender), thread: Some(thread), health, lock: Mutex::new(lock) };
         let (writer, reach) = (Some(writer), Reach::Shared);
-        Ok(SqliteStore { path: path.to_owned(), writer, readers: Mutex::default(), reach, open })
+        Ok(SqliteStore { path: path.to_owned(), writer, readers: Mutex::default(), reach, guest: None, open })
     }
 
     /// Opens a journal for reading only, even while another process writes to it.
@@ -208,9 +223,13 @@ impl SqliteStore {
     pub fn open_read_only(path: &Path) -> Result<SqliteStore, StoreError> {
         let id = FileId::at(path).map_err(|e| cannot_open(&e))?;
         let open = OpenFile::new(id);
+        let guest = Guest::new(path).map_err(|e| cannot_open(&e))?;
         // Checked before any use, so that a file that is not a journal is reported as such.
         let attempt = |reach: Reach| reader(path, reach).and_then(|connection| identity(&connection));
-        let first = attempt(Reach::Shared);
+        let first = match guest.as_ref().map(|guest| guest.read(path)) {
+            Some((_read, reach)) => attempt(reach),
+            None => attempt(Reach::Shared),
+        };
         let other = first.as_ref().err().and_then(|e| other_reach(path, e.sqlite_error_code()));
         let (read, reach) = match other.map(|reach| (attempt(reach), reach)) {
             Some((Ok(read), reach)) => (Ok(read), reach),
@@ -220,7 +239,14 @@ impl SqliteStore {
         if found == Found::Empty {
             return Err(StoreError::NotAJournal { path: path.display().to_string(), why: "it is empty".into() });
         }
-        Ok(SqliteStore { path: path.to_owned(), writer: None, readers: Mutex::default(), reach, open })
+        Ok(SqliteStore {
+            path: path.to_owned(),
+            writer: None,
+            readers: Mutex::default(),
+            reach,
+            guest: guest.map(Box::new),
+            open,
+        })
     }
 
     /// The file.
@@ -253,6 +279,14 @@ impl SqliteStore {
     /// The run does not exist, has not ended, or writing failed.
     pub fn delete(&self, deletion: Deletion) -> Result<(), StoreError> {
         self.wait(Job::Delete(Box::new(deletion)))
+    }
+
+    /// Returns the last deletion of a run; `None` if no run of this id was deleted.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn deletion(&self, run: &str) -> Result<Option<Deletion>, StoreError> {
+        self.reading(|c| delete::last(c, run))
     }
 
     /// Runs a query against the tables that `docs/sql.md` documents, on a read-only connection.
@@ -290,12 +324,24 @@ impl SqliteStore {
         receiver.recv().unwrap_or_else(|_| Err(StoreError::Stopped { reason: "the writer thread has ended".into() }))
     }
 
-    /// Calls `read` with a pooled connection.
+    /// Begins a read of a guest, and says how a new connection reaches the file.
+    fn reach(&self) -> (Option<guest::Read<'_>>, Reach) {
+        match (&self.guest, self.reach) {
+            (Some(guest), Reach::Shared) => {
+                let (read, reach) = guest.read(&self.path);
+                (Some(read), reach)
+            }
+            (_, reach) => (None, reach),
+        }
+    }
+
+    /// Calls `read` with a pooled connection; for a guest, with a new one.
     fn reading<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        let (guest, reach) = self.reach();
         let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let connection = match kept {
             Some(connection) => connection,
-            None => reader(&self.path, self.reach).map_err(|e| failed("opening the journal", &e))?,
+            None => reader(&self.path, reach).map_err(|e| failed("opening the journal", &e))?,
         };
         let result = read(&connection).map_err(|e| match e {
             rusqlite::Error::FromSqlConversionFailure(..)
@@ -303,25 +349,16 @@ impl SqliteStore {
             | rusqlite::Error::IntegralValueOutOfRange(..) => StoreError::Damaged(e.to_string()),
             e => failed("reading the journal", &e),
         });
+        if guest.is_some() {
+            // Closed before the lock is released.
+            drop(connection);
+            return result;
+        }
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         if readers.len() < MAX_READERS {
             readers.push(connection);
         }
         result
-    }
-}
-
-/// Checks, before anything is created, that the names of the files beside the journal are not too
-/// long: SQLite's `-journal` is the longest.
-fn check_name(path: &Path) -> Result<(), StoreError> {
-    const LONGEST: usize = 255 - "-journal".len();
-    match path.file_name().map_or(0, |name| name.len()) {
-        0..=LONGEST => Ok(()),
-        bytes => {
-            let reason =
-                format!("its name has {bytes} bytes; choose one of at most {LONGEST}, for the files beside it");
-            Err(StoreError::Failed { doing: "opening the journal", reason })
-        }
     }
 }
 
@@ -337,47 +374,6 @@ fn check_schema(connection: &Connection, path: &Path, repair: bool) -> Result<()
     match problems.into_iter().find(schema::Problem::prevents_writing) {
         Some(problem) => Err(StoreError::Schema { path: path.display().to_string(), why: problem.to_string() }),
         None => Ok(()),
-    }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Found {
-    Empty,
-    Journal { version: i64 },
-}
-
-/// What identifies a journal: the application, the schema version, the number of tables.
-type Identity = (i64, i64, i64);
-
-fn identity(connection: &Connection) -> rusqlite::Result<Identity> {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
-    Ok((
-        number("PRAGMA application_id")?,
-        number("PRAGMA user_version")?,
-        number("SELECT count(*) FROM sqlite_schema")?,
-    ))
-}
-
-/// Checks that a file is empty or a journal with a supported version.
-fn recognize(read: rusqlite::Result<Identity>, path: &Path) -> Result<Found, StoreError> {
-    let shown = || path.display().to_string();
-    match read {
-        Err(e) if e.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) => {
-            Err(StoreError::NotAJournal { path: shown(), why: "it is not a SQLite file".into() })
-        }
-        Err(e) => Err(failed("opening the journal", &e)),
-        Ok((0, 0, 0)) => Ok(Found::Empty),
-        Ok((schema::APPLICATION, version, _)) if schema::READABLE.contains(&version) => Ok(Found::Journal { version }),
-        Ok((schema::APPLICATION, 1, _)) => Err(StoreError::PreRelease { path: shown() }),
-        Ok((schema::APPLICATION, found, _)) if found > schema::VERSION => {
-            Err(StoreError::Newer { path: shown(), found, known: schema::VERSION })
-        }
-        Ok((schema::APPLICATION, found, _)) => {
-            Err(StoreError::NotAJournal { path: shown(), why: format!("unknown schema version {found}") })
-        }
-        Ok(_) => {
-            Err(StoreError::NotAJournal { path: shown(), why: "it is a SQLite file of another application".into() })
-        }
     }
 }
 

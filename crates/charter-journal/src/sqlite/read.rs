@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use super::SqliteStore;
 use super::head;
 use super::header;
+use super::host_state;
 use super::ids;
 use super::jobs::Job;
 use super::keys;
@@ -16,9 +17,11 @@ use super::prepared::integer;
 use super::problems;
 use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
+use crate::host_state::check_changes;
 use crate::record::{Record, timestamp};
 use crate::store::{
-    Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, Store, StoredCharter, StoredSnapshot,
+    Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, StateChange, Store, StoredCharter,
+    StoredSnapshot,
 };
 
 /// A column value that has a different type in Rust than in SQLite.
@@ -51,8 +54,7 @@ fn unsigned(row: &SqlRow<'_>, column: usize) -> rusqlite::Result<u64> {
 /// The status of a run; `None`: its start was refused.
 impl FromSql for Text<Option<Status>> {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let all = [Status::Active, Status::Paused, Status::Done, Status::Failed, Status::Cancelled];
-        match (value.as_str()?, all.into_iter().find(|s| Ok(s.word()) == value.as_str())) {
+        match (value.as_str()?, Status::ALL.into_iter().find(|s| Ok(s.word()) == value.as_str())) {
             ("refused", _) => Ok(Text(None)),
             (_, Some(status)) => Ok(Text(Some(status))),
             (_, None) => Err(FromSqlError::InvalidType),
@@ -170,6 +172,18 @@ impl Store for SqliteStore {
         })
     }
 
+    fn records_after(&self, position: u64, limit: usize) -> Result<Vec<(u64, Record)>, StoreError> {
+        self.reading(|c| {
+            let mut select = c.prepare_cached("SELECT n, json FROM records WHERE n > ?1 ORDER BY n LIMIT ?2")?;
+            let row = |row: &SqlRow<'_>| Ok((unsigned(row, 0)?, row.get(1).map(|Text(record)| record)?));
+            select.query_map(params![integer(position), sql_limit(limit)], row)?.collect()
+        })
+    }
+
+    fn last_position(&self) -> Result<u64, StoreError> {
+        self.reading(|c| Ok(u64::try_from(head::last_position(c)?).unwrap_or_default()))
+    }
+
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
         self.reading(|c| {
             let c = &*c.unchecked_transaction()?;
@@ -190,6 +204,15 @@ impl Store for SqliteStore {
 
     fn key_holder(&self, event: &str, key: &Json) -> Result<Option<String>, StoreError> {
         self.reading(|c| keys::holder(c, event, &canonical(key)))
+    }
+
+    fn put_host_state(&self, changes: Vec<StateChange>) -> Result<(), StoreError> {
+        check_changes(&changes)?;
+        self.wait(Job::HostState(changes))
+    }
+
+    fn host_state(&self, area: &str) -> Result<Vec<(String, String)>, StoreError> {
+        self.reading(|c| host_state::read(c, area))
     }
 
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
@@ -334,7 +357,8 @@ impl Store for SqliteStore {
     }
 
     fn container_problems(&self) -> Result<Vec<String>, StoreError> {
-        let mut problems = header::problems(&self.path, &self.open);
+        let is_new = self.reading(head::journal_head).is_ok_and(|head| head.entries == 0);
+        let mut problems = header::problems(&self.path, &self.open, is_new);
         self.reading(|c| {
             problems.extend(header::integrity(c));
             Ok(())

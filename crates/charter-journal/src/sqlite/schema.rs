@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use rusqlite::{Connection, ErrorCode};
 
 use super::ids;
-use super::imports::TABLE as IMPORTS;
+use super::imports::added;
 use super::keys::TABLE as KEYS;
 use super::views;
 use crate::error::StoreError;
@@ -215,9 +215,9 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
 
 /// Creates the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    let transaction = connection.unchecked_transaction()?;
+    let (transaction, added) = (connection.unchecked_transaction()?, added());
     transaction.execute_batch(&format!(
-        "{CANONICAL}\n{HEAD}\n{IMPORTS}\n{KEYS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
+        "{CANONICAL}\n{HEAD}\n{added}\n{KEYS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
     ))?;
     ids::create(&transaction)?;
     transaction.commit()
@@ -360,9 +360,8 @@ impl std::fmt::Display for Problem {
 pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<Problem>> {
     let (mut found, mut expected) = (objects(connection)?, fresh()?);
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if version < VERSION {
-        expected.remove("unique_keys");
-    }
+    expected.retain(|name, _| version >= VERSION || name != "unique_keys");
+    expected.retain(|name, _| name != "host_state" || found.contains_key(name));
     if version == WITHOUT_HEAD {
         for table in ["journal", "heads", "interventions", "deleted", "imports"] {
             expected.remove(table);

@@ -100,7 +100,8 @@ impl SqliteStore {
         let begin = Instant::now();
         let deadline = Arc::new(AtomicU64::new(micros(limits.timeout)));
         let result = (|| {
-            let connection = reader(&self.path, self.reach)?;
+            let (_guest, reach) = self.reach();
+            let connection = reader(&self.path, reach)?;
             restrict(&connection, limits, begin, &deadline)?;
             let mut statement = connection.prepare(sql)?;
             if !statement.readonly() {

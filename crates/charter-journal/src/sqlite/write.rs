@@ -7,14 +7,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::changes::{project_all, put_changes};
 use super::delete::{self, Deletion};
 use super::head::Heads;
+use super::host_state;
 use super::ids::{self, Ids};
 use super::keys;
 use super::prepared::{Prepared, integer};
 use super::schema::{self, TABLES};
+use super::unnamed::Unnamed;
 use super::views;
 use crate::error::StoreError;
 use crate::record::Record;
-use crate::store::{Append, Head, StoredCharter, StoredSnapshot, follows};
+use crate::store::{Append, Head, StateChange, StoredCharter, StoredSnapshot, follows};
 
 /// Maximum number of runs in the cache.
 const MAX_RUNS: usize = 100_000;
@@ -44,6 +46,7 @@ pub(crate) struct Writing<'c> {
     charters: FxHashSet<Digest>,
     heads: Heads,
     ids: Ids,
+    unnamed: Unnamed,
 }
 
 /// The state of a run in the file.
@@ -73,12 +76,14 @@ impl<'c> Writing<'c> {
             runs: FxHashMap::default(),
             charters: FxHashSet::default(),
             ids,
+            unnamed: Unnamed::default(),
         }
     }
 
     /// Goes back to the last commit after a rollback.
     pub(crate) fn roll_back(&mut self) {
         self.forget();
+        self.unnamed.rolled_back();
         self.heads.roll_back();
     }
 
@@ -96,7 +101,10 @@ impl<'c> Writing<'c> {
     pub(crate) fn commit(&mut self) -> rusqlite::Result<()> {
         self.heads.before_commit(&mut self.prepared)?;
         self.prepared.execute("COMMIT", [])?;
-        self.heads.after_commit()
+        self.heads.after_commit()?;
+        // A blob that cannot be read is a finding of the verification.
+        let _ = self.unnamed.committed(self.connection);
+        Ok(())
     }
 
     /// Before the first commit, notes in the file itself, not only in its log, that a process
@@ -247,6 +255,7 @@ impl<'c> Writing<'c> {
     fn record(&mut self, r: &Record, waiting: &mut bool) -> rusqlite::Result<()> {
         let n = self.heads.record(r.seq, r.hash);
         self.ids.count();
+        self.unnamed.record(r.text());
         self.prepared.execute(
             "INSERT INTO records(n, run, seq, id, at, type, verdict, hash, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             params![
@@ -332,13 +341,19 @@ impl<'c> Writing<'c> {
 
     pub(crate) fn blob(&mut self, digest: Digest, data: &[u8]) -> Result<(), Unwritten> {
         let insert = "INSERT OR IGNORE INTO blobs(digest, data) VALUES (?1, ?2)";
-        let row = params![digest.to_string(), data];
-        Ok(self.prepared.execute(insert, row).map(drop)?)
+        let digest = digest.to_string();
+        self.prepared.execute(insert, params![digest, data])?;
+        self.unnamed.stored(digest);
+        Ok(())
+    }
+
+    pub(crate) fn host_state(&self, changes: &[StateChange]) -> Result<(), Unwritten> {
+        Ok(host_state::write(self.connection, changes)?)
     }
 
     /// Deletes a run that has ended, and notes that in the head of the journal.
     pub(crate) fn delete(&mut self, deletion: &Deletion) -> Result<(), Unwritten> {
-        let deleted = delete::run(self.connection, deletion)?;
+        let deleted = delete::run(self.connection, deletion, &self.unnamed)?;
         self.runs.remove(&deletion.run);
         self.ids.forget();
         Ok(self.heads.intervention(self.connection, &deleted)?)

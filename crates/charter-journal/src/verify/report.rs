@@ -126,7 +126,7 @@ pub enum Difference {
     Origin,
     /// The entries of the journal are not those of its head: some are missing or were replaced.
     Journal,
-    /// A file of a run's manifest is missing, or has other content.
+    /// A file of a run's manifest is missing, or its content does not match its digest.
     Manifest,
     /// A problem of the container: the file, charters, blobs, projections.
     Container,

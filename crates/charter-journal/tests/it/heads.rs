@@ -206,6 +206,23 @@ fn a_journal_that_disappeared_is_not_created_again() {
 }
 
 #[test]
+fn a_reopened_file_stores_its_head_only_when_it_is_due() {
+    let folder = Folder::new();
+    let file = folder.file("journal.db");
+    let store = SqliteStore::open(&file).unwrap();
+    store.put_charter(&stored(LOOSE)).unwrap();
+    store.append(appends("a", 300)).unwrap();
+    drop(store);
+    let store = SqliteStore::open(&file).unwrap();
+    let rows = || store.query(|c| c.query_row("SELECT count(*) FROM heads", [], |row| row.get::<_, i64>(0))).unwrap();
+    let before = rows();
+    store.append(appends("b", 2)).unwrap();
+    assert_eq!(rows(), before);
+    store.append(appends("c", 300)).unwrap();
+    assert_eq!(rows(), before + 1);
+}
+
+#[test]
 fn deleted_records_leave_a_gap() {
     let check = |sql: &str, expected: &[&str]| {
         let folder = Folder::new();

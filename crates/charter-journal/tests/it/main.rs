@@ -2,6 +2,8 @@
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
+#[cfg(feature = "sqlite")]
+mod backups;
 mod common;
 #[cfg(feature = "sqlite")]
 mod event_ids;
@@ -10,6 +12,8 @@ mod failing;
 mod golden;
 #[cfg(feature = "sqlite")]
 mod heads;
+#[cfg(feature = "sqlite")]
+mod host_state;
 #[cfg(feature = "sqlite")]
 mod operator;
 mod records;

@@ -29,6 +29,36 @@ fn finished(run: &str, names: Digest) -> Vec<Append> {
     vec![first, ask, cancel]
 }
 
+/// A host stores a blob before the record that names it; meanwhile, a run is deleted that names the
+/// same one.
+#[test]
+fn a_deletion_keeps_the_blobs_of_a_record_that_is_not_written_yet() {
+    let folder = Folder::new();
+    let store = SqliteStore::open(&folder.file("journal.db")).unwrap();
+    store.put_charter(&stored(DESK)).unwrap();
+    let put = || {
+        let inner = store.put_blob(b"a file").unwrap();
+        (inner, store.put_blob(format!("{{\"files\":\"{inner}\"}}").as_bytes()).unwrap())
+    };
+    let there = |(inner, outer)| [inner, outer].map(|blob| store.blob(blob).unwrap().is_some());
+    let both = put();
+    store.append(finished("a", both.1)).unwrap();
+    assert_eq!(put(), both);
+    store.delete(deletion("a")).unwrap();
+    assert_eq!(there(both), [true, true]);
+    store.append(finished("b", both.1)).unwrap();
+    assert_eq!(put(), both);
+    // A refused batch names nothing.
+    store.append(finished("b", both.1)).unwrap_err();
+    store.delete(deletion("b")).unwrap();
+    assert_eq!(there(both), [true, true]);
+    // What a run names that is deleted, and nothing else, goes.
+    store.append(finished("c", both.1)).unwrap();
+    store.delete(deletion("c")).unwrap();
+    assert_eq!(there(both), [false, false]);
+    assert_eq!(verify(&store, None).unwrap().findings, []);
+}
+
 #[test]
 fn a_deleted_run_leaves_only_its_hashes() {
     let folder = Folder::new();

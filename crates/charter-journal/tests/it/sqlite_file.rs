@@ -161,7 +161,7 @@ fn a_file_without_the_table_of_imports_gets_one() {
     let mut text = Vec::new();
     charter_journal::export(&source, "r0", &mut text).unwrap();
     drop(SqliteStore::open(&file).unwrap());
-    rusqlite::Connection::open(&file).unwrap().execute_batch("DROP TABLE imports").unwrap();
+    rusqlite::Connection::open(&file).unwrap().execute_batch("DROP TABLE imports; DROP TABLE host_state").unwrap();
     let store = SqliteStore::open(&file).unwrap();
     charter_journal::import(&store, &mut text.as_slice()).unwrap();
     assert_eq!(store.imported("r0").unwrap(), store.run("r0").unwrap().unwrap().seq + 1);

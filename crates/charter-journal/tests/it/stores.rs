@@ -13,7 +13,7 @@ use charter_test_support::cases;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn on_each_store(test: impl Fn(&dyn Store)) {
+pub(crate) fn on_each_store(test: impl Fn(&dyn Store)) {
     test(&MemoryStore::new());
     let folder = Folder::new();
     test(&SqliteStore::open(&folder.file("journal.db")).unwrap());

@@ -4,9 +4,10 @@ use std::process::Command;
 
 use crate::common::*;
 use charter_journal::{
-    Anchor, Difference, MemoryStore, SqliteStore, Store, StoreError, TransferError, export, export_header, import,
-    load, replay, verify, verify_export,
+    Anchor, Difference, MemoryStore, SqliteStore, Store, StoreError, TransferError, export, export_header, fork,
+    import, load, replay, verify, verify_export,
 };
+use charter_kernel::Principal;
 use charter_test_support::cases;
 use proptest::prelude::*;
 
@@ -34,6 +35,25 @@ proptest! {
             prop_assert_eq!(load(&to, &machine, run).unwrap().snapshot, load(&from, &machine, run).unwrap().snapshot);
         }
         prop_assert_eq!(verify(&to, None).unwrap().findings, []);
+    }
+}
+
+#[test]
+fn a_fork_has_the_imported_records_of_its_past() {
+    let (from, to) = (MemoryStore::new(), MemoryStore::new());
+    let own = fill(&from, &some_acts(6), "r")[0].clone();
+    let run = own[0].run.as_ref();
+    let machine = machine(ALL[0]);
+    import(&to, &mut exported(&from, run).as_bytes()).unwrap();
+    let all = own.len() as u64;
+    let loaded = load(&to, &machine, run).unwrap();
+    let mut driver = Driver::resume(&machine, loaded.chain, loaded.snapshot, T0 + 1_000_000);
+    to.append(vec![driver.send("NOTHING", serde_json::json!({}), &Principal::new("ana", &[]))]).unwrap();
+    for (at, imported) in [(0, 1), (all - 1, all), (all, all)] {
+        let new = format!("fork at {at}");
+        fork(&to, &machine, run, at, &new, true).unwrap();
+        fork(&from, &machine, run, at.min(all - 1), &new, true).unwrap();
+        assert_eq!((to.imported(&new).unwrap(), from.imported(&new).unwrap()), (imported, 0), "{new}");
     }
 }
 
@@ -193,6 +213,10 @@ fn the_python_script_agrees() {
                 + &String::from_utf8_lossy(&output.stderr),
         )
     };
+    let journal = folder.file("charter.db");
+    std::fs::write(&journal, b"SQLite format 3\0\x8d").unwrap();
+    let output = Command::new("python3").arg(script).arg(&journal).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("write one with `charter export RUN -o FILE`"));
     for run in ["r0", "r1", "r2"] {
         let text = exported(&store, run);
         let head = store.run(run).unwrap().unwrap();

@@ -153,6 +153,12 @@ impl Store for FakeRows<'_> {
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         self.inner.records(run, from, limit)
     }
+    fn records_after(&self, position: u64, limit: usize) -> Result<Vec<(u64, Record)>, StoreError> {
+        self.inner.records_after(position, limit)
+    }
+    fn last_position(&self) -> Result<u64, StoreError> {
+        self.inner.last_position()
+    }
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
         self.inner.find(run, id)
     }

@@ -1,15 +1,24 @@
 //! The functions of the algorithm without side effects: `computeEntrySet`, `getTransitionDomain`,
 //! `removeConflictingTransitions`, `isInFinalState`.
 
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
+use crate::budget::{Budget, Work};
 use crate::definition::StateKind;
 use crate::machine::{Chart, Domain, NONE, StateId, TransitionId};
+use crate::refusal::Refusal;
 use crate::selection::Enabled;
 use crate::snapshot::Actor;
 
 /// States in document order.
 pub(super) type StateSet = SmallVec<[StateId; 6]>;
+
+/// What it costs to move the states after a place in a list, as many looked at: memory moves 16
+/// times as fast as a list is searched.
+pub(super) fn moved(len: usize, place: usize) -> usize {
+    len.saturating_sub(place) / 16
+}
 
 /// The states that a microstep enters (appendix D, `computeEntrySet`).
 #[derive(Default)]
@@ -19,13 +28,24 @@ pub(crate) struct EntrySet {
     pub(super) defaults: SmallVec<[StateId; 4]>,
     /// History states whose default content runs, with their parents.
     pub(super) histories: SmallVec<[(StateId, StateId); 1]>,
+    /// Parallel states whose regions were added.
+    complete: StateSet,
+    /// The states that were looked at and moved, for [`Budget::scan`].
+    work: usize,
 }
 
 impl EntrySet {
     pub(super) fn insert(&mut self, state: StateId) {
         if let Err(place) = self.states.binary_search(&state) {
+            self.work = self.work.saturating_add(moved(self.states.len(), place));
             self.states.insert(place, state);
         }
+    }
+
+    /// Charges what it took to build the set so far.
+    pub(super) fn charge(&mut self, budget: &Budget) -> Result<(), Refusal> {
+        budget.scan(std::mem::take(&mut self.work));
+        budget.check()
     }
 
     /// Whether the state or a descendant is in the set.
@@ -108,11 +128,16 @@ fn add_ancestors(chart: &Chart, actor: &Actor, state: StateId, until: StateId, e
     let mut up = chart.state(state).parent;
     while up != NONE {
         let node = chart.state(up);
+        entry.work = entry.work.saturating_add(1);
         let stays = up == until || actor.is_active(up);
         if !stays {
             entry.insert(up);
         }
-        if node.kind == StateKind::Parallel {
+        if node.kind == StateKind::Parallel
+            && let Err(place) = entry.complete.binary_search(&up)
+        {
+            entry.complete.insert(place, up);
+            entry.work = entry.work.saturating_add(node.children.len());
             for child in &node.children {
                 // If the parallel state stays active, enter only the regions that were exited.
                 let left = !stays || !actor.is_active(*child);
@@ -136,17 +161,25 @@ pub(super) fn stored(actor: &Actor, history: StateId) -> Option<&[StateId]> {
 /// Appendix D, `getEffectiveTargetStates`: replaces history targets with the stored states or the
 /// defaults.
 fn effective_targets(chart: &Chart, actor: &Actor, targets: &[StateId]) -> StateSet {
+    /// As many states are searched one after the other.
+    const FEW: usize = 32;
     let mut out = StateSet::new();
+    let mut known: FxHashSet<StateId> = FxHashSet::default();
     let mut seen = 0usize;
     let mut stack: SmallVec<[StateId; 4]> = targets.iter().rev().copied().collect();
     while let Some(t) = stack.pop() {
         let node = chart.state(t);
         if !node.is_history() {
-            if !out.contains(&t) {
+            if out.len() > FEW && known.is_empty() {
+                known.extend(out.iter().copied());
+            }
+            let is_new = if out.len() > FEW { known.insert(t) } else { !out.contains(&t) };
+            if is_new {
                 out.push(t);
             }
         } else if let Some(stored) = stored(actor, t) {
             out.extend(stored.iter().copied());
+            known.clear();
         } else if let Some(initial) = &node.initial {
             // Guards against history states that are each other's defaults.
             seen = seen.saturating_add(1);
@@ -192,10 +225,11 @@ pub(super) fn domain(chart: &Chart, actor: &Actor, t: TransitionId) -> Option<St
 
 /// Appendix D, `removeConflictingTransitions`: of two transitions whose exit sets intersect, the
 /// one with the inner source wins, else the one selected first.
-pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled) -> Enabled {
+pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled, budget: &Budget) -> Enabled {
     if enabled.len() < 2 {
         return enabled;
     }
+    let mut work = 0usize;
     // Domains are intervals of states, nested or disjoint. Exit sets intersect if one domain is
     // inside the other (or both are the same) and a state inside the inner one is active.
     let is_active_inside = |domain: StateId| {
@@ -206,6 +240,10 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
     // The domains of those kept, in document order, each with its place in `kept`.
     let mut domains: SmallVec<[(StateId, usize); 4]> = SmallVec::new();
     for t in enabled {
+        budget.scan(std::mem::take(&mut work));
+        if budget.is_over() {
+            break;
+        }
         let source = chart.transition(t).source;
         let Some(mine) = domain(chart, actor, t) else {
             kept.push(Some(t));
@@ -222,7 +260,9 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
         while up != NONE {
             note(up, up, Some(mine));
             up = chart.state(up).parent;
+            work = work.saturating_add(1);
         }
+        work = work.saturating_add(conflicts.len());
         let is_inner = |place: &usize| {
             let other = kept.get(*place).copied().flatten();
             other.is_none_or(|other| chart.inside(source, chart.transition(other).source))
@@ -234,6 +274,7 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
             if let Some(evicted) = kept.get_mut(place) {
                 *evicted = None;
             }
+            work = work.saturating_add(domains.len());
             domains.retain(|(_, p)| *p != place);
         }
         let place = domains.partition_point(|(d, _)| *d <= mine);
@@ -244,14 +285,16 @@ pub(crate) fn remove_conflicting(chart: &Chart, actor: &Actor, enabled: Enabled)
 }
 
 /// Appendix D, `isInFinalState`.
-pub(super) fn is_in_final_state(chart: &Chart, actor: &Actor, state: StateId) -> bool {
+pub(super) fn is_in_final_state(chart: &Chart, actor: &Actor, state: StateId, budget: &Budget) -> bool {
     let node = chart.state(state);
+    budget.spend(1, Work::Transitions);
     match node.kind {
         StateKind::Compound => {
+            budget.scan(node.children.len());
             node.children.iter().any(|c| chart.state(*c).kind == StateKind::Final && actor.is_active(*c))
         }
         // From the last region on: when regions end one after the other, it is the last to end.
-        StateKind::Parallel => node.children.iter().rev().all(|c| is_in_final_state(chart, actor, *c)),
+        StateKind::Parallel => node.children.iter().rev().all(|c| is_in_final_state(chart, actor, *c, budget)),
         StateKind::Final => actor.is_active(state),
         _ => false,
     }

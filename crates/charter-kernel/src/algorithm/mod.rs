@@ -134,7 +134,8 @@ impl StepTransaction<'_> {
         let actor = self.actor(actor_ix);
         // The root is entered like any state; its kind determines which descendants are entered.
         add_descendants(chart, actor, 0, &mut entry);
-        self.enter_states(actor_ix, &entry, Some(ev), session)
+        entry.charge(self.budget)?;
+        self.enter_states(actor_ix, entry, Some(ev), session)
     }
 
     /// Appendix D, `microstep`.
@@ -162,8 +163,9 @@ impl StepTransaction<'_> {
         let actor = self.actor(actor_ix);
         for (t, domain) in enabled.iter().zip(&domains) {
             add_entry_set(chart, actor, *t, *domain, &mut entry);
+            entry.charge(self.budget)?;
         }
-        self.enter_states(actor_ix, &entry, ev, session)
+        self.enter_states(actor_ix, entry, ev, session)
     }
 
     /// Appendix D, `selectEventlessTransitions`.
@@ -180,10 +182,14 @@ impl StepTransaction<'_> {
         let mut enabled = Enabled::new();
         let mut evaluated = Known::default();
         let configuration = self.actor(actor_ix).configuration.clone();
+        self.budget.scan(configuration.len());
+        let mut climbed = 0usize;
         for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
+            climbed = self.budget.scan_some(climbed);
             self.budget.check()?;
             let mut state = *atomic;
             'up: while state != NONE {
+                climbed = climbed.saturating_add(2);
                 for t in &chart.state(state).always {
                     let known = evaluated.get(*t);
                     let holds = match known {
@@ -206,7 +212,7 @@ impl StepTransaction<'_> {
                 state = chart.state(state).parent;
             }
         }
-        Ok(remove_conflicting(chart, self.actor(actor_ix), enabled))
+        Ok(remove_conflicting(chart, self.actor(actor_ix), enabled, self.budget))
     }
 
     /// Appendix D, `selectTransitions`, for an event of the run itself.
@@ -258,7 +264,20 @@ impl StepTransaction<'_> {
     }
 }
 
+/// Whether an object has few members with short names, as the errors of the kernel do.
+fn is_small(members: &serde_json::Map<String, Json>) -> bool {
+    members.len() <= 16 && members.keys().all(|name| name.len() <= 64)
+}
+
 fn unhandled_error(ev: &Ev<'_>) -> Refusal {
-    let error = short(ev.data().get("error").cloned().unwrap_or_default());
+    // An `error.*` event that the charter raises may have any data.
+    let error = ev.data().get("error").unwrap_or(ev.data()).clone();
+    // Its members are cut, not the whole, so that what failed and why stay apart.
+    let error = match error {
+        Json::Object(members) if is_small(&members) => {
+            Json::Object(members.into_iter().map(|(name, value)| (name, short(value))).collect())
+        }
+        other => short(other),
+    };
     Refusal::because(Code::Execution, Cause::Unhandled { event: ev.name().to_string(), error })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 
-use super::entry::{EntrySet, StateSet, is_in_final_state};
+use super::entry::{EntrySet, StateSet, is_in_final_state, moved};
 use crate::budget::Work;
 use crate::definition::StateKind;
 use crate::event::{Ev, Origin};
@@ -50,11 +50,15 @@ impl StepTransaction<'_> {
         self.record_history(actor_ix, &exits);
         for state in exits.iter().rev() {
             self.exit_state(actor_ix, *state, ev, session)?;
+            self.budget.check()?;
+            let budget = self.budget;
             let actor = self.actor_mut(actor_ix);
             if let Ok(place) = actor.configuration.binary_search(state) {
+                budget.scan(moved(actor.configuration.len(), place));
                 actor.configuration.remove(place);
             }
             if !actor.votes.is_empty() {
+                budget.scan(actor.votes.len());
                 actor.votes.list().retain(|v| chart.transition(v.transition).source != *state);
             }
         }
@@ -67,14 +71,19 @@ impl StepTransaction<'_> {
             for history in &chart.state(*state).histories {
                 let deep = chart.state(*history).kind == StateKind::Deep;
                 let actor = self.actor(actor_ix);
-                let keep = |s: &&StateId| {
-                    if deep {
-                        chart.inside(**s, *state) && chart.state(**s).is_atomic()
-                    } else {
-                        chart.state(**s).parent == *state
-                    }
+                // The states inside of it follow each other.
+                let first = actor.configuration.partition_point(|s| s <= state);
+                let end = actor.configuration.partition_point(|s| *s <= chart.state(*state).last);
+                let inside = actor.configuration.get(first..end).unwrap_or_default();
+                self.budget.scan(inside.len());
+                if self.budget.is_over() {
+                    return;
+                }
+                let keep = |s: &&StateId| match deep {
+                    true => chart.state(**s).is_atomic(),
+                    false => chart.state(**s).parent == *state,
                 };
-                let stored: SmallVec<[StateId; 4]> = actor.configuration.iter().filter(keep).copied().collect();
+                let stored: SmallVec<[StateId; 4]> = inside.iter().filter(keep).copied().collect();
                 let names = actor.identity().shape.longest.saturating_add(3);
                 self.budget.build(names.saturating_mul((stored.len() as u64).saturating_add(1)), Work::Run);
                 let list = self.actor_mut(actor_ix).history.list();
@@ -121,17 +130,21 @@ impl StepTransaction<'_> {
     pub(super) fn enter_states(
         &mut self,
         actor_ix: usize,
-        entry: &EntrySet,
+        mut entry: EntrySet,
         ev: Option<&Ev<'_>>,
         session: &mut Session,
     ) -> Result<(), Refusal> {
         let chart = self.chart(actor_ix);
+        entry.histories.sort_by_key(|(parent, _)| *parent);
         self.budget.spend_count(entry.states.len(), Work::Transitions);
         self.budget.check()?;
         for state in &entry.states {
             let node = chart.state(*state);
+            let budget = self.budget;
+            budget.check()?;
             let actor = self.actor_mut(actor_ix);
             if let Err(place) = actor.configuration.binary_search(state) {
+                budget.scan(moved(actor.configuration.len(), place));
                 actor.configuration.insert(place, *state);
             }
             if !node.invokes.is_empty() {
@@ -146,7 +159,8 @@ impl StepTransaction<'_> {
             if entry.defaults.binary_search(state).is_ok() {
                 self.run_initial(actor_ix, node.initial.as_ref(), ev, session)?;
             }
-            if let Some((_, history)) = entry.histories.iter().find(|(parent, _)| parent == state) {
+            let first = entry.histories.partition_point(|(parent, _)| parent < state);
+            if let Some((_, history)) = entry.histories.get(first).filter(|(parent, _)| parent == state) {
                 self.run_initial(actor_ix, chart.state(*history).initial.as_ref(), ev, session)?;
             }
             for (index, after) in node.after.iter().enumerate() {
@@ -245,7 +259,7 @@ impl StepTransaction<'_> {
         }
         while up != NONE
             && chart.state(up).kind == StateKind::Parallel
-            && is_in_final_state(chart, self.actor(actor_ix), up)
+            && is_in_final_state(chart, self.actor(actor_ix), up, self.budget)
         {
             if up == 0 {
                 session.running = false;

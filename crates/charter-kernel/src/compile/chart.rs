@@ -31,6 +31,7 @@ impl<'d> Compiler<'d> {
             flat,
             names,
             blocks: FxHashMap::default(),
+            sizes: FxHashMap::default(),
             pending: Vec::new(),
         };
         let input = self.schema(chart.input.as_ref(), &format!("{at}/input"));

@@ -7,6 +7,24 @@ use super::{Compiler, MAX_NESTING, escape};
 use crate::machine::{Action, Assign, Block, Segment, Send};
 use crate::{definition, scope};
 
+/// Upper limit of the actions of a named action with everything that it uses: actions that use
+/// others twice would have millions within a few lines.
+const MAX_ACTIONS: usize = 1_000;
+
+/// Counts the actions of a block with those of the named actions in it, and the levels of blocks.
+fn size<'d>(scheme: &Scheme<'d>, block: &'d [definition::Action]) -> (usize, usize) {
+    use definition::Action as D;
+    let join = |(a, b): (usize, usize), (c, d): (usize, usize)| (a.saturating_add(c), b.max(d));
+    let of = |action: &'d D| match action {
+        D::Name(name) => scheme.sizes.get(name.as_str()).copied().unwrap_or_default(),
+        D::If(branches) => branches.iter().map(|b| size(scheme, &b.r#do)).fold((0, 0), join),
+        D::Each { r#do, .. } => size(scheme, r#do),
+        _ => (0, 0),
+    };
+    let all = block.iter().map(|action| join((1, 0), of(action))).fold((0, 0), join);
+    (all.0, all.1.saturating_add(1))
+}
+
 impl<'d> Compiler<'d> {
     pub(super) fn blocks(&mut self, scheme: &mut Scheme<'d>, defs: &'d [definition::Block], at: &str) -> Vec<Block> {
         defs.iter().enumerate().map(|(i, b)| self.block(scheme, b, &format!("{at}/{i}"), &mut Vec::new())).collect()
@@ -47,11 +65,27 @@ impl<'d> Compiler<'d> {
             return None;
         }
         scheme.pending.push(name);
-        let block = self.block(scheme, def, &format!("/actions/{}", escape(name)), &mut Vec::new());
+        let at = format!("/actions/{}", escape(name));
+        let block = self.block(scheme, def, &at, &mut Vec::new());
         scheme.pending.pop();
-        let block = Arc::new(block);
-        scheme.blocks.insert(name, Some(block.clone()));
-        Some(Action::Named(block))
+        let (actions, depth) = size(scheme, def);
+        let problem = match () {
+            () if actions > MAX_ACTIONS => Some(format!("the action has more than {MAX_ACTIONS} actions")),
+            () if depth > MAX_NESTING => Some(format!("actions are nested deeper than {MAX_NESTING} levels")),
+            () => None,
+        };
+        // An action with a problem is not counted in those that use it.
+        scheme.sizes.insert(name, if problem.is_some() { (0, 0) } else { (actions, depth) });
+        let block = match problem {
+            None => Some(Arc::new(block)),
+            Some(message) => {
+                let help = "use fewer actions, `each`, or a variable that an expression computes";
+                self.problem("action-size", &at, message, Some(help.into()));
+                None
+            }
+        };
+        scheme.blocks.insert(name, block.clone());
+        block.map(Action::Named)
     }
 
     fn action(

@@ -100,6 +100,8 @@ pub(crate) struct Compiler<'d> {
     event_reads: Vec<Vec<Box<str>>>,
     /// Whether any part of the charter needs whole events.
     whole_events: bool,
+    /// The named guards that were compiled.
+    named_guards: FxHashMap<&'d str, guard::NamedGuard>,
     /// The event types that actions raise or send; collected on first use.
     raised: Option<survey::Raised<'d>>,
 }
@@ -113,6 +115,7 @@ impl<'d> Compiler<'d> {
             problems: Vec::new(),
             event_reads: Vec::new(),
             whole_events: !def.strict,
+            named_guards: FxHashMap::default(),
             raised: None,
             events: Events::default(),
             roles: Vec::new(),

@@ -29,6 +29,8 @@ pub(crate) struct Scheme<'d> {
     pub(super) slots: FxHashMap<String, u32>,
     /// Named actions, compiled once per chart (they name its context variables).
     pub(super) blocks: FxHashMap<&'d str, Option<Arc<crate::machine::Block>>>,
+    /// The number of actions and of levels of the named actions that were compiled.
+    pub(super) sizes: FxHashMap<&'d str, (usize, usize)>,
     /// Named actions being compiled, to detect an action that contains itself.
     pub(super) pending: Vec<&'d str>,
 }

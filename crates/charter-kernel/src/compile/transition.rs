@@ -146,11 +146,11 @@ impl<'d> Compiler<'d> {
         };
         let guard = match (&def.guard, &def.when) {
             (None, None) => None,
-            (Some(guard), None) => self.guard(guard, &format!("{at}/guard"), 0),
+            (Some(guard), None) => self.guard(guard, &format!("{at}/guard")),
             (None, Some(when)) => self.cel(when, &format!("{at}/when"), &[]).map(crate::machine::Guard::Cel),
             (Some(guard), Some(when)) => {
                 let when = self.cel(when, &format!("{at}/when"), &[]).map(crate::machine::Guard::Cel);
-                let both: Vec<_> = self.guard(guard, &format!("{at}/guard"), 0).into_iter().chain(when).collect();
+                let both: Vec<_> = self.guard(guard, &format!("{at}/guard")).into_iter().chain(when).collect();
                 Some(crate::machine::Guard::And(both))
             }
         };

@@ -66,12 +66,15 @@ impl StepTransaction<'_> {
             if let Some(unknowns) = budget.unknowns()
                 && meets_unknown(whole, &keys, unknowns)
             {
-                // The place cannot be found, so nothing is known about the variable.
-                *whole = Arc::new(unknowns.anything());
-                match unknowns.choose(2) {
-                    0 => continue,
-                    _ => return Err(Fault::execution("assign")),
+                // The place cannot be found: all that is known is that there is one.
+                if unknowns.choose(2) == 1 {
+                    if let Some(before) = before {
+                        self.actor_mut(actor_ix).context = before;
+                    }
+                    return Err(Fault::execution("assign"));
                 }
+                *whole = Arc::new(unknowns.container());
+                continue;
             }
             // A variable that the event has not changed yet is shared with the snapshot before it.
             if Arc::strong_count(whole) > 1 {

@@ -24,10 +24,16 @@ impl StepTransaction<'_> {
     ) -> Result<(), Fault> {
         self.budget.build(ENTRY_BYTES, Work::Run);
         if let Some(unknowns) = self.budget.unknowns() {
-            if matches!(action, Action::Open { due: Some(_), .. }) {
-                return Err(unknowns.give_up("an obligation becomes overdue").into());
-            }
-            return if unknowns.choose(2) == 0 { Ok(()) } else { Err(Fault::execution("ledger")) };
+            return match (unknowns.choose(2), action) {
+                (0, Action::Open { kind, due: Some(_), .. }) => self.set_due(actor_ix, *kind),
+                (0, Action::Close { kind, key: None, .. }) => {
+                    let kind = *kind;
+                    self.cancel_timers(|t| matches!(&t.what, TimerKind::Due { kind: k, .. } if *k == kind));
+                    Ok(())
+                }
+                (0, _) => Ok(()),
+                _ => Err(Fault::execution("ledger")),
+            };
         }
         let ctx = self.context(actor_ix, ev, locals);
         let machine = self.m;

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use crate::budget::Work;
 use crate::event::{Ev, Origin};
 use crate::fault::Fault;
-use crate::machine::{Action, Block, EventId, Src, TypeName};
+use crate::machine::{Action, Block, EventId, Src, Template, TypeName};
 use crate::refusal::Refusal;
 use crate::scope::Local;
 use crate::snapshot::TimerKind;
@@ -121,7 +121,7 @@ impl StepTransaction<'_> {
                 self.effect(actor, EffectKind::Log { label: label.clone(), value });
             }
             Action::Spawn { what, id, input } => {
-                let id = self.context(actor_ix, ev, locals).text(id)?;
+                let Some(id) = self.spawned_id(actor_ix, *what, id, ev, locals)? else { return Ok(()) };
                 let input = input
                     .as_ref()
                     .map(|t| self.context(actor_ix, ev, locals).value(t))
@@ -158,7 +158,7 @@ impl StepTransaction<'_> {
             Action::Each { list, index, depth, block } => {
                 let list = {
                     let ctx = self.context(actor_ix, ev, locals);
-                    each::items(&ctx.cel(list)?, self.budget)?
+                    each::items(&ctx.cel(list)?, list.source(), self.budget)?
                 };
                 for (item, key) in list {
                     locals.truncate(*depth as usize);
@@ -175,6 +175,24 @@ impl StepTransaction<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The id of an actor that is spawned; `None` if an analysis does not follow it.
+    fn spawned_id(
+        &self,
+        actor_ix: usize,
+        what: Src,
+        id: &Template,
+        ev: Option<&Ev<'_>>,
+        locals: &[Local],
+    ) -> Result<Option<Arc<str>>, Fault> {
+        let ctx = self.context(actor_ix, ev, locals);
+        if let (Some(unknowns), Src::Chart(chart)) = (self.budget.unknowns(), what)
+            && unknowns.is_unknown(&*ctx.value(id)?)
+        {
+            return self.spawned_as(chart, unknowns);
+        }
+        Ok(Some(ctx.text(id)?))
     }
 
     fn event_type(

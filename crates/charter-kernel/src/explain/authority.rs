@@ -1,6 +1,7 @@
 //! The messages of refusals because of who sent an event.
 
-use super::text::{expression_error, or, quoted};
+use super::expression::expression_error;
+use super::text::{or, quoted};
 use crate::principal::Principal;
 use crate::refusal::CandidateDetails;
 use crate::sender::{AUTHENTICATED_ONLY, NOT_BY, PERSONS_ONLY};

@@ -1,5 +1,7 @@
 //! Collects why each candidate transition was not taken, as an observer of [`evaluate`].
 
+use std::cmp::Reverse;
+
 use charter_expr::Program;
 use serde_json::{Map, Value as Json};
 
@@ -12,38 +14,55 @@ use crate::observer::{Observer, Unmet};
 use crate::refusal::{ApprovalDetails, CandidateDetails, Code, LedgerDetails};
 use crate::scope::EvalContext;
 use crate::selection::{Evaluation, active_candidates, evaluate};
-use crate::sender::{AUTHENTICATED_ONLY, Ineligible, NOT_BY, PERSONS_ONLY, SenderRule};
+use crate::sender::{AUTHENTICATED_ONLY, Ineligible, NOT_BY, PERSONS_ONLY, SENDER_RULES, SenderRule};
 use crate::snapshot::{Actor, Snapshot};
 
 /// Upper limit of the transitions that a refusal lists.
 const MAX_CANDIDATES: usize = 100;
 
+/// What a selection has considered.
+#[derive(Default)]
+pub(super) struct Considered {
+    pub(super) candidates: Vec<CandidateDetails>,
+    /// The rule of the candidate that came furthest with the code of the refusal.
+    pub(super) rule: Option<String>,
+}
+
 impl Machine {
+    /// Evaluates the candidates of an event that was refused with a code.
     pub(super) fn candidates(
         &self,
         snapshot: &Snapshot,
         actor: &Actor,
         ev: &Ev<'_>,
         envelope: &Envelope,
-        budget: &Budget,
-    ) -> Vec<CandidateDetails> {
+        (code, budget): (Code, &Budget),
+    ) -> Considered {
         let held = self.held(envelope);
         let snapshot = snapshot.with_expired_permits(envelope.at);
         let ctx = self.context_of(&snapshot, actor, ev, envelope, budget);
         let mut out = Vec::new();
+        let (mut furthest, mut refusing) = (None, None);
         for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, ev) {
             let mut explainer = Explainer { machine: self, details: details_of(t) };
             let evaluation = evaluate(&ctx, held, Some(ev), id, t, &mut explainer);
             let mut details = explainer.details;
             match evaluation {
                 // A `refuse` transition that does not apply is not a reason for the refusal.
-                Evaluation::Failed(code, _) if t.refuse.is_some() && code != Code::Stale => continue,
-                Evaluation::Failed(code, _) => details.failed = code,
+                Evaluation::Failed(failed, _) if t.refuse.is_some() && failed != Code::Stale => continue,
+                Evaluation::Failed(failed, reached) => {
+                    details.failed = failed;
+                    if failed == code {
+                        furthest = furthest.max(Some((reached, self.rank(details.rule.as_deref()))));
+                    }
+                }
                 Evaluation::Refused => {
                     details.failed = Code::Rule;
                     if let Some(rule) = t.refuse {
                         details.rule = Some(self.rule_name(rule).to_string());
                         details.read = self.rule_reads(rule, &ctx);
+                        // The first one that applies decides, as of other transitions.
+                        refusing = refusing.or_else(|| details.rule.clone()).filter(|_| code == Code::Rule);
                     }
                 }
                 Evaluation::Enabled | Evaluation::Vote | Evaluation::Unknown => continue,
@@ -53,7 +72,19 @@ impl Machine {
             }
             out.push(details);
         }
-        out
+        let named = furthest
+            .and_then(|(_, rank)| out.iter().find(|c| c.failed == code && self.rank(c.rule.as_deref()) == rank));
+        let rule = refusing.or_else(|| named.and_then(|candidate| candidate.rule.clone()));
+        Considered { candidates: out, rule }
+    }
+
+    /// Which rule names the reason of a refusal, if several candidates came equally far: of those
+    /// of the language the one that is checked last, of those of the charter the first entry of
+    /// `rules`. No rule comes last.
+    fn rank(&self, rule: Option<&str>) -> Option<(usize, Reverse<Option<u32>>)> {
+        let rule = rule?;
+        let own = SENDER_RULES.iter().position(|own| *own == rule).map_or(0, |place| place.saturating_add(1));
+        Some((own, Reverse(self.rule(rule))))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The messages of refusals because of a unique key.
 
-use super::text::expression_error;
+use super::expression::expression_error;
 use crate::refusal::{Cause, ExpressionError};
 use crate::unique::MAX_KEY_BYTES;
 

@@ -7,12 +7,14 @@
 mod authority;
 mod candidates;
 mod condition;
+mod expression;
 mod key;
 mod rules;
 mod text;
 
 use std::borrow::Cow;
 
+use candidates::Considered;
 pub(crate) use candidates::{reads, short};
 pub use condition::Condition;
 
@@ -166,8 +168,10 @@ impl Machine {
         let actor = snapshot.actors.find(to);
         let required = self.roles_to_send(name, ev.id);
         let may_send = required.admits(self.held(envelope));
+        let mut considered = Considered::default();
         if let Some(actor) = actor.filter(|_| may_send && comes_from_candidates(details.code)) {
-            details.candidates = self.candidates(snapshot, actor, &ev, envelope, budget);
+            considered = self.candidates(snapshot, actor, &ev, envelope, (details.code, budget));
+            details.candidates = considered.candidates;
         }
         match details.code {
             Code::Authority if !may_send => details.roles = self.role_names(required),
@@ -199,8 +203,7 @@ impl Machine {
             _ => {}
         }
         if details.rule.is_none() {
-            let decided = details.candidates.iter().find(|c| c.failed == details.code);
-            details.rule = decided.and_then(|c| c.rule.clone());
+            details.rule = considered.rule;
         }
     }
 

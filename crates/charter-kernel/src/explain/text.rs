@@ -1,13 +1,11 @@
 //! The messages of a refusal, rendered from its details when it is shown: what was refused, why,
 //! and what to do. No record contains a message, so the wording may change.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
-
 use serde_json::Value as Json;
 
 use super::RefusalContext;
 use super::authority::{authority, sender_has};
+use super::expression::expression_error;
 use super::rules::rule_sentence;
 use crate::refusal::{
     Candidate, CandidateDetails, Cause, Code, Explanation, ExpressionError, LedgerDetails, RefusalDetails,
@@ -61,6 +59,9 @@ impl RefusalDetails {
                 };
                 format!("{what}{}", first_misfit(&self.misfits))
             }
+            Code::Unreserved if ctx.machine.is_some_and(|m| !m.has_key(name)) => {
+                format!("the host names a unique key, and events of the type `{name}` have none")
+            }
             Code::Unhandled => {
                 let legal = match self.legal.is_empty() {
                     true => "the sender may not send any event now".to_string(),
@@ -69,7 +70,8 @@ impl RefusalDetails {
                 format!("no transition for `{name}` while `{}` is in {}; {legal}", ctx.to, quoted(&ctx.state))
             }
             code => {
-                let decided = candidates.iter().find(|c| c.failed == code);
+                let decided = candidates.iter().find(|c| c.failed == code && c.rule == self.rule);
+                let decided = decided.or_else(|| candidates.iter().find(|c| c.failed == code));
                 match (decided, &self.rule) {
                     (Some(candidate), _) => candidate.message.clone(),
                     (None, Some(rule)) => rule_sentence(rule, &self.read, ctx),
@@ -225,36 +227,6 @@ fn requirement(code: Code, ledger: &LedgerDetails, c: &CandidateDetails) -> Stri
     }
 }
 
-/// Renders why an expression could not be evaluated.
-pub(crate) fn expression_error(e: &ExpressionError) -> String {
-    let what = match e.error.as_str() {
-        _ if e.detail.is_some() => "",
-        "no-such-field" => "there is no such field",
-        "no-such-key" => "there is no such key",
-        "no-such-overload" => "a value has the wrong type",
-        "overflow" => "a number is out of range",
-        "divide-by-zero" => "division by zero",
-        "index-out-of-range" => "an index is out of range",
-        "out-of-fuel" => "it takes too many steps (`limits.expression`)",
-        "invalid-argument" => "a value cannot be used here",
-        "repeated-key" => "a key is repeated",
-        "unbound" => "a name has no value here",
-        "too-deep" => "the data is nested too deeply",
-        "too-large" => "the value is too large",
-        "not-json" => "the value has no JSON form",
-        _ => "a function failed",
-    };
-    let mut out = String::new();
-    if let Some(expression) = &e.expression {
-        let _ = write!(out, "`{expression}`: ");
-    }
-    out.push_str(&e.detail.as_ref().map_or(Cow::Borrowed(what), |detail| detail.message().into()));
-    if let Some(part) = &e.part {
-        let _ = write!(out, " (at `{part}`)");
-    }
-    out
-}
-
 /// Renders why an action failed, from the `error` of its event: the kernel's own errors have a
 /// `reason`, other errors have a message.
 fn fault_message(error: &Json) -> String {
@@ -266,7 +238,12 @@ fn fault_message(error: &Json) -> String {
     let Some(reason) = error.get("reason").and_then(Json::as_str) else {
         return match error.get("message").and_then(Json::as_str) {
             Some(message) => message.to_string(),
-            None => text("code"),
+            None => match (error, text("code")) {
+                (Json::String(cut), _) => cut.clone(),
+                (Json::Null, _) => "it has no data".to_owned(),
+                (_, code) if code.is_empty() => error.to_string(),
+                (_, code) => code,
+            },
         };
     };
     let name = text("name");

@@ -86,13 +86,15 @@ impl Machine {
         self.event_reads.as_deref()
     }
 
-    /// Whether this event is declared and its data matches its schema. If not, [`Machine::step`]
-    /// says why.
+    /// Whether this event is declared and its data matches its schema, for at most a quarter of the
+    /// fuel of an event. If not, [`Machine::step`] says why.
     #[must_use]
     pub fn surely_fits(&self, event: &str, data: impl crate::schema::View) -> bool {
         let info = self.events.info(self.events.id(event));
         info.filter(|i| i.declared).is_some_and(|i| {
-            i.schema.as_ref().is_none_or(|s| s.fits(data, &mut Fuel::new(self.definition.limits.fuel)).unwrap_or(false))
+            i.schema
+                .as_ref()
+                .is_none_or(|s| s.fits(data, &mut Fuel::new(self.definition.limits.fuel / 4)).unwrap_or(false))
         })
     }
 

@@ -67,7 +67,7 @@ impl Machine {
         if let Some((_, actor)) = odd {
             return Err(RestoreError::Parent(actor.identity().id.as_ref().into()));
         }
-        let actors = Actors(actors);
+        let actors = Actors::new(actors);
         let mut timers: Vec<Arc<Timer>> = Vec::with_capacity(form.timers.len());
         for timer in form.timers {
             timers.push(Arc::new(self.timer_of(&actors, timer)?));

@@ -44,7 +44,7 @@ impl Machine {
     /// Appends the canonical JSON (RFC 8785) of the snapshot.
     pub fn write_snapshot(&self, out: &mut String, s: &Snapshot) {
         out.push_str("{\"actors\":");
-        list(out, s.actors.0.iter(), |out, a| self.write_actor(out, a));
+        list(out, s.actors.iter(), |out, a| self.write_actor(out, a));
         out.push_str(",\"charter\":\"");
         s.charter().push_text(out);
         out.push_str("\",\"counter\":");

@@ -74,6 +74,8 @@ impl StepTransaction<'_> {
             else {
                 continue;
             };
+            self.budget.scan(self.actor(actor_ix).invocations.len());
+            self.budget.check()?;
             if self.actor(actor_ix).invocations.iter().any(|i| i.effect == held.effect && i.id == held.invocation) {
                 self.take_answer(actor_ix, held.effect, &held.invocation, held.outcome.clone())?;
                 self.quiesce()?;

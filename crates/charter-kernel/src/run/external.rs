@@ -12,6 +12,7 @@ use crate::scope::EvalContext;
 use crate::snapshot::{Snapshot, Status, Vote};
 use crate::step::{Step, Verdict};
 use crate::transaction::{Session, StepTransaction};
+use crate::unique::no_key;
 use crate::validate;
 
 impl Machine {
@@ -48,7 +49,7 @@ impl Machine {
         let Some(actor_ix) = snapshot.actors.position(to) else {
             return Err(Code::UnknownActor.into());
         };
-        let actor = snapshot.actors.0.get(actor_ix);
+        let actor = snapshot.actors.get(actor_ix);
         if actor.is_some_and(|a| a.status != Status::Active) {
             return Err(Code::Finished.into());
         }
@@ -63,6 +64,7 @@ impl Machine {
             return Err(Code::Authority.into());
         }
         if control {
+            no_key(envelope)?;
             return self.control(snapshot, envelope, name, held, budget);
         }
         if let Some(schema) = info.and_then(|i| i.schema.as_ref()).filter(|_| !checked) {
@@ -117,6 +119,7 @@ impl StepTransaction<'_> {
         let digest = crate::digest::Digest::of_json(ev.data());
         let by: Box<str> = self.by.id.as_str().into();
         for t in transitions {
+            self.budget.scan(self.actor(actor_ix).votes.len());
             let votes = self.actor_mut(actor_ix).votes.list();
             match votes.iter_mut().find(|v| v.transition == *t && v.digest == digest) {
                 Some(vote) => vote.by.push(by.clone()),

@@ -23,6 +23,7 @@ use crate::snapshot::{Actors, Identity, LengthBound, RunName, Snapshot, Status, 
 use crate::step::{Step, Verdict};
 use crate::time::Timestamp;
 use crate::transaction::StepTransaction;
+use crate::unique::no_key;
 use crate::validate;
 use results::START_LENGTH;
 
@@ -41,6 +42,7 @@ impl Machine {
         let Event::Start { input } = &envelope.event else {
             return Err(Code::Reserved.into());
         };
+        no_key(envelope)?;
         let input = validate::validate_event(input, &self.definition.limits, budget)?;
         check_time(envelope.at)?;
         let chart = self.chart(0);
@@ -60,7 +62,7 @@ impl Machine {
             status: Status::Active,
             paused_at: None,
             output: None,
-            actors: Actors(SmallVec::from_iter([Arc::new(root)])),
+            actors: Actors::new(SmallVec::from_iter([Arc::new(root)])),
             timers: Vec::new(),
             ledger: if self.ledger.is_empty() { None } else { Some(Arc::new(Ledger::new(&self.ledger))) },
             held: ThinVec::default(),
@@ -82,6 +84,14 @@ impl Machine {
         within(&budget, self.step_within(snapshot, envelope, &budget))
     }
 
+    /// Like [`Machine::step`]; also returns the fuel that the event has used, for callers that
+    /// limit the work of many steps.
+    pub fn step_metered(&self, snapshot: &Snapshot, envelope: &Envelope) -> (Result<Step, Refusal>, u64) {
+        let budget = Budget::new(&self.definition.limits);
+        let result = within(&budget, self.step_within(snapshot, envelope, &budget));
+        (result, budget.fuel_used())
+    }
+
     /// Like [`Machine::step`], with a budget that is also used for other things. The caller checks
     /// it.
     #[inline]
@@ -95,6 +105,9 @@ impl Machine {
             return Err(Code::CharterMismatch.into());
         }
         check_time(envelope.at)?;
+        if !matches!(envelope.event, Event::External { .. }) {
+            no_key(envelope)?;
+        }
         match &envelope.event {
             Event::Start { .. } => Err(Code::Reserved.into()),
             Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data, false, budget),
@@ -127,15 +140,16 @@ impl Machine {
     }
 
     /// Like [`Machine::step`], but for an external event whose data is known to match its schema
-    /// and to be within the limits: the data is not checked again. It may be reduced to
-    /// [`Machine::event_reads`].
+    /// ([`Machine::surely_fits`]) and to be within the limits: the data is not checked again. It
+    /// may be reduced to [`Machine::event_reads`].
     ///
     /// # Errors
-    /// See [`Machine::step`].
+    /// See [`Machine::step`]. The event has half of its budget, as checking its data is not
+    /// charged: where it is refused as too costly or too large, [`Machine::step`] decides.
     pub fn step_checked(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
         match &envelope.event {
             Event::External { r#type, data } if snapshot.charter() == self.digest && envelope.at.is_in_range() => {
-                let budget = Budget::new(&self.definition.limits);
+                let budget = Budget::half(&self.definition.limits);
                 within(&budget, self.external(snapshot, envelope, r#type, data, true, &budget))
             }
             _ => self.step(snapshot, envelope),
@@ -161,7 +175,7 @@ impl Machine {
         held: RoleSet,
         budget: &'m Budget,
     ) -> StepTransaction<'m> {
-        budget.scan(snapshot.actors.0.len().saturating_add(snapshot.timers.len()));
+        budget.scan(snapshot.actors.len().saturating_add(snapshot.timers.len()));
         let mut s = snapshot.clone();
         if let Some(ledger) = &mut s.ledger {
             budget.scan(ledger.len());

@@ -29,12 +29,12 @@ impl Machine {
             i.service != NO_SERVICE && i.id.as_ref() == invocation && effect.is_none_or(|e| e == i.effect)
         };
         let of = |actor_ix: usize| {
-            let actor = snapshot.actors.0.get(actor_ix).filter(|a| a.status == Status::Active)?;
+            let actor = snapshot.actors.get(actor_ix).filter(|a| a.status == Status::Active)?;
             actor.invocations.iter().find(|i| fits(i)).map(|i| (actor_ix, i))
         };
         match &envelope.to {
             Some(to) => of(snapshot.actors.position(to)?),
-            None => (0..snapshot.actors.0.len()).find_map(of),
+            None => (0..snapshot.actors.len()).find_map(of),
         }
     }
 
@@ -132,9 +132,17 @@ impl Machine {
                 tx.take_answer(actor_ix, *effect, invocation, Err(fault.error()))?;
             }
             TimerKind::Due { kind, key } => {
-                tx.ledger_mut().set_overdue(*kind, key);
+                let mut key = Json::from(key.as_ref());
+                match budget.unknowns() {
+                    // Other obligations may become overdue later.
+                    Some(unknowns) => {
+                        drop(tx.set_due(actor_ix, *kind));
+                        key = unknowns.anything();
+                    }
+                    None => tx.ledger_mut().set_overdue(*kind, key.as_str().unwrap_or_default()),
+                }
                 let name = self.ledger_name(*kind);
-                let ev = tx.named("charter.overdue", json!({"kind": name, "key": key.as_ref()}), Origin::Platform);
+                let ev = tx.named("charter.overdue", json!({"kind": name, "key": key}), Origin::Platform);
                 tx.receive(actor_ix, &ev)?;
             }
         }
@@ -160,6 +168,7 @@ impl StepTransaction<'_> {
         invocation: &str,
         outcome: Result<Json, Json>,
     ) -> Result<(), Refusal> {
+        self.budget.scan(self.actor(actor_ix).invocations.len());
         let ended = |i: &Invocation| i.effect == effect && i.id.as_ref() == invocation;
         let service = self.actor(actor_ix).invocations.iter().find(|i| ended(i)).map(|i| i.service);
         self.actor_mut(actor_ix).invocations.retain(|i| !ended(i));

@@ -20,7 +20,7 @@ impl StepTransaction<'_> {
     /// Charges the record, and refuses a snapshot that is too large.
     pub(super) fn charge_results(&mut self, before: Option<&Snapshot>) -> Result<(), Refusal> {
         // A record has the states of one actor, before and after the event.
-        let longest = |s: &Snapshot| s.actors.0.iter().map(|a| names(a)).max().unwrap_or_default();
+        let longest = |s: &Snapshot| s.actors.iter().map(|a| names(a)).max().unwrap_or_default();
         let states = longest(&self.s).saturating_add(before.map_or(0, longest));
         self.budget.build(states, Work::Record);
         self.charge_ledger(before.and_then(|b| b.ledger.as_deref()));
@@ -28,7 +28,7 @@ impl StepTransaction<'_> {
         let grown = self.budget.bytes_used().saturating_mul(REPEATS);
         let bound = self.s.length.0.saturating_add(grown);
         self.s.length = LengthBound(bound);
-        let names = self.s.actors.0.iter().map(|a| names(a)).fold(bound, u64::saturating_add);
+        let names = self.s.actors.iter().map(|a| names(a)).fold(bound, u64::saturating_add);
         if names <= self.budget.snapshot_limit() {
             return Ok(());
         }

@@ -30,7 +30,7 @@ pub fn example_text(schema: &Json, plain: char) -> Option<String> {
             found.push(format!("{start}{}{end}", "0".repeat(missing)));
         }
     }
-    // A placeholder is easier to recognize than what matches a pattern.
+    // Before the pattern: a placeholder is easier to recognize as one than text that was generated.
     found.push(plain);
     if let Some(pattern) = schema.get("pattern").and_then(Json::as_str) {
         let hir = translated(pattern).ok().and_then(|pattern| regex_syntax::parse(&pattern).ok());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_expr::{Numbers, Object, Str, Value};
+use charter_expr::{EvalError, Fuel, Numbers, Object, Str, Value};
 use serde_json::Value as Json;
 use smallvec::SmallVec;
 
@@ -194,6 +194,13 @@ impl Object for Actor {
             "context" => Some(Value::object(&self.context)),
             _ => None,
         }
+    }
+    fn find(&self, key: &str, fuel: &mut Fuel) -> Result<Option<Value<'_>>, EvalError> {
+        if key == "state" {
+            // A list of all active states is built.
+            fuel.spend_elements(self.configuration.len())?;
+        }
+        Ok(self.get(key))
     }
     fn keys(&self) -> Vec<Str<'_>> {
         vec!["context".into(), "machine".into(), "state".into(), "status".into()]

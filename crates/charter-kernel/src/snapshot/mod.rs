@@ -2,6 +2,7 @@
 //! names instead of indices.
 
 mod actor;
+mod actors;
 mod thin_vec;
 
 use std::collections::BTreeMap;
@@ -10,10 +11,10 @@ use std::sync::Arc;
 use charter_expr::{Object, Str, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use smallvec::SmallVec;
 
 pub use actor::{Actor, Invocation};
 pub(crate) use actor::{Context, Identity, Shape, Vote};
+pub(crate) use actors::Actors;
 pub(crate) use thin_vec::ThinVec;
 
 use crate::digest::Digest;
@@ -90,7 +91,7 @@ impl Snapshot {
 
     /// The actors: the root first, then in order of creation.
     pub fn actors(&self) -> impl Iterator<Item = &Actor> {
-        self.actors.0.iter().map(AsRef::as_ref)
+        self.actors.iter().map(AsRef::as_ref)
     }
 
     /// Looks up an actor by its id.
@@ -159,6 +160,9 @@ pub enum Status {
 }
 
 impl Status {
+    /// All of them.
+    pub const ALL: [Status; 5] = [Status::Active, Status::Paused, Status::Done, Status::Failed, Status::Cancelled];
+
     /// The word used in JSON and in expressions.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -201,36 +205,6 @@ impl Object for RunName {
     }
     fn len(&self) -> usize {
         2
-    }
-}
-
-/// `actors` in expressions.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Actors(pub(crate) SmallVec<[Arc<Actor>; 1]>);
-
-impl Actors {
-    /// Returns the index of the newest actor with this id: an invocation may be restarted while its
-    /// predecessor is being stopped.
-    pub(crate) fn position(&self, id: &str) -> Option<usize> {
-        self.0.iter().rposition(|a| a.identity().id.as_ref() == id)
-    }
-
-    pub(crate) fn find(&self, id: &str) -> Option<&Actor> {
-        self.position(id).and_then(|i| self.0.get(i)).map(AsRef::as_ref)
-    }
-}
-
-impl Object for Actors {
-    fn get(&self, key: &str) -> Option<Value<'_>> {
-        self.find(key).map(|a| Value::object(a))
-    }
-    fn keys(&self) -> Vec<Str<'_>> {
-        let mut keys: Vec<_> = self.0.iter().map(|a| Str::from(a.id())).collect();
-        keys.sort_unstable_by(|a: &Str<'_>, b| a.as_str().cmp(b.as_str()));
-        keys
-    }
-    fn len(&self) -> usize {
-        self.0.len()
     }
 }
 

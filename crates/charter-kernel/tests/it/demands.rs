@@ -180,3 +180,45 @@ states:
     run.by("rob", &["clerk"]);
     assert_eq!(run.refused("ACT", json!({"ok": true})), "authority");
 }
+
+#[test]
+fn only_a_condition_on_the_event_depends_on_its_data() {
+    let run = Run::start(
+        "
+context: {n: 0}
+events: {PLAIN: {}, CLOSED: {}, DATA: {}}
+states:
+  s:
+    on:
+      PLAIN: {target: s, when: context.n == 0}
+      CLOSED: {target: s, when: context.n == 1}
+      DATA: {target: s, when: event.n == 1}
+",
+    );
+    let legal = run.machine.legal(&run.snapshot, &Principal::default(), 0);
+    let found: Vec<(&str, bool)> = legal.iter().map(|l| (l.r#type.as_str(), l.depends_on_data)).collect();
+    assert_eq!(found, [("PLAIN", false), ("DATA", true)]);
+}
+
+#[test]
+fn a_run_is_stuck_where_it_awaits_nothing_and_no_event_has_a_transition() {
+    let mut run = Run::start(
+        "
+events: {GO: {}, BACK: {by: nobody}}
+roles: {nobody: {}}
+actors: {work: {kind: work}}
+states:
+  timed: {on: {GO: busy}, after: {1h: busy}}
+  busy: {on: {GO: open}, invoke: {src: work}}
+  open: {on: {GO: end, BACK: timed}}
+  end: {}
+",
+    );
+    for state in ["timed", "busy", "open"] {
+        assert!(!run.machine.is_stuck(&run.snapshot), "{state}");
+        run.send_data("GO", json!({}));
+    }
+    assert!(run.machine.is_stuck(&run.snapshot));
+    let ended = Run::start("states: {s: {type: final}}");
+    assert!(!ended.machine.is_stuck(&ended.snapshot));
+}

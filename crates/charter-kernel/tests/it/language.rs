@@ -88,21 +88,6 @@ states: {s: {on: {E: {by: b, target: t}}}, t: {}}
 }
 
 #[test]
-fn the_candidate_that_came_furthest_gives_the_code() {
-    let chart = "
-roles: {a: {}, b: {}}
-context: {n: 1}
-events: {E: {}}
-states:
-  s: {on: {E: [{by: b, target: t}, {by: a, when: context.n > 1, target: t}]}}
-  t: {}
-";
-    let mut run = Run::start(chart);
-    assert_eq!(run.by("x", &["a"]).refused("E", json!({})), "guard");
-    assert_eq!(run.by("x", &[]).refused("E", json!({})), "authority");
-}
-
-#[test]
 fn a_condition_that_fails_does_not_hold_and_neither_does_its_negation() {
     let chart = "
 context: {o: {}}
@@ -334,6 +319,26 @@ fn a_problem_of_a_definition_has_a_code() {
     assert_eq!(all("events: {E: {}}\nstates: {s: {on: {EE: s}}}"), "undeclared-event");
     // A name with a blank is one error, not one for each word of the key that uses it.
     assert_eq!(all("events: {B C: {}}\nstates: {s: {on: {B C: s}}}"), "bad-event-name");
+}
+
+/// A long expression does not hide why it failed, nor does an error that the charter raises itself.
+#[test]
+fn a_refusal_says_why_whatever_the_length_of_the_error() {
+    let why = |action: &str| {
+        let chart = format!(
+            "context: {{o: {{}}}}\nevents: {{E: {{}}}}\nstates: {{s: {{on: {{E: {{actions: [{action}]}}}}}}}}\n"
+        );
+        Run::start(&chart).try_send("E", json!({})).map(|_| ()).unwrap_err().message
+    };
+    for length in [1, 10, 20, 60] {
+        let message = why(&format!("{{log: '= {}'}}", vec!["string(context.o.nope)"; length].join(" + ")));
+        assert!(message.contains("no such field `nope`") && message.len() < 2_000, "{length}: {message}");
+    }
+    let raised = "`error.execution` was raised and no transition handles it: ";
+    assert_eq!(why("{raise: {type: error.execution, data: {message: hi}}}"), format!("{raised}hi"));
+    assert_eq!(why("{raise: error.execution}"), format!("{raised}it has no data"));
+    let long = why(&format!("{{raise: {{type: error.execution, data: {{x: {}}}}}}}", "y".repeat(5_000)));
+    assert!(long.starts_with(raised) && long.len() < 1_000, "{long}");
 }
 
 /// A record contains why an action failed; the message is rendered when it is shown.

@@ -20,6 +20,8 @@ mod misfits;
 mod numbers;
 mod outside;
 mod principals;
+mod refusals;
 mod schema;
 mod sentinel;
 mod unique;
+mod work;

@@ -214,6 +214,21 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn an_unsigned_integer_that_json_readers_round_is_written_as_they_read_it() {
+    for (n, text) in [
+        (0, "0"),
+        ((1 << 53) - 1, "9007199254740991"),
+        ((1 << 53) + 1, "9007199254740992"),
+        (u64::MAX, "18446744073709552000"),
+    ] {
+        assert_eq!(charter_kernel::digest::canonical(&json!(n)), text);
+        let mut out = String::new();
+        charter_kernel::canonical::write_uint(&mut out, n);
+        assert_eq!(out, text);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(charter_test_support::cases(150, 2000)))]
     /// The result of an expression does not depend on how the numbers that it reads are written,

@@ -51,8 +51,31 @@ fn without_the_answer_of_the_host_to_its_own_key_no_event_passes() {
     // A key that the event does not have would be reserved with its record.
     let mut note = Envelope::event(1, "NOTE", json!({}), Principal::default(), 0);
     run.apply(&note.clone()).unwrap();
-    note.unique = Some(Unique { key: json!("o1"), taken_by: None });
-    assert_eq!(refused(&mut run, &note).0, Code::Unreserved);
+    for taken_by in [None, Some("r1".to_owned())] {
+        note.unique = Some(Unique { key: json!("o1"), taken_by });
+        let message = "the host names a unique key, and events of the type `NOTE` have none";
+        assert_eq!(refused(&mut run, &note), (Code::Unreserved, message.into()));
+    }
+}
+
+#[test]
+fn only_events_of_senders_have_keys() {
+    let machine = machine(&SHOP.replace("  open:\n", "  open:\n    after: {1h: done}\n"));
+    let keyed = |mut envelope: Envelope| {
+        envelope.unique = Some(Unique { key: json!("o1"), taken_by: None });
+        envelope
+    };
+    let start = Envelope::host(0, Event::Start { input: json!({}) }, 0);
+    assert_eq!(machine.start("r", &keyed(start.clone())).map(drop).map_err(|r| r.code), Err(Code::Unreserved));
+    let snapshot = machine.start("r", &start).unwrap().snapshot;
+    let timer = snapshot.next_timer().unwrap();
+    let fires = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
+    let cancel = Envelope::event(1, "charter.cancel", json!(null), Principal::new("op", &["operator"]), 0);
+    for envelope in [cancel, Envelope::host(1, fires, 3_600_000)] {
+        machine.step(&snapshot, &envelope).unwrap();
+        let refused = machine.step(&snapshot, &keyed(envelope)).map(drop).map_err(|r| r.code);
+        assert_eq!(refused, Err(Code::Unreserved));
+    }
 }
 
 #[test]

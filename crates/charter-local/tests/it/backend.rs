@@ -67,10 +67,10 @@ async fn the_journal_is_maintained_through_the_holder() {
     let client = site.client().await;
     start(&client, "r").await;
     client.send(event("GO", "one")).await.unwrap();
-    client.fork("r", 0, "f", true).await.unwrap();
+    client.fork("r".into(), 0, "f".into(), true).await.unwrap();
     assert_eq!(client.run("f".into()).await.unwrap().unwrap().seq, 0);
-    assert!(client.fork("r", 0, "f", true).await.is_err());
-    assert!(client.fork("r", 9, "g", true).await.is_err());
+    assert!(client.fork("r".into(), 0, "f".into(), true).await.is_err());
+    assert!(client.fork("r".into(), 9, "g".into(), true).await.is_err());
     client.rebuild().await.unwrap();
     // The fork takes part from now on.
     client.send(SendEvent::new("f", "GO", json!({}), boss())).await.unwrap();

@@ -48,7 +48,7 @@ impl Post {
     pub(super) fn new(headers: Vec<(HeaderName, HeaderValue)>, within: Duration) -> Post {
         let now = Instant::now();
         Post {
-            agent: http_client(ClientOptions { connect: Some(CONNECT), request: None }),
+            agent: http_client(ClientOptions { connect: Some(CONNECT), ..Default::default() }),
             headers: Arc::new(headers),
             until: now.checked_add(within).unwrap_or(now),
             status: Arc::new(AtomicU16::new(0)),

@@ -3,7 +3,7 @@
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use charter_process::{Tree, adopt_orphans, kill_all, start_apart};
+use charter_process::{Tree, adopt_orphans, kill_all, run_guard, start_apart, use_guard};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -130,4 +130,39 @@ fn reaps() {
     wait_for(|| children() == [command]);
     tree.kill();
     assert!(ended(&mut child));
+}
+
+fn dies() -> ! {
+    let _tree = start_given();
+    wait_for_pids();
+    let _ = Command::new("kill").args(["-KILL", &std::process::id().to_string()]).status();
+    panic!("it was not killed");
+}
+
+#[test]
+#[ignore = "a host for the other tests"]
+fn is_killed_with_a_guard() {
+    let mut guard = Command::new(std::env::current_exe().unwrap());
+    guard.args(["--ignored", "--exact", "host::guards"]);
+    use_guard(guard);
+    dies();
+}
+
+#[test]
+#[ignore = "the guard of a host"]
+fn guards() {
+    run_guard();
+}
+
+#[test]
+#[ignore = "a host for the other tests"]
+fn is_killed() {
+    dies();
+}
+
+#[test]
+#[ignore = "a host for the other tests"]
+fn comes_later() {
+    let (_tree, mut child) = start("true");
+    assert!(child.wait().unwrap().success());
 }

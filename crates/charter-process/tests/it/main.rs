@@ -4,8 +4,10 @@
 
 mod host;
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// What a command can do to leave a process behind. The processes write their ids to the file
@@ -31,9 +33,9 @@ enum Rights {
     None,
 }
 
-/// Runs a test of the module `host` in a process of its own, as a host with a script. Returns what
-/// it printed; `None` if the rights of these tests do not suffice.
-fn host(rights: Rights, name: &str, script: &str, folder: &Path) -> Option<String> {
+/// Runs a test of the module `host` in a process of its own, as a host with a script. `None` if the
+/// rights of these tests do not suffice.
+fn run(rights: Rights, name: &str, script: &str, folder: &Path) -> Option<Output> {
     let mut command = match rights {
         Rights::All => Command::new(std::env::current_exe().unwrap()),
         Rights::None => {
@@ -53,11 +55,26 @@ fn host(rights: Rights, name: &str, script: &str, folder: &Path) -> Option<Strin
             return None;
         }
     };
-    let (out, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    let err = String::from_utf8_lossy(&out.stderr);
     if rights == Rights::None && err.contains("setpriv") {
         eprintln!("skipped: {err}");
         return None;
     }
+    Some(out)
+}
+
+/// Each host also kills what killed ones have left: those that are to be killed run alone.
+static ALONE: RwLock<()> = RwLock::new(());
+
+/// The same for a host that must succeed.
+fn host(rights: Rights, name: &str, script: &str, folder: &Path) -> Option<String> {
+    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+    succeeds(rights, name, script, folder)
+}
+
+fn succeeds(rights: Rights, name: &str, script: &str, folder: &Path) -> Option<String> {
+    let out = run(rights, name, script, folder)?;
+    let (out, err) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(out.contains("1 passed"), "{out}\n{err}");
     Some(out.into_owned())
 }
@@ -75,8 +92,9 @@ fn alive(folder: &Path) -> Vec<String> {
 
 fn check(rights: Rights, name: &str, script: &str) {
     let folder = tempfile::tempdir().unwrap();
+    let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let begin = Instant::now();
-    if host(rights, name, script, folder.path()).is_some() {
+    if succeeds(rights, name, script, folder.path()).is_some() {
         assert_eq!(alive(folder.path()), Vec::<String>::new(), "{script}");
         assert!(begin.elapsed() < Duration::from_secs(20));
     }
@@ -141,5 +159,54 @@ fn orphans_of_a_long_command_are_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     for rights in [Rights::All, Rights::None] {
         host(rights, "reaps", "for i in 1 2 3 4 5; do (sleep 0.1 &) ; done; sleep 60", folder.path());
+    }
+}
+
+/// Runs a host that is killed by SIGKILL. Returns whether it can be run.
+fn killed(rights: Rights, name: &str, script: &str, folder: &Path) -> bool {
+    let Some(out) = run(rights, name, script, folder) else {
+        return false;
+    };
+    assert_eq!(out.status.signal(), Some(9), "{}", String::from_utf8_lossy(&out.stdout));
+    true
+}
+
+#[test]
+fn the_guard_of_a_host_that_was_killed_kills_its_trees() {
+    let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    let check = |rights, script: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        if killed(rights, "is_killed_with_a_guard", script, folder.path()) {
+            let begin = Instant::now();
+            while !alive(folder.path()).is_empty() {
+                assert!(begin.elapsed() < Duration::from_secs(10), "{script}: {:?}", alive(folder.path()));
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    };
+    for rights in [Rights::All, Rights::None] {
+        for (attack, script) in ATTACKS {
+            // Without a mark and a control group, an orphan is not found.
+            if rights == Rights::All || attack != "an empty environment" {
+                check(rights, &format!("sleep 0.1; {script}\nsleep 60"));
+            }
+        }
+    }
+    // A command without mark is known by its group.
+    check(Rights::None, "sleep 60 & echo $! >> pids; echo $$ >> pids; exec /usr/bin/env -i /bin/sleep 60");
+}
+
+#[test]
+fn the_next_host_kills_what_a_killed_one_has_left() {
+    let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    for rights in [Rights::All, Rights::None] {
+        let folder = tempfile::tempdir().unwrap();
+        // The output of the host ends with it.
+        let script = "exec >/dev/null 2>&1; setsid sh -c 'echo $$ >> pids; exec sleep 60' & echo $$ >> pids; sleep 60";
+        if killed(rights, "is_killed", script, folder.path()) {
+            assert!(!alive(folder.path()).is_empty(), "without a guard, nothing kills them");
+            succeeds(rights, "comes_later", "", folder.path());
+            assert_eq!(alive(folder.path()), Vec::<String>::new());
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::events::Working;
 use crate::inner::{Inner, RETRY_WRITE};
+use crate::sync::lock;
 use attempts::Work;
 use charter_run::{Input, InvocationRequest};
 
@@ -27,6 +28,10 @@ impl Inner {
             return;
         }
         let InvocationRequest { effect, invocation, src, input, attempt, not_before } = request;
+        if lock(&self.stopped).contains(run.as_ref()) {
+            self.note_open(run, effect);
+            return;
+        }
         let found = charter.actors.get(src.as_ref()).map(|a| (a.clone(), self.executors.get(a.kind.as_ref()).cloned()));
         let Some((actor, Some(executor))) = found else {
             let kind = found.map(|(a, _)| a.kind.to_string()).unwrap_or_default();
@@ -67,6 +72,19 @@ impl Inner {
             });
             task.abort_handle()
         });
+    }
+
+    /// Notes an invocation that stays open until its run is resumed.
+    pub(crate) fn note_open(&self, run: &str, effect: EffectId) {
+        lock(&self.interrupted).entry(run.to_owned()).or_default().insert(effect);
+    }
+
+    /// Stops the calls of a run, and begins none until it is resumed.
+    pub(crate) fn stop(&self, run: &Arc<str>) {
+        lock(&self.stopped).insert(run.to_string());
+        for effect in self.calls.stop(run) {
+            self.note_open(run, effect);
+        }
     }
 
     /// Delivers an answer to a run.

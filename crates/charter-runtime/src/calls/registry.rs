@@ -132,6 +132,17 @@ impl Calls {
         }
     }
 
+    /// Stops the calls of a run, and returns their effects.
+    pub(crate) fn stop(&self, run: &Arc<str>) -> Vec<EffectId> {
+        let mut running = lock(&self.running);
+        let of_run = running.extract_if((run.clone(), FIRST)..=(run.clone(), LAST), |_, _| true);
+        let stop = |((_, effect), call): (_, RunningCall)| {
+            call.task.abort();
+            effect
+        };
+        of_run.map(stop).collect()
+    }
+
     /// Stops the calls of a run for which `wanted` returns false.
     pub(crate) fn retain(&self, run: &Arc<str>, publisher: &Publisher, wanted: impl Fn(EffectId) -> bool) {
         let unwanted: Vec<EffectId> = {

@@ -36,7 +36,10 @@ pub(super) struct Entry {
 impl Entry {
     /// Whether the input is denied for a reason that does not apply to a repeated event.
     pub(super) fn is_denied(&self) -> bool {
-        matches!(self.answer, Answer::Denied(Denied::TooManyRecords { .. } | Denied::RecordTooLarge { .. }))
+        matches!(
+            self.answer,
+            Answer::Denied(Denied::TooManyRecords { .. } | Denied::RecordTooLarge { .. } | Denied::NothingToAllow)
+        )
     }
 }
 
@@ -94,7 +97,9 @@ impl Inner {
         let kept = (batch.lookups.unsure || batch.lookups.keys.are_used()).then(|| input.clone());
         let machine = batch.state.charter.machine.clone();
         let bounds = Bounds { records: self.limits.records_per_run, data_bytes: self.limits.data_bytes };
-        let (appended, answer, troubles) = match batch.state.other_manifest(&input) {
+        // A repeated event gets its first answer.
+        let denied = known.same.is_none().then(|| batch.state.allows_nothing(&input)).flatten();
+        let (appended, answer, troubles) = match denied {
             Some(denied) => (Vec::new(), Answer::Denied(denied), Vec::new()),
             None => {
                 let handled = batch.state.run.handle(&machine, &bounds, self.clock.now(), input, known);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use charter_journal::Record;
+use charter_journal::{Record, RunInfo, Store, StoreError};
+use charter_kernel::Digest;
 use charter_run::IdState;
 use rustc_hash::FxHashMap;
 
@@ -24,6 +25,31 @@ pub(super) struct Lookups {
     pub(super) keys: Keys,
     /// Whether there is an id that may belong to an older event and was not looked up.
     pub(super) unsure: bool,
+}
+
+/// Whether a run in a journal came from another one, and nobody has allowed its actors to work:
+/// what [`View::untrusted`](crate::View::untrusted) says, without a host.
+///
+/// # Errors
+/// The journal cannot be read.
+pub fn is_untrusted(store: &dyn Store, run: &RunInfo) -> Result<bool, StoreError> {
+    let first = store.records(&run.run, 0, 1)?.into_iter().next();
+    let manifest = first.and_then(|first| first.manifest.clone()).map(|manifest| *manifest).unwrap_or_default();
+    Ok(!trusts(store, &run.run, &manifest.digest(run.charter))?)
+}
+
+fn trusts(store: &dyn Store, run: &str, manifest: &Digest) -> Result<bool, StoreError> {
+    let imported = store.imported(run)?;
+    if imported == 0 {
+        return Ok(true);
+    }
+    let mut trusted = false;
+    store.scan(Some(run), imported, &mut |row| {
+        trusted = row.r#type == TRUST
+            && std::str::from_utf8(row.text).is_ok_and(|t| Record::read(t).is_ok_and(|r| allows(&r, manifest)));
+        !trusted
+    })?;
+    Ok(trusted)
 }
 
 impl Inner {
@@ -52,18 +78,7 @@ impl Inner {
 
     /// Whether a run was started here, or somebody has allowed its manifest since it was imported.
     pub(crate) fn is_trusted(&self, run: &str, charter: &Charter) -> Result<bool, RuntimeError> {
-        let imported = self.store.imported(run)?;
-        if imported == 0 {
-            return Ok(true);
-        }
-        let manifest = charter.manifest().digest(charter.digest());
-        let mut trusted = false;
-        self.store.scan(Some(run), imported, &mut |row| {
-            trusted = row.r#type == TRUST
-                && std::str::from_utf8(row.text).is_ok_and(|t| Record::read(t).is_ok_and(|r| allows(&r, &manifest)));
-            !trusted
-        })?;
-        Ok(trusted)
+        Ok(trusts(self.store.as_ref(), run, &charter.manifest().digest(charter.digest()))?)
     }
 
     /// Reads the records that a batch needs, all in one trip to the store. With `all_ids`, also

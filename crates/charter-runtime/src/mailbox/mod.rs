@@ -21,6 +21,8 @@ use crate::error::RuntimeError;
 use crate::inner::{Inner, RETRY_WRITE};
 use crate::request::{Input, Receipt, SendEvent};
 use crate::sync::lock;
+pub use load::is_untrusted;
+
 use evaluate::{Batch, Entry, MAX_BATCH};
 use run::{Queued, Run, RunState};
 

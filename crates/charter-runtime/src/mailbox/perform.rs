@@ -72,7 +72,7 @@ impl Inner {
         match action {
             Action::Invoke(request) if state.repeats(&request.src) => self.repeat(&state.charter, run, request),
             Action::Invoke(request) if !state.allows(&request.src) => {
-                lock(&self.interrupted).entry(run.to_string()).or_default().insert(request.effect);
+                self.note_open(run, request.effect);
                 self.publisher.trouble(Some(run), RuntimeError::Untrusted { run: run.to_string() }.to_string());
             }
             Action::Invoke(request) => self.invoke(&state.charter, run, request),

@@ -92,14 +92,17 @@ impl RunState {
         self.charter.actors.get(src).is_some_and(|actor| *actor.kind == *"human")
     }
 
-    /// Returns an error for an event that would allow another manifest than that of the run: its
-    /// record would look as if somebody had allowed something.
-    pub(super) fn other_manifest(&self, input: &charter_run::Input) -> Option<Denied> {
+    /// Returns an error for an event that would allow nothing, because the run needs no permission
+    /// or has another manifest: its record would look as if somebody had allowed something.
+    pub(super) fn allows_nothing(&self, input: &charter_run::Input) -> Option<Denied> {
         let charter_run::Input::Event(event) = input else {
             return None;
         };
         if event.r#type != TRUST || !self.run.exists() {
             return None;
+        }
+        if self.trusted {
+            return Some(Denied::NothingToAllow);
         }
         let manifest = self.charter.manifest().digest(self.charter.digest());
         let given = event.data.get("manifest").unwrap_or(&Json::Null);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use charter_actors::{ActivityGuard, BoxFuture, Call, Clock, Executor, Fault, Folder, Human, Outcome, VirtualClock};
 use charter_equivalence::{
-    Answer, AttemptInput, RUN, Setup, Sources, Subject, TaskAnswer, TraceInput, answer_code, compare,
+    Answer, AttemptInput, OTHER, RUN, Setup, Sources, Subject, TaskAnswer, TraceInput, answer_code, compare,
 };
 use charter_journal::{MemoryStore, SqliteStore, Store};
 use charter_kernel::{EffectId, Timestamp};
@@ -85,6 +85,8 @@ impl Embedded {
     fn new(setup: &Setup, open: impl Fn() -> Arc<dyn Store> + 'static) -> Embedded {
         let mut embedded = Embedded { setup: setup.clone(), open: Box::new(open), life: None };
         embedded.begin(Timestamp(0));
+        let life = embedded.life.as_ref().unwrap();
+        life.tokio.block_on(life.begin_other(setup));
         embedded
     }
 
@@ -137,9 +139,21 @@ impl Life {
         clock.advance(at.since(clock.now())).await;
     }
 
-    async fn send(&self, event: &EventInput) -> Answer {
+    /// Starts the run that has unique keys.
+    async fn begin_other(&self, setup: &Setup) {
+        let Some(first) = setup.others.first() else {
+            return;
+        };
+        let (charter, input, by) = (setup.stored.digest, Json::Null, first.by.clone());
+        self.runtime.start(Start { charter, run: Some(OTHER.into()), input, by }).await.unwrap();
+        for event in &setup.others {
+            assert!(matches!(self.send(OTHER, event).await, Answer::Made(_)));
+        }
+    }
+
+    async fn send(&self, run: &str, event: &EventInput) -> Answer {
         let EventInput { to, r#type, data, by, id, expected_seq, .. } = event.clone();
-        answer(self.runtime.send(SendEvent { run: RUN.into(), to, r#type, data, by, id, expected_seq }).await)
+        answer(self.runtime.send(SendEvent { run: run.into(), to, r#type, data, by, id, expected_seq }).await)
     }
 
     async fn give(&self, setup: &Setup, at: Timestamp, input: &TraceInput) -> Vec<Answer> {
@@ -165,9 +179,9 @@ impl Life {
                 }
                 match &events[..] {
                     [] => Vec::new(),
-                    [one] => vec![self.send(one).await],
+                    [one] => vec![self.send(RUN, one).await],
                     [one, two] => {
-                        let (one, two) = tokio::join!(self.send(one), self.send(two));
+                        let (one, two) = tokio::join!(self.send(RUN, one), self.send(RUN, two));
                         vec![one, two]
                     }
                     more => panic!("{} events at once", more.len()),
@@ -228,10 +242,17 @@ impl Subject for Embedded {
 
 #[test]
 fn the_embedded_host_stores_the_same_as_the_other_hosts_in_memory() {
-    compare(cases(40, 3_000), Sources::All, &[("in memory", &|setup| Box::new(Embedded::in_memory(setup)))]);
+    compare(cases(40, 3_000), Sources::All, &[("in memory", &|setup| Some(Box::new(Embedded::in_memory(setup))))]);
+}
+
+#[test]
+fn the_embedded_host_reserves_the_same_keys_as_the_other_hosts() {
+    let shop = Sources::Only("shop");
+    compare(cases(10, 500), shop, &[("in memory", &|setup| Some(Box::new(Embedded::in_memory(setup))))]);
+    compare(cases(4, 100), shop, &[("SQLite", &|setup| Some(Box::new(Embedded::on_sqlite(setup))))]);
 }
 
 #[test]
 fn the_embedded_host_stores_the_same_as_the_other_hosts_on_sqlite() {
-    compare(cases(10, 500), Sources::All, &[("SQLite", &|setup| Box::new(Embedded::on_sqlite(setup)))]);
+    compare(cases(10, 500), Sources::All, &[("SQLite", &|setup| Some(Box::new(Embedded::on_sqlite(setup))))]);
 }

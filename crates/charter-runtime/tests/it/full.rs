@@ -54,6 +54,12 @@ impl Store for Disk {
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
         self.inside.records(run, from, limit)
     }
+    fn records_after(&self, position: u64, limit: usize) -> Result<Vec<(u64, Record)>, StoreError> {
+        self.inside.records_after(position, limit)
+    }
+    fn last_position(&self) -> Result<u64, StoreError> {
+        self.inside.last_position()
+    }
     fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
         self.inside.find(run, id)
     }

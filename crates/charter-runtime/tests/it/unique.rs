@@ -151,6 +151,8 @@ impl Store for Forgetful {
         blob(digest: charter_kernel::Digest) -> Result<Option<Vec<u8>>, charter_journal::StoreError>;
         scan_blobs(visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), charter_journal::StoreError>;
         run(run: &str) -> Result<Option<charter_journal::RunInfo>, charter_journal::StoreError>;
+        records_after(position: u64, limit: usize) -> Result<Vec<(u64, charter_journal::Record)>, charter_journal::StoreError>;
+        last_position() -> Result<u64, charter_journal::StoreError>;
         runs(filter: &charter_journal::RunFilter) -> Result<Vec<charter_journal::RunInfo>, charter_journal::StoreError>;
         imported(run: &str) -> Result<u64, charter_journal::StoreError>;
         records(run: &str, from: u64, limit: usize) -> Result<Vec<charter_journal::Record>, charter_journal::StoreError>;

@@ -86,7 +86,11 @@ impl<'m> Judge<'m> {
             StreamClock::Fixed(at) => (None, Some(*at)),
         };
         let mapping = StreamMapping::new(machine.definition(), named)?;
-        let max_bytes = usize::try_from(machine.definition().limits.data / 16).unwrap_or(usize::MAX);
+        // Data takes at most 16 times as much as its text. It is not charged on the fast path,
+        // which therefore uses only a part of the budget.
+        let limits = &machine.definition().limits;
+        let max_bytes = (limits.data / 16).min(limits.bytes / 32).min(limits.fuel);
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
         let fast_path =
             mapping.fields_read(machine).map(|needed| FastPath { tape: Tape::default(), needed, max_bytes });
         Ok(Judge {

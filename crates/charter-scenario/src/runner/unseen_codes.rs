@@ -29,6 +29,9 @@ pub fn unseen_codes(definition: &Definition, cover: &Cover) -> Vec<&'static str>
     if definition.events.values().any(|e| !e.by.is_empty()) {
         possible.insert(Code::Authority);
     }
+    if definition.events.values().any(|e| e.unique.is_some()) {
+        possible.insert(Code::Taken);
+    }
     charts(definition, &json, &BTreeSet::new(), &mut possible);
     let seen: BTreeSet<&str> = cover.codes().collect();
     let open = possible.iter().map(|code| code.word());

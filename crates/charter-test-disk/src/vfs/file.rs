@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut};
 
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods};
 
-use super::{DEAD, File, Inner, ON_DISK, real_file};
+use super::{DEAD, File, Inner, on_disk, real_file};
 use crate::disk::Ended;
 use crate::plan::{Fault, Op};
 
@@ -44,7 +44,7 @@ macro_rules! real {
 }
 
 fn inner<'f>(file: *mut sqlite3_file) -> &'f Inner {
-    ON_DISK.set(true);
+    on_disk();
     // SAFETY: `open` has set it, and `close` is the last call for a file.
     unsafe { &*(*file.cast::<File>()).inner }
 }

@@ -26,6 +26,29 @@ thread_local! {
     static ON_DISK: Cell<bool> = const { Cell::new(false) };
 }
 
+/// What a thread does before one of its calls.
+type Pause = (u64, Box<dyn FnOnce()>);
+
+thread_local! {
+    static PAUSE: Cell<Option<Pause>> = const { Cell::new(None) };
+}
+
+/// Calls `then` before the n-th call of this thread to a disk, from 0: it can wait there for
+/// another thread.
+pub fn pause_at(n: u64, then: impl FnOnce() + 'static) {
+    PAUSE.set(Some((n, Box::new(then))));
+}
+
+/// Notes that this thread calls a file of a disk.
+fn on_disk() {
+    ON_DISK.set(true);
+    match PAUSE.take() {
+        Some((0, then)) => then(),
+        Some((n, then)) => PAUSE.set(Some((n - 1, then))),
+        None => {}
+    }
+}
+
 /// Makes a folder a disk.
 pub(crate) fn mount(folder: &Path, disk: &Arc<Shared>) {
     register();
@@ -48,7 +71,10 @@ fn find(name: *const c_char) -> Option<(Arc<Shared>, String)> {
         Some((disk.clone(), path.file_name()?.to_str()?.to_owned()))
     });
     let found = found.flatten();
-    ON_DISK.set(found.is_some());
+    match found {
+        Some(_) => on_disk(),
+        None => ON_DISK.set(false),
+    }
     found
 }
 

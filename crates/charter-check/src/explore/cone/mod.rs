@@ -60,6 +60,15 @@ pub(crate) struct ConeOfInfluence {
     pub(crate) probes: BTreeMap<Source, Probes>,
 }
 
+impl ConeOfInfluence {
+    /// Adds the variables of all charts.
+    pub(crate) fn add_all(&mut self, model: &Model<'_>) {
+        for (names, chart) in self.variables.iter_mut().zip(&model.charts) {
+            names.extend(chart.outline.variables.iter().map(|name| (*name).to_owned()));
+        }
+    }
+}
+
 /// What `event` can refer to in an expression: the possible sources, each with the field that wraps
 /// its data.
 type Events<'s> = &'s [(Source, Option<&'static str>)];
@@ -86,9 +95,14 @@ pub(crate) fn cone_of_influence(model: &Model<'_>) -> ConeOfInfluence {
 }
 
 impl<'d> ConeBuilder<'_, 'd> {
-    /// Adds what interlocks and properties read.
+    /// Adds what unique keys, interlocks and properties read.
     fn rules(&mut self) {
         let model = self.model;
+        for (event, decl) in &model.def.events {
+            if let Some(unique) = &decl.unique {
+                self.name(0, &unique.key, &[(Source::Event(event.clone()), None)]);
+            }
+        }
         for lock in &model.def.interlocks {
             if let InterlockRule::Assert(cel) = &lock.rule {
                 self.deciding(0, cel, &[]);
@@ -228,15 +242,17 @@ impl<'d> ConeBuilder<'_, 'd> {
 
     /// Records a template whose value is a name (a key, an id).
     fn naming(&mut self, chart: usize, value: &'d Template, events: Events<'_>) {
-        for cel in Model::cels(value) {
-            self.deciding(chart, cel, events);
-            let Some(ast) = self.model.ast(cel) else {
-                continue;
-            };
-            let naming = Probe { decides: true, names: true, ..Probe::default() };
-            if let Some((root, fields)) = tree::path_of(ast.root()) {
-                self.probe(chart, &root, &fields, events, &naming);
-            }
+        Model::cels(value).into_iter().for_each(|cel| self.name(chart, cel, events));
+    }
+
+    fn name(&mut self, chart: usize, cel: &'d str, events: Events<'_>) {
+        self.deciding(chart, cel, events);
+        let Some(ast) = self.model.ast(cel) else {
+            return;
+        };
+        let naming = Probe { decides: true, names: true, ..Probe::default() };
+        if let Some((root, fields)) = tree::path_of(ast.root()) {
+            self.probe(chart, &root, &fields, events, &naming);
         }
     }
 

@@ -23,7 +23,9 @@ pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> S
     let compiled = schema.and_then(|s| Schema::compile(s).ok());
     let fits = |v: &Json| compiled.as_ref().is_none_or(|s| s.accepts(v));
     let mut out = Samples::default();
-    for base in sampler.bases() {
+    let bases = sampler.bases();
+    let mut left = bases.len();
+    for base in bases {
         let mut choices: Vec<(&Vec<String>, Vec<Option<Json>>)> = Vec::new();
         for (path, probe) in probes.iter().filter(|(_, p)| p.decides) {
             // A path below another path that decides (an object that may be null) is varied
@@ -35,9 +37,12 @@ pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> S
         }
         let total = choices.iter().fold(1usize, |n, (_, o)| n.saturating_mul(o.len().max(1)));
         out.possible = out.possible.saturating_add(total);
-        let room = limit.saturating_sub(out.values.len()).max(1);
+        // Each example and each alternative has its share; what one does not need is for others.
+        let room = limit.saturating_sub(out.values.len()).div_ceil(left.max(1)).max(1);
+        let most = if left > 1 { out.values.len().saturating_add(room) } else { usize::MAX };
+        left = left.saturating_sub(1);
         for value in combinations(&base, &choices, total, room) {
-            if !out.values.contains(&value) && fits(&value) {
+            if out.values.len() < most && !out.values.contains(&value) && fits(&value) {
                 out.values.push(value);
             }
         }
@@ -176,6 +181,17 @@ mod tests {
         let schema = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}});
         let made = samples(Some(&schema), &Probes::from([probe("ok", &[])]), 64).values;
         assert_eq!(made, [json!({"ok": true}), json!({"ok": false}), json!({})]);
+    }
+
+    #[test]
+    fn examples_share_the_values_that_are_tried() {
+        let schema = json!({"examples": [{"kind": "a"}, {"kind": "b"}, {"kind": "c"}]});
+        let names: Vec<String> = (0..10).map(|i| format!("f{i}")).collect();
+        let probes: Probes = names.iter().map(|n| probe(n, &[json!(1)])).collect();
+        let made = samples(Some(&schema), &probes, 16).values;
+        for kind in ["a", "b", "c"] {
+            assert!(made.iter().filter(|v| v["kind"] == kind).count() >= 4, "{kind}: {made:?}");
+        }
     }
 
     #[test]

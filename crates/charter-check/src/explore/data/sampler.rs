@@ -213,7 +213,8 @@ impl<'s> Sampler<'s> {
                 add(Some(Json::Null));
             }
         }
-        if !required && !path.is_empty() && schema.is_some() {
+        // A field that a schema does not name may be one that it does not allow.
+        if !required && !path.is_empty() && self.root.is_some() {
             add(None);
         }
         out

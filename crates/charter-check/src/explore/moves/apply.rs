@@ -7,6 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 /// The time at which explorations start: 2026-01-01T00:00:00Z, in milliseconds since 1970.
 pub(crate) const START: i64 = 1_767_225_600_000;
+/// The id of the explored run.
+const RUN: &str = "explored";
 /// Upper limit of timer firings in one tick.
 const MAX_FIRINGS: usize = 1_000;
 
@@ -20,9 +22,9 @@ pub(crate) struct Move {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum MoveKind {
     Start { input: Json },
-    Send { to: Arc<str>, kind: Arc<str>, data: Json, by: Principal },
-    Done { to: Arc<str>, invocation: Arc<str>, output: Json },
-    Failed { to: Arc<str>, invocation: Arc<str>, error: Json },
+    Send { to: Arc<str>, kind: Arc<str>, data: Arc<Json>, by: Arc<Principal> },
+    Done { to: Arc<str>, invocation: Arc<str>, output: Arc<Json> },
+    Failed { to: Arc<str>, invocation: Arc<str>, error: Arc<Json> },
     Tick,
 }
 
@@ -40,21 +42,21 @@ impl Move {
             MoveKind::Send { to, kind, data, by } => {
                 line.insert("type".into(), json!(kind.as_ref()));
                 if !data.is_null() {
-                    line.insert("data".into(), data.clone());
+                    line.insert("data".into(), data.as_ref().clone());
                 }
                 to_actor(&mut line, to);
-                line.insert("by".into(), json!(by));
+                line.insert("by".into(), json!(by.as_ref()));
                 line.insert("at".into(), json!(time(self.at)));
             }
             MoveKind::Done { to, invocation, output } => {
                 line.insert("done".into(), json!(invocation.as_ref()));
-                line.insert("output".into(), output.clone());
+                line.insert("output".into(), output.as_ref().clone());
                 to_actor(&mut line, to);
                 line.insert("at".into(), json!(time(self.at)));
             }
             MoveKind::Failed { to, invocation, error } => {
                 line.insert("failed".into(), json!(invocation.as_ref()));
-                line.insert("error".into(), error.clone());
+                line.insert("error".into(), error.as_ref().clone());
                 to_actor(&mut line, to);
                 line.insert("at".into(), json!(time(self.at)));
             }
@@ -88,33 +90,76 @@ impl Move {
         matches!(self.kind, MoveKind::Send { .. })
     }
 
-    /// Applies the move to a snapshot.
+    /// Applies the move to a snapshot, as if its unique key were free.
     pub(crate) fn apply(&self, machine: &Machine, snapshot: &Snapshot) -> Result<Successor, StepRefused> {
+        self.follow(machine, snapshot, &mut TakenKeys::default())
+    }
+
+    /// The unique key of the event.
+    pub(crate) fn key(&self, machine: &Machine) -> Option<Json> {
+        match &self.kind {
+            MoveKind::Send { kind, data, by, .. } => machine.unique_key(kind, data, by),
+            _ => None,
+        }
+    }
+
+    /// Whether the unique key of the event is taken.
+    pub(crate) fn is_taken(&self, machine: &Machine, keys: &TakenKeys) -> bool {
+        let key = self.key(machine);
+        key.is_some_and(|key| keys.run(self.event_type().unwrap_or_default(), &key).is_some())
+    }
+
+    /// Takes the unique key of the event.
+    pub(crate) fn take_key(&self, machine: &Machine, keys: &mut TakenKeys) {
+        if let (Some(kind), Some(key)) = (self.event_type(), self.key(machine)) {
+            keys.insert(kind, &key, RUN);
+        }
+    }
+
+    /// Applies the move to a snapshot, after moves that have taken `keys`.
+    pub(crate) fn follow(
+        &self,
+        machine: &Machine,
+        snapshot: &Snapshot,
+        keys: &mut TakenKeys,
+    ) -> Result<Successor, StepRefused> {
         let seq = snapshot.seq().saturating_add(1);
-        let step = |snapshot: &Snapshot, envelope: Envelope| match machine.step(snapshot, &envelope) {
-            Ok(step) => Ok(Successor::of(step)),
-            Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope) }),
+        let step = |snapshot: &Snapshot, envelope: Envelope| match machine.step_metered(snapshot, &envelope) {
+            (Ok(step), fuel) => Ok(Successor::of(step, fuel)),
+            (Err(refusal), fuel) => Err(StepRefused { refusal, envelope: Box::new(envelope), fuel }),
         };
         let host = |to: &str, event: Event| Envelope::host(seq, event, self.at).to(to);
         match &self.kind {
             MoveKind::Start { input } => start(machine, input, self.at),
             MoveKind::Send { to, kind, data, by } => {
-                let mut envelope = Envelope::event(seq, kind, data.clone(), by.clone(), self.at).to(to);
-                // Any key may be free: the exploration does not remember which are taken.
-                envelope.unique = TakenKeys::default().look_up(machine, &envelope.event, by);
-                step(snapshot, envelope)
+                let mut envelope =
+                    Envelope::event(seq, kind, data.as_ref().clone(), by.as_ref().clone(), self.at).to(to);
+                envelope.unique = keys.look_up(machine, &envelope.event, by);
+                let key = envelope.unique.as_ref().map(|unique| unique.key.clone());
+                let next = step(snapshot, envelope)?;
+                if let Some(key) = key.filter(|_| next.verdict == Verdict::Accepted) {
+                    keys.insert(kind, &key, RUN);
+                }
+                Ok(next)
             }
             MoveKind::Done { to, invocation, output } => step(
                 snapshot,
-                host(to, Event::Done { invocation: invocation.to_string(), effect: None, output: output.clone() }),
+                host(
+                    to,
+                    Event::Done { invocation: invocation.to_string(), effect: None, output: output.as_ref().clone() },
+                ),
             ),
             MoveKind::Failed { to, invocation, error } => step(
                 snapshot,
-                host(to, Event::Failed { invocation: invocation.to_string(), effect: None, error: error.clone() }),
+                host(
+                    to,
+                    Event::Failed { invocation: invocation.to_string(), effect: None, error: error.as_ref().clone() },
+                ),
             ),
             MoveKind::Tick => {
                 // Fire all due timers, as a host does.
-                let mut whole = Successor { verdict: Verdict::Ignored, snapshot: snapshot.clone(), taken: Vec::new() };
+                let mut whole =
+                    Successor { verdict: Verdict::Ignored, snapshot: snapshot.clone(), taken: Vec::new(), fuel: 0 };
                 for _ in 0..MAX_FIRINGS {
                     let now = &whole.snapshot;
                     let Some(timer) = now.next_timer().filter(|t| t.due.0 <= self.at) else {
@@ -122,6 +167,7 @@ impl Move {
                     };
                     let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
                     let next = step(now, Envelope::host(now.seq().saturating_add(1), event, self.at))?;
+                    whole.fuel = whole.fuel.saturating_add(next.fuel);
                     whole.taken.extend(next.taken);
                     whole.snapshot = next.snapshot;
                     if next.verdict != Verdict::Ignored {
@@ -137,9 +183,9 @@ impl Move {
 /// Starts a run.
 pub(crate) fn start(machine: &Machine, input: &Json, at: i64) -> Result<Successor, StepRefused> {
     let envelope = Envelope::host(0, Event::Start { input: input.clone() }, at);
-    match machine.start("explored", &envelope) {
-        Ok(step) => Ok(Successor::of(step)),
-        Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope) }),
+    match machine.start(RUN, &envelope) {
+        Ok(step) => Ok(Successor::of(step, 0)),
+        Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope), fuel: 0 }),
     }
 }
 
@@ -149,11 +195,13 @@ pub(crate) struct Successor {
     pub(crate) snapshot: Snapshot,
     /// The transitions that were taken: indices of chart and transition.
     pub(crate) taken: Vec<(usize, u32)>,
+    /// The fuel that the kernel has used, without that of a start.
+    pub(crate) fuel: u64,
 }
 
 impl Successor {
-    fn of(step: Step) -> Successor {
-        Successor { verdict: step.verdict, taken: step.taken().collect(), snapshot: step.snapshot }
+    fn of(step: Step, fuel: u64) -> Successor {
+        Successor { verdict: step.verdict, taken: step.taken().collect(), snapshot: step.snapshot, fuel }
     }
 }
 
@@ -161,6 +209,8 @@ impl Successor {
 pub(crate) struct StepRefused {
     pub(crate) refusal: Refusal,
     pub(crate) envelope: Box<Envelope>,
+    /// As in [`Successor`].
+    pub(crate) fuel: u64,
 }
 
 /// Formats a time as RFC 3339.

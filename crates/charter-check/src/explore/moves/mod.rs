@@ -7,7 +7,7 @@ mod senders;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::{Digest, Query, Schema, Snapshot};
+use charter_kernel::{Digest, Principal, Query, Schema, Snapshot};
 use serde_json::{Value as Json, json};
 
 use super::cone::{ConeOfInfluence, Probes, Source};
@@ -17,13 +17,16 @@ use crate::model::{Chart, Model, matches};
 pub(crate) use apply::{Move, MoveKind, START, StepRefused, start};
 use senders::Senders;
 
+/// The field in which an approval names what it approves.
+const DIGEST: &str = "digest";
+
 /// The moves that an exploration tries.
 pub(crate) struct Moves<'m, 'd> {
     model: &'m Model<'d>,
     cone: &'m ConeOfInfluence,
     events: Vec<EventMoves>,
-    outputs: BTreeMap<String, Vec<Json>>,
-    errors: Vec<Json>,
+    outputs: BTreeMap<String, Vec<Arc<Json>>>,
+    errors: Vec<Arc<Json>>,
     pub(crate) inputs: Vec<Json>,
     /// What was not tried, and why.
     pub(crate) cut: Vec<String>,
@@ -33,7 +36,7 @@ pub(crate) struct Moves<'m, 'd> {
 
 struct EventMoves {
     name: Arc<str>,
-    data: Vec<Json>,
+    data: Vec<Arc<Json>>,
     senders: Senders,
     /// The `approves` expressions of the transitions for it.
     approves: Vec<Query>,
@@ -83,9 +86,9 @@ impl<'m, 'd> Moves<'m, 'd> {
                 &at,
                 &format!("the output of `{name}`"),
             );
-            moves.outputs.insert(name.clone(), values);
+            moves.outputs.insert(name.clone(), shared(values));
         }
-        moves.errors = moves.make_errors(options);
+        moves.errors = shared(moves.make_errors(options));
         moves.inputs = moves.make(&Source::Input, model.def.root.input.as_ref(), options, "/root/input", "the input");
         moves
     }
@@ -145,7 +148,8 @@ impl<'m, 'd> Moves<'m, 'd> {
             like.extend(probe.like.iter().filter_map(|cel| model.machine.query(cel).ok()).map(|q| (path.clone(), q)));
         }
         let senders = Senders::new(model, self.cone, name, &takers, &mut self.cut);
-        self.events.push(EventMoves { name: name.into(), data, senders, approves, like });
+        let data = if approves.is_empty() { data } else { without_digests(data) };
+        self.events.push(EventMoves { name: name.into(), data: shared(data), senders, approves, like });
     }
 
     /// The most principals and the most data that are tried for one event.
@@ -194,8 +198,9 @@ impl<'m, 'd> Moves<'m, 'd> {
                 }
                 let to: Arc<str> = actor.id().into();
                 let senders = event.senders.of(used, |query| model.machine.ask(snapshot, actor.id(), query, now).ok());
+                let senders: Vec<Arc<Principal>> = senders.iter().cloned().map(Arc::new).collect();
                 for data in self.data_of(event, snapshot, actor.id(), now) {
-                    for by in senders.iter() {
+                    for by in &senders {
                         for at in std::iter::once(now).chain(expiry) {
                             out.push(Move {
                                 at,
@@ -214,13 +219,13 @@ impl<'m, 'd> Moves<'m, 'd> {
     }
 
     /// Returns the data to try for an event: the generated samples, adapted to values in the run.
-    fn data_of(&self, event: &EventMoves, snapshot: &Snapshot, actor: &str, now: i64) -> Vec<Json> {
+    fn data_of(&self, event: &EventMoves, snapshot: &Snapshot, actor: &str, now: i64) -> Vec<Arc<Json>> {
         let mut out = event.data.clone();
         let ask = |query: &Query| self.model.machine.ask(snapshot, actor, query, now).ok();
         if !event.like.is_empty() {
             let mut alike = Vec::new();
             for data in out.iter().take(8) {
-                let mut data = data.clone();
+                let mut data = data.as_ref().clone();
                 let mut changed = false;
                 for (path, query) in &event.like {
                     let found = match ask(query) {
@@ -233,8 +238,9 @@ impl<'m, 'd> Moves<'m, 'd> {
                         changed = true;
                     }
                 }
-                if changed && !out.contains(&data) && !alike.contains(&data) {
-                    alike.push(data);
+                let is_known = |known: &Arc<Json>| known.as_ref() == &data;
+                if changed && !out.iter().any(is_known) && !alike.iter().any(is_known) {
+                    alike.push(Arc::new(data));
                 }
             }
             out.extend(alike);
@@ -242,19 +248,39 @@ impl<'m, 'd> Moves<'m, 'd> {
         if event.approves.is_empty() {
             return out;
         }
-        let mut approving = Vec::new();
-        for query in &event.approves {
-            let Some(value) = ask(query) else { continue };
-            for data in &out {
-                let mut data = data.clone();
-                set(&mut data, &["digest".to_string()], Some(json!(Digest::of_json(&value).hex())));
-                if !approving.contains(&data) {
-                    approving.push(data);
-                }
+        let mut digests: Vec<String> = Vec::new();
+        for value in event.approves.iter().filter_map(ask) {
+            let digest = Digest::of_json(&value).hex();
+            if !digests.contains(&digest) {
+                digests.push(digest);
             }
         }
-        approving
+        let named = |digest: &String| {
+            let with = |data: &Arc<Json>| {
+                let mut data = data.as_ref().clone();
+                set(&mut data, &[DIGEST.to_string()], Some(json!(digest)));
+                Arc::new(data)
+            };
+            out.iter().map(with).collect::<Vec<_>>()
+        };
+        digests.iter().flat_map(named).collect()
     }
+}
+
+fn shared(values: Vec<Json>) -> Vec<Arc<Json>> {
+    values.into_iter().map(Arc::new).collect()
+}
+
+/// The data of an approval, each once: what it names as its digest is replaced.
+fn without_digests(data: Vec<Json>) -> Vec<Json> {
+    let mut out: Vec<Json> = Vec::new();
+    for mut data in data {
+        set(&mut data, &[DIGEST.to_string()], Some(Json::Null));
+        if !out.contains(&data) {
+            out.push(data);
+        }
+    }
+    out
 }
 
 fn descriptors(t: &crate::model::Transition<'_>) -> Vec<String> {

@@ -21,7 +21,7 @@ const MAX_NEW: usize = 2;
 
 /// The senders of one event.
 pub(super) struct Senders {
-    /// The senders that are tried in every state.
+    /// The senders that do not depend on the state.
     fixed: Vec<Principal>,
     /// The sets of roles that conditions distinguish.
     roles: Vec<Vec<String>>,
@@ -77,16 +77,15 @@ impl Senders {
         Senders { fixed, roles, persons, not_by }
     }
 
-    /// The number of senders that are tried in every state.
+    /// The number of senders that do not depend on the state.
     pub(super) fn count(&self) -> usize {
         self.fixed.len()
     }
 
-    /// Returns the senders to try in a state, given the values of `not_by` there: in addition to
-    /// the usual ones, each person whom it names, and enough persons whom it does not.
-    ///
-    /// `used`: who has sent an event before. Of the persons who have not, all are alike, so that a
-    /// few are enough.
+    /// Returns the senders to try in a state. If no `not_by` names anybody there: the fixed ones,
+    /// but only a few persons who have not sent an event yet (`used` lists those who have), because
+    /// such persons are interchangeable. Otherwise: the fixed ones, each person whom a `not_by`
+    /// names, and enough persons whom none names.
     pub(super) fn of(&self, used: &[String], value: impl Fn(&Query) -> Option<Json>) -> Cow<'_, [Principal]> {
         let mut named: Vec<String> = Vec::new();
         for value in self.not_by.iter().filter_map(value) {

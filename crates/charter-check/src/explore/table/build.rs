@@ -221,7 +221,8 @@ impl Table {
         if mask == 0 || self.labels.iter().any(|l| l.offers == offers) {
             return;
         }
-        let kind = MoveKind::Send { to: "root".into(), kind: event.into(), data: data.clone(), by };
+        let kind =
+            MoveKind::Send { to: "root".into(), kind: event.into(), data: Arc::new(data.clone()), by: Arc::new(by) };
         self.labels.push(Label { how: Arc::new(Move { at: START, kind }), mask, offers });
     }
 }

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Exploration;
-use super::cone::ConeOfInfluence;
 use super::moves::{Move, MoveKind, START};
 use super::obstacle::obstacle;
 use super::predecessors::{NO_PARENT, PredecessorTree};
@@ -116,7 +115,7 @@ impl Table {
     /// Explores all reachable configurations.
     pub(crate) fn explore(&self, model: &Model<'_>, options: &Options) -> Exploration {
         let mut out = Exploration::new(model);
-        out.obstacle = obstacle(model, &ConeOfInfluence::default());
+        out.obstacle = obstacle(model);
         (out.explored.principals, out.explored.data) = (self.principals, 1);
         let Some(chart) = model.charts.first() else {
             return out;

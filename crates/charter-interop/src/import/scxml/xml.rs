@@ -32,6 +32,10 @@ pub(super) fn parse(source: &str) -> Result<Document<'_>, Diagnostic> {
                     .help("remove it: SCXML needs no entities or document types, and they are a way to attack parsers")
             }
             roxmltree::Error::NodesLimitReached => too_large(format!("the document has more than {MAX_NODES} nodes")),
+            _ if looks_like_json(source) => {
+                Diagnostic::error(codes::SYNTAX, span, "expected an SCXML document, found JSON")
+                    .help("an XState config is JSON: import it with `format: xstate`, or name the file `.json`")
+            }
             other => Diagnostic::error(codes::SYNTAX, span, format!("invalid XML: {other}")),
         }
     })?;
@@ -43,6 +47,11 @@ pub(super) fn parse(source: &str) -> Result<Document<'_>, Diagnostic> {
             .help(format!("an SCXML document starts with `<scxml xmlns=\"{NAMESPACE}\" version=\"1.0\">`")));
     }
     Ok(tree)
+}
+
+/// Whether a text begins as a JSON object or list.
+fn looks_like_json(source: &str) -> bool {
+    source.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
 }
 
 /// Checks the depth, without recursion.

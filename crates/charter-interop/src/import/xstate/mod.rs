@@ -51,7 +51,12 @@ pub(crate) fn config(
     let root = match source::parse(&source, name, Syntax::Json) {
         Ok(parsed) => parsed.root,
         Err(problem) => {
-            cx.report(problem);
+            let is_xml = source.trim_start_matches('\u{feff}').trim_start().starts_with('<');
+            cx.report(match is_xml {
+                true => Diagnostic::error(codes::SYNTAX, problem.span, "expected an XState config, found XML")
+                    .help("an SCXML document is XML: import it with `format: scxml`, or name the file `.scxml`"),
+                false => problem,
+            });
             let empty = Node { span: Span::new(0, source.len()), value: Value::Null };
             return cx.finish(Definition::default(), name, Arc::clone(&source), empty);
         }

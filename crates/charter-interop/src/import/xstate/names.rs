@@ -15,7 +15,7 @@ const MAX_LISTED: usize = 40;
 /// The kinds of names: the word for one, the key under which a charter declares them, the value of
 /// an example, and a comment on it.
 const KINDS: [(&str, &str, &str, &str); 4] = [
-    ("guard", "guards", "context != null", "  # always holds: write the condition"),
+    ("guard", "guards", "\"false\"", "  # never holds: write the condition"),
     ("action", "actions", "[]", ""),
     ("actor", "actors", "{kind: scripted, answers: [{when: \"= true\", output: {}}]}", ""),
     ("delay", "delays", "1s", ""),
@@ -54,22 +54,25 @@ impl XstateReader<'_> {
         }
     }
 
-    /// Reports each undeclared name once. The first message without a suggestion has the
-    /// lines that declare all such names. `name` is the file of the config.
+    /// Reports each undeclared name once. The first message without a suggestion, or else the first
+    /// one, has the lines that declare all of them. `name` is the file of the config.
     pub(super) fn report_missing(&mut self, name: &str, import: Option<&Import<'_>>) {
         let mut missing: Vec<(Missing, Span)> = std::mem::take(&mut self.missing).into_iter().collect();
         missing.sort_by_key(|(_, span)| span.start);
         let near: Vec<Option<&str>> =
             missing.iter().map(|(m, _)| charter_expr::nearest(&m.name, self.known(m.what))).collect();
-        let unknown: Vec<&Missing> =
-            missing.iter().zip(&near).filter(|(_, near)| near.is_none()).map(|((m, _), _)| m).collect();
-        let mut skeleton = Some(skeleton(&unknown, name, import));
-        let problems = missing.iter().zip(near).map(|((Missing { what, name }, span), near)| {
+        let all: Vec<(&Missing, Option<&str>)> = missing.iter().map(|(m, _)| m).zip(near.iter().copied()).collect();
+        let mut skeleton = Some(skeleton(&all, name, import));
+        let first = near.iter().position(Option::is_none).unwrap_or(0);
+        let problems = missing.iter().zip(near).enumerate().map(|(i, ((Missing { what, name }, span), near))| {
             let mut problem = Diagnostic::error(codes::UNDEFINED, *span, format!("undefined {what} `{name}`"));
-            if let Some(near) = near {
-                problem.help = Some(format!("did you mean `{near}`?"));
-            } else if let Some((help, paste)) = skeleton.take() {
-                (problem.help, problem.paste) = (Some(help.to_owned()), Some(paste));
+            problem.help = near.map(|near| format!("did you mean `{near}`?"));
+            if let Some((help, paste)) = skeleton.take_if(|_| i == first) {
+                let help = match &problem.help {
+                    Some(near) => format!("{near} Otherwise, {help}"),
+                    None => help.to_owned(),
+                };
+                (problem.help, problem.paste) = (Some(help), Some(paste));
             }
             problem
         });
@@ -80,8 +83,9 @@ impl XstateReader<'_> {
 }
 
 /// Writes the part of a charter that declares names: what it is, and the lines to paste. The
-/// entries of a key that the charter has already follow on their own.
-fn skeleton(missing: &[&Missing], file: &str, import: Option<&Import<'_>>) -> (&'static str, String) {
+/// entries of a key that the charter has already follow on their own. Each name may have the
+/// declared one that it resembles.
+fn skeleton(missing: &[(&Missing, Option<&str>)], file: &str, import: Option<&Import<'_>>) -> (&'static str, String) {
     let mut lines = String::new();
     let help = match import {
         Some(_) => "declare the names of the config in the importing charter, for example with these lines",
@@ -93,7 +97,8 @@ fn skeleton(missing: &[&Missing], file: &str, import: Option<&Import<'_>>) -> (&
     }
     let mut added = String::new();
     for (what, key, example, comment) in KINDS {
-        let names: Vec<&str> = missing.iter().filter(|m| m.what == what).map(|m| m.name.as_str()).collect();
+        let names: Vec<(&str, Option<&str>)> =
+            missing.iter().filter(|(m, _)| m.what == what).map(|(m, near)| (m.name.as_str(), *near)).collect();
         if names.is_empty() {
             continue;
         }
@@ -111,8 +116,9 @@ fn skeleton(missing: &[&Missing], file: &str, import: Option<&Import<'_>>) -> (&
                 (&mut added, 2, ",")
             }
         };
-        for name in names.iter().take(MAX_LISTED) {
-            let _ = write!(out, "\n{:indent$}{}: {example}{comma}{comment}", "", plain(name));
+        for (name, near) in names.iter().take(MAX_LISTED) {
+            let near = near.map(|near| format!("  # or `{near}`, if that is meant")).unwrap_or_default();
+            let _ = write!(out, "\n{:indent$}{}: {example}{comma}{comment}{near}", "", plain(name));
         }
         if let Some(more) = names.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
             let _ = write!(out, "\n{:indent$}# and {more} more", "");

@@ -34,7 +34,12 @@ fn a_charter_imports_its_statechart_and_reports_errors_there() {
     assert_eq!((first.message.as_str(), first.line, first.column), ("undefined guard `fre`", 1, 84));
     assert_eq!(
         (first.path.as_str(), first.help.as_deref()),
-        ("states.shut.on.OPEN.guard", Some("did you mean `free`?"))
+        (
+            "states.shut.on.OPEN.guard",
+            Some(
+                "did you mean `free`? Otherwise, declare the names of the config in the importing charter, for example with these lines"
+            )
+        )
     );
     assert!(errors.render(false).contains("--> door.json:1:84"), "{}", errors.render(false));
     let errors = read(charter, "c.yaml", &ReadOptions::default()).unwrap_err();

@@ -91,8 +91,16 @@ fn a_misspelt_name_is_corrected() {
     let config = r#"{"initial": "a", "states": {"a": {"on": {"E": {"guard": "raedy", "target": "b"}, "F": {"guard": "other", "target": "b"}}}, "b": {}}}"#;
     let found = errors(config, &around);
     assert_eq!(found.list[0].help.as_deref(), Some("did you mean `ready`?"));
+    // It may also be a name of its own: the lines declare all names. A guard that nobody has
+    // written lets nothing through.
     let lines = found.list[1].paste.as_deref().unwrap();
-    assert!(lines.contains("\nguards:\n  other: context != null  # "), "{lines}");
+    let guards = "\nguards:\n  raedy: \"false\"  # never holds: write the condition  # or `ready`, if that is meant\n  other: \"false\"  # never";
+    assert!(lines.contains(guards), "{lines}");
+    let only = config.replace("other", "raedy");
+    let found = errors(&only, &around);
+    assert_eq!(found.list.len(), 1);
+    assert!(found.list[0].help.as_deref().unwrap().starts_with("did you mean `ready`? Otherwise, "));
+    assert!(found.list[0].paste.as_deref().unwrap().contains("\n  raedy: \"false\""));
 }
 
 #[test]

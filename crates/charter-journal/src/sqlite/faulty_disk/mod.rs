@@ -39,7 +39,7 @@ fn acknowledged_records_survive_a_disk_that_fails_or_their_loss_is_named() {
     let (first, count) = (number("FAULTY_DISK_SEED").unwrap_or_default(), number("FAULTY_DISK_CASES").unwrap_or(all));
     let (sender, done) = channel();
     let worker = std::thread::spawn(move || {
-        let mut totals = [0; 5];
+        let mut totals = [0; 7];
         for seed in first..first + count {
             let _ = sender.send(seed);
             let seen = Schedule::run(seed, kind(seed));
@@ -57,13 +57,14 @@ fn acknowledged_records_survive_a_disk_that_fails_or_their_loss_is_named() {
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    let [acknowledged, failed, faults, crashes, named] = worker.join().unwrap_or_else(|e| std::panic::resume_unwind(e));
+    let [acknowledged, failed, faults, crashes, named, deleted, accepted] =
+        worker.join().unwrap_or_else(|e| std::panic::resume_unwind(e));
     println!(
-        "{count} schedules: {acknowledged} batches acknowledged, {failed} failed, {faults} faults, {crashes} crashes, {named} losses named"
+        "{count} schedules: {acknowledged} batches acknowledged, {failed} failed, {faults} faults, {crashes} crashes, {named} losses named, {accepted} accepted, {deleted} runs deleted"
     );
     if count >= 100 {
         assert!(acknowledged > count * 5 && failed > count / 10 && faults > count / 2, "too little happens");
-        assert!(crashes > count / 3 && named > count / 100, "too little happens");
+        assert!(crashes > count / 3 && named > count / 100 && deleted > count / 10, "too little happens");
     }
 }
 

@@ -3,36 +3,70 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use charter_kernel::Machine;
+use charter_kernel::{Envelope, Machine, Principal, Timestamp};
+use serde_json::json;
 
 use crate::chain::Chain;
 use crate::error::StoreError;
 use crate::head::JournalHead;
-use crate::sqlite::SqliteStore;
+use crate::sqlite::head::Intervention;
 use crate::sqlite::writer::tests::{Host, charter};
+use crate::sqlite::{Deletion, SqliteStore};
 use crate::store::{Append, Store, StoredCharter};
 use crate::verify::{VerifyOptions, verify_with};
 
-/// The runs.
-pub(super) const RUNS: [&str; 3] = ["a", "b", "c"];
+/// The runs. The last ones end.
+pub(super) const RUNS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
-/// Number of records of each run.
-const RECORDS: usize = 60;
+/// How many of them do not end.
+pub(super) const LASTING: usize = 3;
+
+/// Number of records of a run that does not end, and of one that does.
+const RECORDS: (usize, usize) = (60, 4);
+
+/// The number of records of a run that was deleted.
+const GONE: usize = usize::MAX;
 
 /// The charter, and the records of each run.
 pub(super) static WORK: LazyLock<(StoredCharter, Vec<Vec<Append>>)> = LazyLock::new(|| {
     let (machine, stored) = charter();
-    (stored, RUNS.map(|run| records(&machine, run)).into())
+    let all = RUNS.iter().enumerate().map(|(n, run)| records(&machine, run, n >= LASTING));
+    let all = all.collect();
+    (stored, all)
 });
 
-fn records(machine: &Machine, run: &str) -> Vec<Append> {
+fn records(machine: &Machine, run: &str, ends: bool) -> Vec<Append> {
     let mut host = Host { machine, chain: Chain::new(run), snapshot: None };
     let next = |_| {
         let (append, after) = host.next();
         host.advance(&append, after);
         append
     };
-    (0..RECORDS).map(next).collect()
+    let mut all: Vec<Append> = (0..if ends { RECORDS.1 - 1 } else { RECORDS.0 }).map(next).collect();
+    if ends {
+        let by = Principal::new("bob", &["operator"]);
+        let cancel = Envelope::event(host.chain.next_seq(), "charter.cancel", json!({}), by, AT);
+        let outcome = machine.step(host.snapshot.as_ref().unwrap(), &cancel);
+        all.push(host.chain.append(machine, None, &cancel, host.snapshot.as_ref(), &outcome));
+    }
+    all
+}
+
+/// When runs are canceled and deleted.
+const AT: i64 = 1_795_255_300_000;
+
+/// The deletion of a run.
+pub(super) fn deletion(run: usize) -> Deletion {
+    Deletion { run: RUNS[run].into(), reason: "old".into(), by: "ana".into(), at: Timestamp(AT) }
+}
+
+/// An entry of the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// The next record of a run.
+    Record(usize),
+    /// The deletion of a run.
+    Deleted(usize),
 }
 
 /// The number of records of each run.
@@ -43,8 +77,8 @@ pub(super) type Counts = [usize; RUNS.len()];
 pub(super) struct Model {
     /// Whether the charter is stored.
     pub(super) has_charter: bool,
-    /// The run of each record, in the order of their commits.
-    order: Vec<usize>,
+    /// The entries, in the order of their commits.
+    order: Vec<Entry>,
     /// How many of them the disk may have: all, or fewer if the result of the last batches was not
     /// known and nothing was acknowledged since.
     possible: Vec<usize>,
@@ -58,10 +92,20 @@ impl Model {
         self.after(self.order.len())
     }
 
-    fn after(&self, records: usize) -> Counts {
+    fn after(&self, entries: usize) -> Counts {
         let mut counts = Counts::default();
-        self.order.iter().take(records).for_each(|run| counts[*run] += 1);
+        for entry in self.order.iter().take(entries) {
+            match entry {
+                Entry::Record(run) => counts[*run] += 1,
+                Entry::Deleted(run) => counts[*run] = GONE,
+            }
+        }
         counts
+    }
+
+    /// Whether a run has ended, and is not deleted.
+    pub(super) fn has_ended(&self, run: usize) -> bool {
+        run >= LASTING && self.counts()[run] == RECORDS.1
     }
 
     /// What the disk may have.
@@ -84,24 +128,33 @@ impl Model {
         batch(self.counts(), runs)
     }
 
-    /// Notes an acknowledged batch.
-    pub(super) fn acknowledged(&mut self, runs: &[usize]) {
-        self.order.extend(runs);
+    /// Notes acknowledged entries.
+    pub(super) fn acknowledged(&mut self, entries: &[Entry]) {
+        self.order.extend(entries);
         self.possible.clear();
         let mut head = JournalHead::EMPTY;
         let mut counts = Counts::default();
-        for run in &self.order {
-            let record = &WORK.1[*run][counts[*run]].record;
-            head.add_record(record.seq, record.hash);
-            counts[*run] += 1;
+        for entry in &self.order {
+            match entry {
+                Entry::Record(run) => {
+                    let record = &WORK.1[*run][counts[*run]].record;
+                    head.add_record(record.seq, record.hash);
+                    counts[*run] += 1;
+                }
+                Entry::Deleted(run) => {
+                    let last = WORK.1[*run].last().unwrap().record.hash.to_string();
+                    let records = i64::try_from(counts[*run]).unwrap();
+                    head.add_intervention(Intervention::deleted(&deletion(*run), records, &last, None).hashed().1);
+                }
+            }
         }
         self.anchor = Some((head.entries, head.hash));
     }
 
-    /// Notes a batch whose result is not known.
-    pub(super) fn uncertain(&mut self, runs: &[usize]) {
+    /// Notes entries of which nobody knows whether they were written, all or none.
+    pub(super) fn uncertain(&mut self, entries: &[Entry]) {
         self.possible.push(self.order.len());
-        self.order.extend(runs);
+        self.order.extend(entries);
     }
 
     /// Notes what the disk has after a process has ended. Returns false if that is not possible.
@@ -136,7 +189,11 @@ pub(super) fn stored(store: &SqliteStore) -> Result<Counts, StoreError> {
                 return Err(StoreError::Damaged(format!("record {} of run `{run}` is another one", record.seq)));
             }
         }
-        counts[n] = records.len();
+        let gone = "SELECT EXISTS(SELECT 1 FROM deleted WHERE run = ?1)";
+        counts[n] = match records.len() {
+            0 if store.query(|c| c.query_row(gone, [run], |row| row.get(0)))? => GONE,
+            records => records,
+        };
     }
     Ok(counts)
 }

@@ -1,25 +1,31 @@
 //! One schedule: a few processes one after the other that write to the same file.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
-use charter_test_disk::{Disk, Ended, Image, Kind, Plan, Random};
+use charter_test_disk::{Disk, Ended, Image, Kind, Plan, Random, pause_at};
 use charter_test_support::Folder;
 
-use super::model::{Counts, Model, WORK, is_bug, reopen, stored};
+use super::model::{Counts, Entry, LASTING, Model, RUNS, WORK, deletion, is_bug, reopen, stored};
 use crate::error::StoreError;
 use crate::sqlite::checkpoint::checkpoint;
 use crate::sqlite::jobs::Jobs;
 use crate::sqlite::write::Writing;
 use crate::sqlite::writer::commit;
-use crate::sqlite::{SqliteOptions, SqliteStore};
+use crate::sqlite::{AcceptHead, SqliteOptions, SqliteStore};
 use crate::store::Store;
+use crate::verify::verify;
 
 const NAME: &str = "journal.db";
 
 /// About how many calls of the disk a session makes.
 const CALLS: usize = 500;
+
+/// About how many calls of the disk a checkpoint makes.
+const CHECKPOINT_CALLS: usize = 60;
 
 /// A schedule.
 pub(super) struct Schedule {
@@ -31,6 +37,8 @@ pub(super) struct Schedule {
     model: Model,
     /// Whether the power has failed.
     cut: bool,
+    /// Whether a process has accepted what is missing, or tried to.
+    accepting: bool,
     /// What happened, for the message of a failure.
     pub(super) said: Vec<String>,
     /// Batches acknowledged, batches failed, crashes.
@@ -55,18 +63,22 @@ impl Schedule {
         let folder = Folder::in_memory();
         let disk = Arc::new(Disk::new(folder.path(), &[&format!("{NAME}-head")], Plan::faultless(seed)));
         let (said, model) = (Vec::new(), Model::default());
-        Schedule { seed, kind, random, folder, disk, model, cut: false, said, seen: [0; 3] }
+        Schedule { seed, kind, random, folder, disk, model, cut: false, accepting: false, said, seen: [0; 3] }
     }
 
     /// Runs a schedule and checks the disk afterwards. Returns how many batches were acknowledged
-    /// and how many failed, the number of faults and of crashes, and whether a loss was named.
-    pub(super) fn run(seed: u64, kind: Kind) -> [u64; 5] {
+    /// and how many failed, the number of faults and of crashes, whether a loss was named, how many
+    /// runs were deleted, and how often a loss was accepted.
+    pub(super) fn run(seed: u64, kind: Kind) -> [u64; 7] {
         let mut schedule = Schedule::new(seed, kind);
         schedule.sessions();
         let named = schedule.end();
         let [acknowledged, failed, crashes] = schedule.seen;
-        let faults = schedule.said.iter().filter(|line| line.starts_with("call ")).count() as u64;
-        [acknowledged, failed, faults, crashes, u64::from(named)]
+        let lines = |is: &dyn Fn(&String) -> bool| schedule.said.iter().filter(|line| is(line)).count() as u64;
+        let faults = lines(&|line| line.starts_with("call "));
+        let deleted = lines(&|line| line.ends_with(" deleted: written"));
+        let accepted = lines(&|line| line == "accepted: written");
+        [acknowledged, failed, faults, crashes, u64::from(named), deleted, accepted]
     }
 
     fn file(&self) -> PathBuf {
@@ -95,6 +107,9 @@ impl Schedule {
             }
             if cut {
                 self.power_cut();
+            }
+            if self.accepting {
+                return;
             }
             // If all results are known, the next process or the end finds what is missing.
             if session + 1 < sessions && self.model.is_uncertain() && !self.look() {
@@ -155,8 +170,7 @@ impl Schedule {
 
     /// One process: opens the file, writes, and ends.
     fn session(&mut self) {
-        let due =
-            Arc::new(Due { disk: self.disk.clone(), checkpoint: AtomicBool::new(false), end: AtomicBool::new(false) });
+        let due = Arc::new(Due::new(&self.disk));
         let options = SqliteOptions { ids_at_once: self.random.pick(&[0, 3]), ..SqliteOptions::default() };
         let store = match SqliteStore::open_committing(&self.file(), &options, committing(&self.file(), &due)) {
             Ok(store) => store,
@@ -164,14 +178,18 @@ impl Schedule {
                 let said = e.to_string().replace(&self.folder.path().display().to_string(), "");
                 self.said.push(format!("not opened: {said}"));
                 self.expected(&e);
+                if matches!(e, StoreError::Head { .. }) && !self.random.one_in(4) {
+                    self.accept();
+                }
                 return;
             }
         };
         let steps = 1 + self.random.below(16);
         for _ in 0..steps {
             if self.random.one_in(10) {
-                self.said.push("checkpoint".into());
-                due.checkpoint.store(true, Ordering::SeqCst);
+                let call = if self.random.one_in(3) { u64::MAX } else { self.random.below(CHECKPOINT_CALLS) as u64 };
+                self.said.push(format!("checkpoint, with a commit before its call {call}"));
+                *due.checkpoint.lock().unwrap() = Some(call);
             }
             if !self.step(&store) {
                 break;
@@ -181,6 +199,14 @@ impl Schedule {
             due.end.store(true, Ordering::SeqCst);
             self.result("killed", store.forget_snapshots());
         }
+    }
+
+    /// A process that accepts what is missing, and may fail.
+    fn accept(&mut self) {
+        self.accepting = true;
+        self.disk.restart(Plan::random(self.random.number(), Kind::Honest, CALLS / 4));
+        let result = SqliteStore::open_with(&self.file(), &accepting()).map(drop);
+        self.result("accepted", result);
     }
 
     /// One change. Returns false after a failure of the store.
@@ -197,25 +223,55 @@ impl Schedule {
             }
             1 => self.result("forget snapshots", store.forget_snapshots()),
             2 => self.result("rebuild", store.rebuild()),
+            3 | 4 => return self.delete(store),
             _ => {
-                let runs: Vec<usize> = (0..=self.random.below(3)).map(|_| self.random.below(3)).collect();
+                let runs: Vec<usize> =
+                    (0..=self.random.below(3)).map(|_| self.random.pick(&[0, 1, 2, 3, 3, 4, 4])).collect();
                 let (batch, runs) = self.model.batch(&runs);
                 let result = self.result(&format!("records of {runs:?}"), store.append(batch));
-                match result {
-                    Some(true) => {
-                        self.model.acknowledged(&runs);
-                        self.seen[0] += 1;
-                    }
-                    Some(false) => {}
-                    None => {
-                        self.seen[1] += 1;
-                        self.model.uncertain(&runs);
-                    }
-                }
+                let entries: Vec<Entry> = runs.into_iter().map(Entry::Record).collect();
+                self.entries(&entries, result);
                 result
             }
         };
         result.is_some()
+    }
+
+    /// Notes entries that were sent, with their result.
+    fn entries(&mut self, entries: &[Entry], result: Option<bool>) {
+        match result {
+            Some(true) => {
+                self.model.acknowledged(entries);
+                self.seen[0] += 1;
+            }
+            Some(false) => {}
+            None => {
+                self.seen[1] += 1;
+                self.model.uncertain(entries);
+            }
+        }
+    }
+
+    /// Deletes a run, or tries to. Returns false after a failure of the store.
+    fn delete(&mut self, store: &SqliteStore) -> bool {
+        let any = self.random.below(RUNS.len());
+        // One that has ended, if there is one.
+        let run = (LASTING..RUNS.len()).find(|run| self.model.has_ended(*run)).unwrap_or(any);
+        let ended = self.model.has_ended(run);
+        match store.delete(deletion(run)) {
+            Err(StoreError::NotFinished { .. } | StoreError::UnknownRun(_)) => {
+                assert!(!ended || self.disk.has_lied(), "run {run} has ended, and is not deleted");
+                true
+            }
+            deleted => {
+                let result = self.result(&format!("run {run} deleted"), deleted);
+                assert!(ended || result != Some(true) || self.disk.has_lied(), "run {run} has not ended");
+                if ended {
+                    self.entries(&[Entry::Deleted(run)], result);
+                }
+                result.is_some()
+            }
+        }
     }
 
     /// Whether something was written; `None` if the store has stopped, and nobody knows.
@@ -246,7 +302,8 @@ impl Schedule {
         // Without an anchor, the head beside the file tells; it may be an older one after a power
         // cut.
         let anchor = self.model.anchor.filter(|_| self.cut || self.random.one_in(2));
-        match reopen(&copy.file(NAME), anchor, self.random.one_in(4)) {
+        match reopen(&copy.file(NAME), anchor.filter(|_| !self.accepting), self.random.one_in(4)) {
+            Ok(_) if self.accepting => true,
             Ok(counts) => {
                 let possible = self.model.possible();
                 assert!(possible.contains(&counts), "verified, but there are {counts:?}, not one of {possible:?}");
@@ -255,20 +312,51 @@ impl Schedule {
             Err(e) => {
                 assert!(self.disk.has_lied(), "on a disk that does not lie: {e}");
                 self.said.push(format!("named: {e}"));
+                self.acceptable();
                 true
             }
         }
     }
+
+    /// Checks that what is missing can be accepted, unless more is damaged.
+    fn acceptable(&self) {
+        let copy = self.copy();
+        let file = copy.file(NAME);
+        let findings = |store: &SqliteStore| verify(store, None).map_or(1, |report| report.findings.len());
+        match SqliteStore::open_with(&file, &accepting()) {
+            // A damaged record, for example.
+            Ok(store) if findings(&store) > 0 => {}
+            Ok(store) => {
+                let counts = stored(&store).unwrap_or_else(|e| panic!("accepted and verified, but: {e}"));
+                drop(store);
+                assert_eq!(reopen(&file, None, true), Ok(counts), "accepted, but not afterwards");
+            }
+            Err(e) => assert!(!matches!(e, StoreError::Head { .. }) && !is_bug(&e), "not accepted: {e}"),
+        }
+    }
 }
 
-/// What is to happen before the next commit, on the thread of the writer: elsewhere, other calls
-/// could come before it or after it.
+fn accepting() -> SqliteOptions {
+    let accept =
+        AcceptHead { reason: "lost".into(), by: "ana".into(), at: charter_kernel::Timestamp(1_795_255_400_000) };
+    SqliteOptions { accept_head: Some(accept), ..SqliteOptions::default() }
+}
+
+/// What is to happen at the next commit. One thread at a time uses the disk: otherwise a seed would
+/// not give the same schedule again.
 struct Due {
     disk: Arc<Disk>,
-    /// Another connection moves the log into the file.
-    checkpoint: AtomicBool,
+    /// Another connection moves the log into the file, on a thread of its own, which waits for the
+    /// commit before this call of the disk.
+    checkpoint: Mutex<Option<u64>>,
     /// The process dies.
     end: AtomicBool,
+}
+
+impl Due {
+    fn new(disk: &Arc<Disk>) -> Due {
+        Due { disk: disk.clone(), checkpoint: Mutex::new(None), end: AtomicBool::new(false) }
+    }
 }
 
 fn committing(
@@ -277,12 +365,33 @@ fn committing(
 ) -> impl FnMut(&mut Writing<'_>, &mut Jobs<'_>) -> rusqlite::Result<Vec<Result<(), StoreError>>> + Send + 'static {
     let (file, due) = (file.to_owned(), due.clone());
     move |writing, jobs| {
-        if due.checkpoint.swap(false, Ordering::SeqCst) {
-            let _ = checkpoint(&file);
-        }
+        let call = due.checkpoint.lock().unwrap().take();
+        let running = call.map(|call| until_call(call, &file));
         if due.end.load(Ordering::SeqCst) {
             due.disk.kill();
         }
-        commit(writing, jobs)
+        let result = commit(writing, jobs);
+        if let Some((go_on, thread)) = running {
+            drop(go_on);
+            thread.join().unwrap();
+        }
+        result
     }
+}
+
+/// Starts a checkpoint that waits before one of its calls until the sender is dropped. Returns when
+/// it waits, or has ended.
+fn until_call(call: u64, file: &Path) -> (Sender<()>, JoinHandle<()>) {
+    let (go_on, end) = channel::<()>();
+    let (waits, begun) = channel::<()>();
+    let file = file.to_owned();
+    let thread = std::thread::spawn(move || {
+        pause_at(call, move || {
+            drop(waits);
+            let _ = end.recv();
+        });
+        let _ = checkpoint(&file);
+    });
+    let _ = begun.recv();
+    (go_on, thread)
 }

@@ -1,11 +1,13 @@
 //! The smallest forms of what the schedules have found.
 
-use charter_test_disk::{Disk, Fault, Op, Plan};
-use charter_test_support::Folder;
+use charter_test_disk::{Disk, Ended, Fault, Image, Op, Plan};
+use charter_test_support::{Folder, cases};
 
 use super::model::{Counts, WORK, batch, reopen, stored};
+use crate::error::StoreError;
 use crate::sqlite::SqliteStore;
 use crate::store::Store;
+use crate::verify::verify;
 
 /// If the file cannot be changed into one with a log, SQLite says so only after it has said that it
 /// was changed, and goes on with a journal that it deletes without syncing the folder.
@@ -62,4 +64,38 @@ fn a_log_whose_sync_failed_is_not_continued() {
         assert_eq!(reopen(&after.file("journal.db"), None, false), Ok(expected), "sync {n}");
     }
     assert!(failed > 2, "{failed}");
+}
+
+/// A process that dies while it creates the file leaves nothing, an empty file, or a whole journal.
+#[test]
+fn a_file_whose_creation_was_interrupted_is_empty_or_whole() {
+    let (mut empty, mut whole) = (0, 0);
+    let step = cases(37, 1) as usize;
+    for (n, fault) in (0..).step_by(step).flat_map(|n| [(n, Fault::Killed), (n, Fault::PowerCut)]) {
+        let folder = Folder::in_memory();
+        let disk = Disk::new(folder.path(), &["journal.db-head"], Plan::at(n, n, fault));
+        drop(SqliteStore::open(&folder.file("journal.db")));
+        let Some(ended) = disk.ended() else {
+            break;
+        };
+        let mut image = match ended {
+            Ended::PowerCut => disk.power_cut(),
+            _ => Image::read(disk.folder()).unwrap(),
+        };
+        image.files.remove("journal.db-shm");
+        let after = Folder::in_memory();
+        image.write(after.path()).unwrap();
+        let file = after.file("journal.db");
+        match SqliteStore::open_read_only(&file) {
+            Ok(store) => {
+                let report = verify(&store, None).unwrap();
+                assert!(report.findings.is_empty(), "call {n}, {fault:?}: {:?}", report.findings);
+                whole += 1;
+            }
+            Err(StoreError::NotAJournal { why, .. }) if why.starts_with("it is empty") => empty += 1,
+            Err(e) => assert!(!file.exists(), "call {n}, {fault:?}: {e}"),
+        }
+        assert_eq!(reopen(&file, None, true), Ok(Counts::default()), "call {n}, {fault:?}");
+    }
+    assert!(empty > 1 && whole > 1, "{empty} {whole}");
 }

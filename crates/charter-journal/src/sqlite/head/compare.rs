@@ -73,15 +73,20 @@ fn cut_off(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let Some((n, counted)) = stored else {
         return Ok(None);
     };
-    let last: i64 = connection.query_row(
+    let last = last_position(connection)?;
+    Ok((last < n).then(|| {
+        format!("the last entries are missing: according to the table `heads`, there were {counted} with the last at position {n}; the last one is at {last}")
+    }))
+}
+
+/// Returns the position of the last entry; 0 if there is none.
+pub(in crate::sqlite) fn last_position(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row(
         "SELECT max(coalesce((SELECT max(n) FROM records), 0), coalesce((SELECT max(n) FROM deleted), 0),
          coalesce((SELECT max(n) FROM interventions), 0))",
         [],
         |row| row.get(0),
-    )?;
-    Ok((last < n).then(|| {
-        format!("the last entries are missing: according to the table `heads`, there were {counted} with the last at position {n}; the last one is at {last}")
-    }))
+    )
 }
 
 /// Names the records that a slot has and the file does not.

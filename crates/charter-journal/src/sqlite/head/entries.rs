@@ -187,10 +187,16 @@ impl Intervention {
         Intervention { kind: "deleted", at, run, reason, json }
     }
 
-    /// Writes it; returns its hash.
-    pub(super) fn insert(&self, connection: &Connection, n: i64) -> rusqlite::Result<Digest> {
+    /// Its text, and the hash of it.
+    pub(in crate::sqlite) fn hashed(&self) -> (String, Digest) {
         let text = canonical(&self.json);
         let hash = Digest::of_bytes(text.as_bytes());
+        (text, hash)
+    }
+
+    /// Writes it; returns its hash.
+    pub(super) fn insert(&self, connection: &Connection, n: i64) -> rusqlite::Result<Digest> {
+        let (text, hash) = self.hashed();
         connection.execute(
             "INSERT INTO interventions(n, at, kind, run, reason, hash, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![n, self.at, self.kind, self.run, self.reason, hash.to_string(), text],

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::super::guest;
 use crate::head::JournalHead;
 
 /// Size of a slot in bytes: the smallest sector of a disk.
@@ -146,6 +147,7 @@ impl HeadFile {
         let _ = std::fs::remove_file(&new);
         let written: std::io::Result<File> = (|| {
             let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&new)?;
+            guest::give_to_owner(&file, journal)?;
             let bytes = slot.bytes();
             file.write_all(&bytes)?;
             file.write_all(&bytes)?;

@@ -13,10 +13,11 @@ use rusqlite::{Connection, params};
 use super::failed;
 use super::prepared::{Prepared, integer};
 use crate::error::StoreError;
+use crate::head::JournalHead;
 use crate::record::timestamp;
 use file::{Found, HeadFile, MAX_LATEST, Slot};
 
-pub(super) use compare::check;
+pub(super) use compare::{check, last_position};
 pub(super) use entries::{Intervention, Position, journal_head};
 
 /// How many entries a commit may add before it also stores the head in the table `heads`. Opening a
@@ -213,6 +214,25 @@ impl Heads {
     pub(super) fn handle(&self) -> Option<std::fs::File> {
         self.file.handle().ok()
     }
+}
+
+/// Writes into a copy of a journal that it is complete without a log; returns its id and its head.
+pub(super) fn close_copy(connection: &Connection) -> rusqlite::Result<(String, JournalHead)> {
+    let position = entries::position(connection)?;
+    if entries::has_tables(connection)? {
+        let transaction = connection.unchecked_transaction()?;
+        if entries::stored(connection)? != position.head.entries {
+            entries::store(connection, &position)?;
+        }
+        transaction.execute("UPDATE journal SET open = 0", [])?;
+        transaction.commit()?;
+    }
+    Ok((entries::journal(connection)?.0, position.head))
+}
+
+/// Writes the head beside a journal file that no process has open. `path` has no links.
+pub(super) fn write_beside(path: &Path, journal: &str, head: JournalHead) -> std::io::Result<()> {
+    HeadFile::create(path, &Slot { journal: journal.to_owned(), head, latest: Vec::new() }).map(drop)
 }
 
 /// An error of the file beside the journal, after which the writer stops.

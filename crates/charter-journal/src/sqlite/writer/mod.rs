@@ -218,6 +218,7 @@ fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<R
             Job::Snapshot(run, snapshot) => writing.put_snapshot(run, snapshot),
             Job::ForgetSnapshots => writing.forget_snapshots(),
             Job::Rebuild => undone_if_refused(writing, |writing| writing.rebuild())?,
+            Job::HostState(changes) => writing.host_state(changes),
             Job::Delete(deletion) => undone_if_refused(writing, |writing| writing.delete(deletion))?,
         };
         results.push(match written {

@@ -198,7 +198,10 @@ impl<'s> Reader<'_, 's, '_> {
             "$id" => {
                 let id = self.text_of(keyword, value)?;
                 if id.trim_end_matches('#').contains('#') {
-                    return self.error(keyword, format!("`{id}` has a fragment; use `$anchor` for a name inside"));
+                    return self.error(
+                        keyword,
+                        format!("`{id}` has a fragment; remove it, and use `$anchor` to name a subschema"),
+                    );
                 }
             }
             "$anchor" | "$dynamicAnchor" => {

@@ -102,3 +102,13 @@ fn a_schema_inside_another_may_only_name_the_same_dialect() {
     assert!(inside("https://json-schema.org/draft/2020-12/schema#").is_ok());
     assert!(inside("http://json-schema.org/draft-07/schema#").unwrap_err().to_string().contains("write 2020-12"));
 }
+
+#[test]
+fn names_with_the_same_beginning_are_told_apart() {
+    let schema =
+        json!({"properties": {"same-beginning": {"type": "string"}, "same-beginning-too": {"type": "integer"}}});
+    for (name, good, bad) in [("same-beginning", json!("a"), json!(1)), ("same-beginning-too", json!(1), json!("a"))] {
+        assert!(accepts(&schema, &json!({name: good})), "{name}");
+        assert!(!accepts(&schema, &json!({name: bad})), "{name}");
+    }
+}

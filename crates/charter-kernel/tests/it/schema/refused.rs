@@ -35,7 +35,7 @@ fn every_keyword_with_the_wrong_form_is_refused_at_its_place() {
         (json!({"title": 1}), "at `/title`: `title` is text, not a number"),
         (json!({"then": 1}), "at `/then`: a schema is an object, `true` or `false`, not a number"),
         (json!({"$anchor": "1"}), "at `/$anchor`: invalid anchor `1`: use letters, digits, `-`, `_` and `.`"),
-        (json!({"$id": "a#b"}), "at `/$id`: `a#b` has a fragment; use `$anchor` for a name inside"),
+        (json!({"$id": "a#b"}), "at `/$id`: `a#b` has a fragment; remove it, and use `$anchor` to name a subschema"),
         (json!({"items": [true]}), "at `/items`: `items` is one schema in 2020-12; write the list as `prefixItems`"),
         (json!({"pattern": "("}), "at `/pattern`: `(` is not a regular expression: unclosed group"),
     ] {

@@ -1,0 +1,234 @@
+//! The options of `charter serve` in a file. What the command line says wins.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use charter_expr::nearest;
+use charter_format::{Diagnostic, Diagnostics, Span, codes};
+use serde::Deserialize;
+
+use super::Args;
+use crate::io::Failure;
+use crate::load::plain;
+use crate::pipe;
+
+/// Maximum size of the file in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The file: the names of the options are its keys.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Config {
+    listen: Option<SocketAddr>,
+    charters: Option<PathBuf>,
+    #[serde(default)]
+    offer: Vec<String>,
+    public_url: Option<String>,
+    #[serde(default)]
+    origin: Vec<String>,
+    db: Option<PathBuf>,
+    #[serde(default)]
+    private_hooks: bool,
+    model: Option<String>,
+    model_url: Option<String>,
+    record_models: Option<PathBuf>,
+    replay_models: Option<PathBuf>,
+    #[serde(default)]
+    accept_clock: bool,
+}
+
+/// The keys of the file.
+const KEYS: [&str; 12] = [
+    "accept-clock",
+    "charters",
+    "db",
+    "listen",
+    "model",
+    "model-url",
+    "offer",
+    "origin",
+    "private-hooks",
+    "public-url",
+    "record-models",
+    "replay-models",
+];
+
+/// Adds to the options those of the file that they name.
+///
+/// # Errors
+/// The file cannot be read, is not TOML, or has a key or a value that is no option.
+pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
+    let mut args = args.clone();
+    let Some(path) = &args.config else { return Ok(args) };
+    let Config {
+        listen,
+        charters,
+        offer,
+        public_url,
+        origin,
+        db,
+        private_hooks,
+        model,
+        model_url,
+        record_models,
+        replay_models,
+        accept_clock,
+    } = read(path)?;
+    // Paths in the file are relative to its folder, wherever the server is started.
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let placed = |path: Option<PathBuf>| path.map(|path| folder.join(path));
+    args.listen = args.listen.or(listen);
+    args.charters = args.charters.or_else(|| placed(charters));
+    args.public_url = args.public_url.or(public_url);
+    args.db = args.db.or_else(|| placed(db));
+    args.private_hooks |= private_hooks;
+    if args.offer.is_empty() {
+        args.offer = offer;
+    }
+    if args.origins.is_empty() {
+        args.origins = origin;
+    }
+    // Options about models that exclude each other are not mixed.
+    if !args.models.is_given() {
+        args.models.model = model;
+        args.models.model_url = model_url;
+        args.models.record_models = placed(record_models);
+        args.models.replay_models = placed(replay_models);
+    }
+    args.models.accept_clock |= accept_clock;
+    Ok(args)
+}
+
+fn read(path: &Path) -> Result<Config, Failure> {
+    let name = path.display().to_string();
+    let cannot = |e: std::io::Error| Failure::new(format!("cannot read `{name}`: {}", plain(&e)));
+    let mut text = String::new();
+    let file = pipe::open(path).map_err(cannot)?;
+    file.take(MAX_BYTES.saturating_add(1)).read_to_string(&mut text).map_err(cannot)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(Failure::new(format!(
+            "`{name}` has more than {} MiB; it is not a file of options",
+            MAX_BYTES >> 20
+        )));
+    }
+    let config: Config = toml::from_str(&text).map_err(|e| invalid(&name, &text, &e))?;
+    if config.replay_models.is_some() && (config.model.is_some() || config.record_models.is_some()) {
+        return Err(Failure::new(format!("`{name}`: `replay-models` excludes `model` and `record-models`")));
+    }
+    Ok(config)
+}
+
+/// The place of an error, as errors in charters have it.
+fn invalid(name: &str, text: &str, error: &toml::de::Error) -> Failure {
+    let span = error.span().unwrap_or(0..text.len());
+    let word = text.get(span.clone()).unwrap_or_default().trim_matches(['"', '\'']);
+    let span = Span { start: span.start, end: span.end };
+    let said = error.message().trim_end();
+    let diagnostic = match said.starts_with("unknown field") {
+        true => {
+            let help = match nearest(word, KEYS) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the keys are the options of `charter serve`: {}", KEYS.join(", ")),
+            };
+            Diagnostic::error(codes::UNKNOWN_KEY, span, format!("unknown key `{word}`")).help(help)
+        }
+        false => Diagnostic::error(codes::VALUE, span, said.replace('\n', ": ")),
+    };
+    Failure::Source(Box::new(Diagnostics {
+        name: name.to_owned(),
+        source: text.into(),
+        list: vec![diagnostic.located(text)],
+        omitted: 0,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn completed(file: &str, args: &[&str]) -> Result<Args, Failure> {
+        static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("charter-config-{}-{count}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("charter.toml");
+        std::fs::write(&path, file).unwrap();
+        let all = ["serve", "--config", path.to_str().unwrap()];
+        let done = complete(&Command::parse_from(all.iter().chain(args)).args);
+        std::fs::remove_dir_all(&folder).unwrap();
+        done
+    }
+
+    const FULL: &str = r#"
+listen = "127.0.0.1:7200"
+charters = "mine"
+offer = ["sentinel"]
+public-url = "https://charter.example"
+origin = ["https://tools.example"]
+db = "/data/charter.db"
+private-hooks = true
+model = "openai:x"
+model-url = "http://127.0.0.1:1/v1"
+record-models = "cassette.jsonl"
+accept-clock = true
+"#;
+
+    #[test]
+    fn the_file_has_every_option_and_the_command_line_wins() {
+        let done = completed(FULL, &[]).unwrap();
+        assert_eq!(done.listen, Some("127.0.0.1:7200".parse().unwrap()));
+        assert!(done.charters.unwrap().is_absolute(), "relative to the folder of the file");
+        assert_eq!((done.offer, done.origins), (vec!["sentinel".to_owned()], vec!["https://tools.example".to_owned()]));
+        assert_eq!(done.public_url.as_deref(), Some("https://charter.example"));
+        assert_eq!(done.db, Some("/data/charter.db".into()));
+        assert!(done.private_hooks && done.models.accept_clock && done.models.model.as_deref() == Some("openai:x"));
+        let given = ["--listen", "127.0.0.1:1", "--db", "charter.db", "--offer", "x", "--replay-models", "c"];
+        let done = completed(FULL, &given).unwrap();
+        assert_eq!(done.listen, Some("127.0.0.1:1".parse().unwrap()));
+        assert_eq!((done.db, done.offer), (Some("charter.db".into()), vec!["x".to_owned()]));
+        assert_eq!((done.models.model, done.models.replay_models), (None, Some("c".into())));
+    }
+
+    #[test]
+    fn the_keys_are_all_options() {
+        let command = <Command as clap::CommandFactory>::command();
+        let mut options: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+        options.retain(|option| !["config", "help"].contains(option));
+        options.sort_unstable();
+        assert_eq!(options, KEYS);
+        let missing = completed("nothing = 1", &[]).unwrap_err().to_string();
+        assert!(missing.contains("unknown key `nothing`"), "{missing}");
+    }
+
+    #[test]
+    fn an_error_has_its_place_in_the_file() {
+        let shown = |file: &str| {
+            let mut text = Vec::new();
+            completed(file, &[]).unwrap_err().show(&mut text, false).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        let unknown = shown("# one\nlisten = \"127.0.0.1:1\"\nlistn = 3\n");
+        for part in ["unknown key `listn`", "charter.toml:3:1", "listn = 3", "^^^^^", "did you mean `listen`?"] {
+            assert!(unknown.contains(part), "{part}: {unknown}");
+        }
+        for (file, part) in [
+            ("listen = \"here\"", "socket address"),
+            ("offer = \"sentinel\"", "expected a sequence"),
+            ("db = ", "charter.toml:1:"),
+            ("db = \"a\"\ndb = \"b\"", "duplicate key"),
+            ("replay-models = \"c\"\nmodel = \"m\"", "`replay-models` excludes `model`"),
+        ] {
+            let text = shown(file);
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+}

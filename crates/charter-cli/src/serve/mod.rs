@@ -1,0 +1,200 @@
+//! `charter serve`: the runs of a journal file over HTTP.
+
+mod config;
+mod folder;
+pub mod hook;
+pub mod key;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use charter_runtime::Charter;
+use charter_server::{Options, Server};
+use serde_json::json;
+
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::{Db, usual};
+use crate::run::host::Host;
+use crate::{bundled, codes, models};
+use folder::CharterFolder;
+
+/// How long requests may take that arrived before the end.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often the folder of charters is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The address at which a server listens that is told none.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7117);
+
+/// Serves the runs of a journal file.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// File in TOML with these options (`listen = "127.0.0.1:8000"`); what is also given here wins
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address and port to listen at; port 0 is any free one [default: 127.0.0.1:7117]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+    /// Folder with further charters that runs can be started of; it is read again when it changes
+    /// [default: ./charters, if it exists]
+    #[arg(long, value_name = "DIR")]
+    charters: Option<PathBuf>,
+    /// Also offer this bundled charter, whose actors change folders and run commands on this
+    /// machine: who may start it, may do that as your user
+    #[arg(long, value_name = "NAME")]
+    offer: Vec<String>,
+    /// Address under which clients reach the server, if it is behind a proxy
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+    /// Let administrators add webhooks over HTTP whose addresses are not public
+    #[arg(long)]
+    private_hooks: bool,
+    /// Origin of pages that may use the server besides its own: scheme, host and port
+    #[arg(long = "origin", value_name = "ORIGIN")]
+    origins: Vec<String>,
+    #[command(flatten)]
+    models: models::Args,
+    /// Journal file; the environment variable CHARTER_DB sets the default [default: charter.db]
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+}
+
+/// The user of the machine who runs this program: `uid:1000`.
+pub(crate) fn user() -> String {
+    #[cfg(unix)]
+    return format!("uid:{}", rustix::process::getuid().as_raw());
+    #[cfg(not(unix))]
+    return "owner".to_owned();
+}
+
+fn page(code: &str) -> Option<&'static str> {
+    codes::PAGES.iter().find(|(known, _)| *known == code).map(|(_, page)| *page)
+}
+
+/// Runs the command, until a signal ends it.
+///
+/// # Errors
+/// The journal or the address is in use, a charter is invalid, or the server would let everybody
+/// in.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let args = config::complete(args)?;
+    let db = Db::of_file(&args.db.clone().unwrap_or_else(usual));
+    db.file_only("serve")?;
+    db.check_new()?;
+    more_files();
+    let mut charters = Vec::new();
+    for charter in bundled::ALL.iter().filter(|c| c.name != charter_server::identity::HOST_RUN) {
+        let charter = crate::run::setup::hosted(&crate::load::load(charter.name)?)?;
+        let id = &charter.machine().definition().id;
+        if !reaches_machine(&charter) || args.offer.contains(id) {
+            charters.push(charter);
+        }
+    }
+    if let Some(unknown) = args.offer.iter().find(|id| bundled::find(id).is_none()) {
+        return Err(Failure::new(format!("`--offer {unknown}`: no bundled charter has this name")));
+    }
+    let given = args.charters.clone().or_else(|| Some(PathBuf::from("charters")).filter(|dir| dir.is_dir()));
+    let mut folder = given.map(CharterFolder::new).transpose()?;
+    if let Some(folder) = &mut folder {
+        for found in folder.changed() {
+            charters.push(found?);
+        }
+    }
+    let Some(host) = Host::open_to_stay(&db, &args.models)? else {
+        let holder = crate::journal::access::holder_of(&db.db)?;
+        let pid = holder.map_or_else(String::new, |h| format!(" (process {})", h.pid));
+        return Err(Failure::with_help(
+            format!("another process{pid} has `{}` open", db.db.display()),
+            "stop it, or serve another journal with `--db FILE`",
+        ));
+    };
+    let options = Options {
+        public_url: args.public_url.clone(),
+        origins: args.origins.clone(),
+        private_hooks: args.private_hooks,
+        code_page: page,
+        ..Options::local(args.listen.unwrap_or(LISTEN), &user())
+    };
+    let started = host.threads.block_on(Server::start(host.backend()?, charters, options));
+    let server = match started {
+        Ok(server) => Arc::new(server),
+        Err(e) => {
+            host.close(io);
+            return Err(Failure::new(e.to_string()));
+        }
+    };
+    let ending = server.clone();
+    host.end_with(Box::new(move || Box::pin(async move { ending.close(GRACE).await })));
+    if machine_output {
+        let line = json!({"url": server.url(), "listen": server.address().to_string(), "keys": server.has_keys()});
+        writeln!(io.out, "{line}")?;
+    } else {
+        let paint = Paint(io.color_err);
+        // In a file, the link would be read by others, or later.
+        match io.terminal {
+            true => {
+                let link = server.login_link().map_err(|e| Failure::new(format!("no random numbers: {e}")))?;
+                writeln!(io.out, "{link}")?;
+                let once = format!("the link logs you in as {} once, within 10 minutes", user());
+                writeln!(io.err, "{}", paint.faint(&once))?;
+            }
+            false => writeln!(io.out, "{}", server.url())?,
+        }
+        let (models, offline) = host.models();
+        let name = db.name();
+        writeln!(io.err, "{}", paint.faint(&format!("serves {name}; Ctrl-C ends it in order")))?;
+        if offline {
+            writeln!(io.err, "{}", paint.faint(&format!("models: {models}")))?;
+        }
+        if !server.has_keys() {
+            let option = db.option();
+            writeln!(
+                io.err,
+                "no keys yet: names are claimed with the header `Charter-As`, and no approval counts;\n`charter key add NAME --role ROLE{option}` adds a key, and from then on every request needs one"
+            )?;
+        }
+    }
+    io.out.flush()?;
+    loop {
+        std::thread::sleep(LOOK);
+        if host.has_ended() {
+            drop(server);
+            host.end();
+            return Ok(Exit::Yes);
+        }
+        for found in folder.iter_mut().flat_map(CharterFolder::changed) {
+            let put = match found {
+                Ok(charter) => {
+                    let id = charter.machine().definition().id.clone();
+                    let put = host.threads.block_on(server.put_charter(charter));
+                    put.map(|()| id).map_err(Failure::from)
+                }
+                Err(failure) => Err(failure),
+            };
+            match put {
+                Ok(id) => writeln!(io.err, "charter `{id}` read again: runs that start now use it")?,
+                Err(failure) => failure.show(io.err, io.color_err)?,
+            }
+        }
+    }
+}
+
+/// Whether actors of a charter read or change this machine, by what the input of a run says.
+fn reaches_machine(charter: &Charter) -> bool {
+    let kinds = ["exec", "workspace", "tool"];
+    charter.machine().definition().actors.values().any(|actor| kinds.contains(&actor.kind.as_str()))
+}
+
+/// Connections and streams need descriptors: as many as the system allows this process.
+fn more_files() {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, getrlimit, setrlimit};
+        let mut limit = getrlimit(Resource::Nofile);
+        limit.current = limit.maximum;
+        // With fewer, fewer connections are accepted at once.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+}

@@ -1,0 +1,172 @@
+// The requests that wait for the caller, kept up to date, and what became of those that were shown.
+import { problemOf } from "./api.js";
+import { words } from "./format.js";
+import { journalOf } from "./live.js";
+
+const SETTLE_MS = 120;
+/** Closed requests that are kept to be shown. */
+const MAX_CLOSED = 100;
+
+/**
+ * @typedef {Record<string, any>} Request
+ * @typedef {{request: Request, record: Record<string, any> | null, at: number}} Closed
+ */
+
+/** Whether the caller may decide; what others have to decide is a notice. @param {Request} request */
+export function isMine(request) {
+  return request.kind === "task" || request.decisions.some((/** @type {any} */ d) => !d.withheld);
+}
+
+/** What a request is about, in a few words. @param {Request} request @returns {string} */
+export function titleOf(request) {
+  if (request.title) return request.title;
+  if (request.kind === "task") return words(request.task.src);
+  return request.state.map((/** @type {string} */ path) => words(path.split(".").at(-1) ?? path)).join(", ") || request.run;
+}
+
+/** @type {WeakMap<import("./api.js").Client, Inbox>} */
+const inboxes = new WeakMap();
+
+/** Sends `change` when something else has to be shown, and `arrived` (detail: requests) for new ones. */
+export class Inbox extends EventTarget {
+  /** @param {import("./api.js").Client} client */
+  constructor(client) {
+    super();
+    this.client = client;
+    /** @type {Map<string, Request>} */
+    this.requests = new Map();
+    /** @type {Map<string, Closed>} */
+    this.closed = new Map();
+    this.all = true;
+    /** @type {Date | null} */
+    this.asOf = null;
+    /** @type {import("./api.js").Problem | null} */
+    this.problem = null;
+    /** @type {Set<string>} */
+    this.stale = new Set();
+    this.timer = 0;
+    this.users = 0;
+    const journal = journalOf(client);
+    journal.addEventListener("record", (event) => this.#note(/** @type {CustomEvent} */ (event).detail.run));
+    journal.addEventListener("reset", () => this.load());
+    journal.addEventListener("state", (event) => /** @type {CustomEvent} */ (event).detail === "live" && this.load());
+    client.addEventListener("me", () => this.#forget());
+  }
+
+  #forget() {
+    this.requests.clear();
+    this.closed.clear();
+    this.asOf = null;
+    if (this.users) this.load();
+  }
+
+  use() {
+    this.users += 1;
+    const release = journalOf(this.client).use();
+    if (this.users === 1) this.load();
+    return () => {
+      this.users -= 1;
+      release();
+    };
+  }
+
+  /** Those that the caller may decide, the earliest deadline first. */
+  get mine() {
+    return [...this.requests.values()].filter(isMine);
+  }
+
+  #changed() {
+    this.dispatchEvent(new CustomEvent("change"));
+  }
+
+  /** @param {string} run */
+  #note(run) {
+    if (!this.users) return;
+    this.stale.add(run);
+    if (!this.timer) this.timer = window.setTimeout(() => this.#refresh(), SETTLE_MS);
+  }
+
+  async #refresh() {
+    this.timer = 0;
+    const runs = [...this.stale];
+    this.stale.clear();
+    if (runs.length > 20) await this.load();
+    else for (const run of runs) await this.refresh(run);
+  }
+
+  /** Reads everything again. */
+  async load() {
+    if (!this.client.me) return;
+    try {
+      const body = await this.client.get("/v1/inbox");
+      this.all = body.all;
+      await this.#replace(body.requests, () => true);
+    } catch (error) {
+      this.problem = problemOf(error);
+      this.#changed();
+    }
+  }
+
+  /** Reads again what waits in a run. @param {string} run */
+  async refresh(run) {
+    try {
+      const body = await this.client.get(`/v1/inbox?run=${encodeURIComponent(run)}`);
+      await this.#replace(body.requests, (request) => request.run === run);
+    } catch (error) {
+      const problem = problemOf(error);
+      // A run that the caller may not see (any more).
+      if (problem.status === 404) await this.#replace([], (request) => request.run === run);
+    }
+  }
+
+  /** @param {Request[]} found @param {(request: Request) => boolean} isOf */
+  async #replace(found, isOf) {
+    const first = this.asOf === null;
+    const now = new Map(found.map((request) => [request.id, request]));
+    const gone = [...this.requests.values()].filter((request) => isOf(request) && !now.has(request.id));
+    const arrived = found.filter((request) => !this.requests.has(request.id));
+    const rest = [...this.requests.values()].filter((request) => !isOf(request));
+    const order = (/** @type {Request} */ r) => `${r.due ?? "9999"} ${r.since?.at ?? ""}`;
+    const all = [...rest, ...found].sort((a, b) => (order(a) < order(b) ? -1 : 1));
+    this.requests = new Map(all.map((request) => [request.id, request]));
+    this.asOf = new Date();
+    this.problem = null;
+    for (const request of found) this.closed.delete(request.id);
+    for (const request of gone) {
+      this.closed.set(request.id, { request, record: null, at: Date.now() });
+      for (const id of [...this.closed.keys()].slice(0, Math.max(0, this.closed.size - MAX_CLOSED))) this.closed.delete(id);
+    }
+    this.#changed();
+    if (!first && arrived.length) this.dispatchEvent(new CustomEvent("arrived", { detail: arrived.filter(isMine) }));
+    await Promise.all(gone.map((request) => this.#explain(request)));
+  }
+
+  /** Finds the record that closed a request. @param {Request} request */
+  async #explain(request) {
+    const after = request.since?.seq ?? Math.max(0, request.seq - 1);
+    try {
+      const page = await this.client.get(`/v1/runs/${encodeURIComponent(request.run)}/records?after=${after}&limit=200`);
+      const closed = this.closed.get(request.id);
+      if (!closed) return;
+      closed.record = page.records.find((/** @type {any} */ record) => closes(record, request)) ?? null;
+      this.#changed();
+    } catch {
+      // It is shown as closed; by whom is in the run.
+    }
+  }
+}
+
+/** Whether a record is the one that closed a request. @param {any} record @param {Request} request */
+function closes(record, request) {
+  if (record.verdict !== "accepted") return false;
+  if (request.kind === "task" && record.answers === request.id) return true;
+  if (record.status && record.status !== "active" && record.status !== "paused") return true;
+  return record.to === request.to && String(record.from) !== String(record.state);
+}
+
+/** The inbox of a client. @param {import("./api.js").Client} client @returns {Inbox} */
+export function inboxOf(client) {
+  const known = inboxes.get(client) ?? new Inbox(client);
+  inboxes.set(client, known);
+  return known;
+}

@@ -1,0 +1,75 @@
+// The views Charters, Journal and Try it, in a browser, with the program itself.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { axe, launch, picture } from "./support/browser.mjs";
+import { Charter, unexpected } from "./support/charter.mjs";
+
+/** @type {Charter} */
+let server;
+let browser;
+
+before(async () => {
+  server = new Charter();
+  server.people({ ana: ["payment/clerk", "motion/member"], bob: ["payment/controller", "motion/member"] });
+  [browser] = await Promise.all([launch(), server.start()]);
+  await server.payment("view-1");
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+test("a charter is shown with its chart, and checked", async () => {
+  const page = await server.page(browser, "bob", "#/charters");
+  await page.getByRole("link", { name: /payment/ }).click();
+  await page.getByText("Runs: 1 active.").waitFor();
+  await page.getByRole("group", { name: "Chart" }).getByText("review").waitFor();
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText(/explored/).waitFor({ timeout: 60_000 });
+  assert.deepEqual(await axe(page), []);
+  await picture(page, "charter");
+  assert.deepEqual(unexpected(page), []);
+  await page.context().close();
+});
+
+test("a browser computes the hashes of the records again, and finds one that was changed on the way", async () => {
+  const page = await server.page(browser, "bob", "#/journal");
+  await page.getByRole("button", { name: "Verify the hashes" }).click();
+  await page.getByText("2 records of 1 run: all hashes are right.").waitFor();
+  assert.deepEqual(await axe(page), []);
+  await picture(page, "journal");
+  await page.route(/\/records\?/, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: (await response.text()).replace("Blue Ink", "Blue Oil") });
+  });
+  await page.getByRole("button", { name: "Verify the hashes" }).click();
+  await page.getByText("Run view-1: record 1 is not what was hashed.").waitFor();
+  assert.deepEqual(unexpected(page), []);
+  await page.context().close();
+});
+
+test("a charter is tried by clicking its events; findings come as it is typed", async () => {
+  const page = await server.page(browser, "bob", "#/try?charter=motion");
+  const active = page.getByRole("group", { name: "Chart" }).locator("rect.active + text");
+  await active.filter({ hasText: "open" }).waitFor();
+  await page.getByRole("button", { name: "Propose" }).click();
+  await page.getByLabel("Text").fill("Paint it green");
+  await page.getByRole("button", { name: /^Send: Propose/ }).click();
+  await active.filter({ hasText: "voting" }).waitFor();
+  await page.getByRole("button", { name: "Agree" }).click();
+  await page.getByText("This person may send nothing now.").waitFor();
+  await page.getByLabel("as", { exact: true }).fill("another");
+  await page.keyboard.press("Tab");
+  await page.getByRole("button", { name: "Agree" }).click();
+  await page.getByText("The run is done.").waitFor();
+  await page.getByRole("button", { name: "Take back" }).click();
+  await active.filter({ hasText: "voting" }).waitFor();
+  await picture(page, "try");
+  assert.deepEqual(await axe(page), []);
+  await page.getByLabel("Charter", { exact: true }).fill("charter: 1\nid: broken\ninitial: nowhere\nstates: {a: {}}\n");
+  await page.getByText(/nowhere/).nth(1).waitFor();
+  assert.deepEqual(await server.ask("bob", "GET", "/v1/runs?charter=motion").then(({ body }) => body.runs), [], "nothing is stored");
+  assert.deepEqual(unexpected(page, "422", "429"), []);
+  await page.context().close();
+});

@@ -1,0 +1,133 @@
+// The view Journal: how much is in it, what cannot go on, and its hashes, computed again here.
+import { css, html, nothing } from "../lit.js";
+import { problemOf } from "../lib/api.js";
+import { Component } from "../lib/base.js";
+import { ago, count } from "../lib/format.js";
+import { journalOf } from "../lib/live.js";
+import { shared } from "../lib/style.js";
+import { visible as show } from "../lib/text.js";
+import { verifyRun } from "../lib/verify.js";
+
+class ViewJournal extends Component {
+  static properties = {
+    runs: { state: true },
+    more: { state: true },
+    checked: { state: true },
+    wrong: { state: true },
+    working: { state: true },
+    problem: { state: true },
+    seen: { state: true },
+  };
+
+  static styles = [
+    shared,
+    css`
+      :host { display: grid; gap: 1.25rem; grid-template-columns: minmax(0, 1fr); }
+      section { display: grid; gap: 0.5rem; }
+      .numbers { display: flex; flex-wrap: wrap; gap: 0.75rem; }
+      .numbers div { padding: 0.7rem 1rem; min-width: 8rem; }
+      .numbers strong { display: block; font-size: 1.4rem; font-weight: 650; font-variant-numeric: tabular-nums; }
+    `,
+  ];
+
+  constructor() {
+    super();
+    /** @type {any[] | null} */
+    this.runs = null;
+    this.more = false;
+    /** @type {{runs: number, records: number} | null} */
+    this.checked = null;
+    /** @type {{run: string, wrong: string}[]} */
+    this.wrong = [];
+    this.working = false;
+    /** @type {import("../lib/api.js").Problem | null} */
+    this.problem = null;
+    /** Records since the page was opened. */
+    this.seen = 0;
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    const journal = journalOf(this.api);
+    this.ends.push(journal.use());
+    this.listen(journal, "record", () => (this.seen += 1));
+    this.#load();
+  }
+
+  async #load() {
+    try {
+      /** @type {{runs: any[], after?: string}} */
+      const first = await this.api.get("/v1/runs?limit=100&state=true");
+      let { runs, after } = first;
+      for (let pages = 1; after && pages < 20; pages++) {
+        /** @type {{runs: any[], after?: string}} */
+        const next = await this.api.get(`/v1/runs?limit=100&state=true&after=${encodeURIComponent(after)}`);
+        runs = [...runs, ...next.runs];
+        after = next.after;
+      }
+      this.runs = runs;
+      this.more = Boolean(after);
+    } catch (error) {
+      this.problem = problemOf(error);
+    }
+  }
+
+  async #verify() {
+    if (this.working) return;
+    this.working = true;
+    this.wrong = [];
+    this.checked = { runs: 0, records: 0 };
+    try {
+      if (!globalThis.crypto?.subtle) throw new Error("Browsers compute hashes only on https, or on this machine.");
+      for (const { run } of this.runs ?? []) {
+        /** @type {{runs: number, records: number}} */
+        const before = this.checked ?? { runs: 0, records: 0 };
+        const found = await verifyRun(this.api, run, (count) => (this.checked = { ...before, records: before.records + count }));
+        if (found.wrong) this.wrong = [...this.wrong, { run, wrong: found.wrong }];
+        this.checked = { runs: before.runs + 1, records: before.records + found.count };
+      }
+    } catch (error) {
+      this.problem = problemOf(error);
+    }
+    this.working = false;
+  }
+
+  render() {
+    /** @type {any[]} */
+    const runs = this.runs ?? [];
+    const stuck = runs.filter((run) => run.stuck);
+    const records = runs.reduce((sum, run) => sum + run.seq + 1, 0);
+    const active = runs.filter((run) => run.status === "active").length;
+    const number = (/** @type {number} */ n, /** @type {string} */ label) => html`<div class="card"><strong>${n.toLocaleString("en")}${this.more ? "+" : ""}</strong>${label}</div>`;
+    const done = this.checked && !this.working;
+    return html`
+      <h1>Journal</h1>
+      ${this.problem ? html`<p class="note bad" role="alert">${show(this.problem.detail)}</p>` : nothing}
+      ${this.runs
+        ? html`<div class="numbers">${number(runs.length, "runs that you may see")} ${number(active, "active")} ${number(records, "records")}
+            ${number(this.seen, "records since you came")}</div>`
+        : html`<p class="faint" aria-busy="true">Loading…</p>`}
+      <section>
+        <h2>Cannot go on</h2>
+        ${stuck.length
+          ? html`<ul>${stuck.map((run) => html`<li><a href=${`#/run/${encodeURIComponent(run.run)}`}>${show(run.run)}</a>
+              <span class="faint">${show(run.charter.id)}, in ${show(run.state.join(", "))}, since ${ago(run.updated, this.now)}</span></li>`)}</ul>`
+          : html`<p class="faint">${this.runs ? "Nothing." : ""}</p>`}
+      </section>
+      <section>
+        <h2>Hashes</h2>
+        <p>Each record holds the hash of the one before it. This browser can compute them again from the records that it gets. What the
+          hashes cannot say, whether the kernel gives these records, is checked by <code>charter verify</code>.</p>
+        <div class="row">
+          <button ?disabled=${this.working || !this.runs} @click=${this.#verify}>${this.working ? "Verifying…" : "Verify the hashes"}</button>
+          <span role="status">
+            ${this.checked ? `${count(this.checked.records, "record")} of ${count(this.checked.runs, "run")}` : ""}${done && !this.wrong.length && !this.problem ? ": all hashes are right." : ""}
+          </span>
+        </div>
+        ${this.wrong.map(({ run, wrong }) => html`<p class="note bad" role="alert">Run ${show(run)}: ${wrong}.</p>`)}
+      </section>
+    `;
+  }
+}
+
+customElements.define("view-journal", ViewJournal);

@@ -1,0 +1,32 @@
+//! The parts of the address of a request.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+
+use super::problem::Problem;
+
+/// The one part of the path that is named: a run, a charter, a key, a code.
+pub(super) struct Named(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Named, Problem> {
+        let found = Path::<String>::from_request_parts(parts, state).await;
+        found.map(|Path(name)| Named(name)).map_err(|_| Problem::request("the address of the request is not UTF-8"))
+    }
+}
+
+/// A run, and the number of one of its records.
+pub(super) struct Numbered(pub(super) String, pub(super) u64);
+
+impl<S: Send + Sync> FromRequestParts<S> for Numbered {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Numbered, Problem> {
+        let found = Path::<(String, u64)>::from_request_parts(parts, state).await;
+        found
+            .map(|Path((run, seq))| Numbered(run, seq))
+            .map_err(|e| Problem::request(format!("the number of a record is expected: {}", e.body_text())))
+    }
+}

@@ -1,0 +1,17 @@
+//! Identities: the keys of a journal, which its run `host` holds, and the sessions of browsers.
+
+mod directory;
+mod logins;
+mod office;
+mod secret;
+mod sessions;
+
+pub use directory::{ADMIN, BadGrant, Caller, Directory, Grant, Key, NotKnown, OPERATOR, READER};
+pub use logins::{Logins, VALID};
+pub use office::{HOST_CHARTER, HOST_RUN, HostError, NewKey, Office, host_charter};
+pub use secret::{PREFIX, Secret};
+pub use sessions::{IDLE, Open, Sessions, Subject, Tickets};
+
+/// The area beside the records where it stands when each key was last used: key id -> time as RFC
+/// 3339 text ([`charter_runtime::backend::Backend::host_state`]).
+pub const LAST_USED: &str = "keys-used";

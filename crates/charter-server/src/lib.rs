@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+// Problems are large, and end a request.
+#![allow(clippy::result_large_err)]
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
+mod feed;
+pub mod hooks;
+mod http;
+pub mod identity;
+mod metrics;
+mod openapi;
+mod options;
+mod patient;
+mod peer;
+mod server;
+mod sites;
+mod used;
+
+pub use options::{Clock, Limits, Options};
+pub use server::{Server, StartError};
+pub use sites::{BadSite, Sites};

@@ -1,0 +1,109 @@
+//! What waits for people.
+
+use serde_json::{Value as Json, json};
+
+use crate::site::{Client, Site};
+
+fn requests(client: &Client<'_>, query: &str) -> Vec<Json> {
+    let answer = client.get(&format!("/v1/inbox{query}"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()["requests"].as_array().unwrap().clone()
+}
+
+fn decision<'r>(request: &'r Json, event: &str) -> &'r Json {
+    request["decisions"].as_array().unwrap().iter().find(|d| d["type"] == event).unwrap()
+}
+
+#[test]
+fn an_approval_waits_with_its_content_and_leaves_when_it_is_decided() {
+    let site = Site::new();
+    let (ana, bob) = (site.person("ana", &["clerk", "boss"]), site.person("bob", &["boss"]));
+    ana.start("payment", "p1");
+    assert!(requests(&bob, "").is_empty(), "a draft waits for nobody");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 250}}));
+    let waiting = requests(&bob, "");
+    let [request] = waiting.as_slice() else { panic!("{waiting:?}") };
+    assert_eq!(
+        (&request["kind"], &request["run"], &request["state"]),
+        (&json!("approval"), &json!("p1"), &json!(["review"]))
+    );
+    assert_eq!((&request["since"]["by"]["id"], &request["since"]["type"]), (&json!("ana"), &json!("PROPOSE")));
+    let approve = decision(request, "APPROVE");
+    assert_eq!((&approve["value"], &approve["withheld"]), (&json!(250), &Json::Null));
+    let digest = approve["demands"]["approves"]["digest"].clone();
+
+    // Four eyes: the proposer, who has the role too, is told why not.
+    let own = requests(&ana, "?run=p1");
+    assert_eq!(own[0]["id"], request["id"]);
+    assert_eq!(decision(&own[0], "APPROVE")["withheld"], "not-by");
+    assert_eq!(decision(&own[0], "NOTE")["withheld"], Json::Null);
+
+    // A refused attempt and a note change nothing about the request.
+    assert_eq!(ana.post("/v1/runs/p1/events", &json!({"type": "APPROVE", "data": {"digest": digest}})).status, 403);
+    bob.post("/v1/runs/p1/events", &json!({"type": "NOTE", "data": {}}));
+    assert_eq!((&requests(&bob, "")[0]["id"], &requests(&bob, "")[0]["since"]["seq"]), (&request["id"], &json!(1)));
+
+    assert_eq!(bob.post("/v1/runs/p1/events", &json!({"type": "APPROVE", "data": {"digest": digest}})).status, 200);
+    assert!(requests(&bob, "").is_empty() && requests(&ana, "?run=p1").is_empty());
+}
+
+#[test]
+fn another_amount_is_another_request() {
+    let site = Site::new();
+    let (ana, bob) = (site.person("ana", &["clerk"]), site.person("bob", &["boss"]));
+    for (run, amount) in [("p1", 1), ("p2", 2)] {
+        ana.start("payment", run);
+        ana.post(&format!("/v1/runs/{run}/events"), &json!({"type": "PROPOSE", "data": {"amount": amount}}));
+    }
+    let all = requests(&bob, "");
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_ne!(
+        decision(&all[0], "APPROVE")["demands"]["approves"],
+        decision(&all[1], "APPROVE")["demands"]["approves"]
+    );
+    assert_eq!(requests(&bob, "?run=p2").len(), 1);
+}
+
+#[test]
+fn who_has_no_part_in_a_run_has_nothing_in_the_inbox() {
+    let site = Site::new();
+    let (ana, bot) = (site.person("ana", &["clerk"]), site.agent("bot", &["boss"]));
+    let (reader, other) = (site.person("rita", &["reader"]), site.person("olga", &["other/boss"]));
+    ana.start("payment", "p1");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 1}}));
+    assert!(requests(&reader, "").is_empty() && requests(&other, "").is_empty());
+    assert_eq!(other.get("/v1/inbox?run=p1").status, 404, "it does not exist for her");
+    assert_eq!(other.get("/v1/inbox?runs=p1").status, 400);
+    let of_bot = requests(&bot, "");
+    assert_eq!(decision(&of_bot[0], "APPROVE")["withheld"], "persons-only");
+    assert_eq!(site.get("/v1/inbox", &[]).status, 401);
+}
+
+#[test]
+fn the_list_of_runs_tells_their_states_if_they_are_wanted() {
+    let site = Site::new();
+    let ana = site.person("ana", &["clerk"]);
+    ana.start("payment", "p1");
+    let row = |query: &str| ana.get(&format!("/v1/runs{query}")).json()["runs"][0].clone();
+    assert_eq!((&row("?state=true")["state"], &row("?state=true")["stuck"]), (&json!(["draft"]), &json!(false)));
+    assert_eq!(row("")["state"], Json::Null);
+}
+
+#[test]
+fn a_charter_is_tried_without_a_run() {
+    let site = Site::new();
+    let ana = site.person("ana", &["clerk"]);
+    let by = json!({"id": "eve", "roles": ["clerk", "boss"]});
+    let propose = json!({"type": "PROPOSE", "data": {"amount": 7}, "by": by, "at": "2026-01-01T00:00:00Z"});
+    let step =
+        |events: Json| ana.post("/v1/step", &json!({"source": crate::site::PAYMENT, "events": events, "now": "eve"}));
+    let types = |now: &Json| now["events"].as_array().unwrap().iter().map(|e| e["type"].clone()).collect::<Vec<_>>();
+    let first = step(json!([])).json()["now"].clone();
+    assert_eq!((&first["state"], types(&first)), (&json!(["draft"]), vec![json!("PROPOSE")]));
+    assert!(first["chart"].as_str().unwrap().starts_with("<svg"));
+    let second = step(json!([propose])).json()["now"].clone();
+    assert_eq!((&second["state"], types(&second)), (&json!(["review"]), vec![json!("NOTE")]), "eve proposed it");
+    let drawn = ana.get("/v1/charters/payment/graph.svg");
+    assert_eq!((drawn.status, drawn.header("content-type")), (200, Some("image/svg+xml")), "{drawn:?}");
+    assert_eq!(ana.get("/v1/charters/none/graph.svg").status, 404);
+}

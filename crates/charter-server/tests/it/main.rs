@@ -1,0 +1,21 @@
+//! Integration tests of the server.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::arithmetic_side_effects
+)]
+
+mod attack;
+mod description;
+mod doors;
+mod files;
+mod hooks;
+mod inbox;
+mod life;
+mod many_readers;
+mod page;
+mod receiver;
+mod site;
+mod streams;
