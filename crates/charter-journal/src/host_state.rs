@@ -7,7 +7,7 @@ use crate::error::StoreError;
 /// Maximum size in bytes of a value that a host keeps beside the records.
 pub const MAX_STATE_BYTES: usize = 64 << 10;
 
-/// A change of what a host keeps beside the records ([`Store::put_host_state`]).
+/// A change of what a host keeps beside the records ([`crate::Store::put_host_state`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateChange {
     /// What it belongs to.
