@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::ast::{Ast, BinaryOp, Kind, Link, LinkKind, Literal, MacroName, Node, UnaryOp};
 use crate::error::CompileError;
-use crate::functions::{self, Function, Pattern};
+use crate::functions::{self, Function};
 use crate::names::{self, Meaning};
 use crate::path::Path;
+use crate::pattern::Pattern;
 use crate::program::{Code, Constant, FieldStep, Fields, MacroStep, Op, Program, Step, StepKind};
 use crate::{Duration, Env, ExprTimestamp, Span, suggest};
 
@@ -154,7 +155,7 @@ impl Compiler<'_> {
         }
         if let (Function::Matches, [subject, Node { kind: Kind::Literal(Literal::String(pattern)), .. }]) =
             (function, args)
-            && let Ok(pattern) = Pattern::new(pattern)
+            && let Ok(pattern) = Pattern::constant(pattern)
         {
             return Ok(Code::Matches(Box::new(self.node(subject)?), Box::new(pattern)));
         }
@@ -269,7 +270,7 @@ impl Compiler<'_> {
 
     fn method(&mut self, function: Function, args: &[Node]) -> Result<StepKind, Fail> {
         if let (Function::Matches, [Node { kind: Kind::Literal(Literal::String(pattern)), .. }]) = (function, args)
-            && let Ok(pattern) = Pattern::new(pattern)
+            && let Ok(pattern) = Pattern::constant(pattern)
         {
             return Ok(StepKind::Matches(Box::new(pattern)));
         }

@@ -6,8 +6,9 @@ use crate::ast::{Ast, BinaryOp, MacroName};
 use crate::compile;
 use crate::error::{CompileError, EvalError};
 use crate::eval::Evaluation;
-use crate::functions::{Function, Pattern};
+use crate::functions::Function;
 use crate::path::Path;
+use crate::pattern::Pattern;
 use crate::{Duration, Env, ExprTimestamp, Fuel, FunctionId, RootId, Scope, Span, TypeName, Value};
 
 /// A compiled expression. It is `Send` and `Sync`, holds no data, and can be evaluated any number

@@ -3,7 +3,8 @@
 use super::tables::{argument_help, conversion, function, operator};
 use super::{Checker, alternatives, bounded, join};
 use crate::ast::{BinaryOp, Kind, Literal, Node};
-use crate::functions::{Entry, Function, Pattern};
+use crate::functions::{Entry, Function};
+use crate::pattern::Pattern;
 use crate::types::a;
 use crate::{Duration, ExprTimestamp, Span, Type};
 
@@ -135,7 +136,7 @@ impl Checker<'_> {
         let error = match f {
             Function::Timestamp => ExprTimestamp::parse(text).err(),
             Function::Duration => Duration::parse(text).err(),
-            Function::Matches => Pattern::new(text).err(),
+            Function::Matches => Pattern::checked(text).err(),
             _ => None,
         };
         if let Some(e) = error {

@@ -3,7 +3,8 @@
 use super::{Evaluated, Evaluation, unbound};
 use crate::detail::{EvalDetail, shorten};
 use crate::error::EvalError;
-use crate::functions::{self, Function, Pattern};
+use crate::functions::{self, Function};
+use crate::pattern::Pattern;
 use crate::program::{Fields, Op, Step, StepKind};
 use crate::types::a;
 use crate::value::number;

@@ -9,7 +9,6 @@ mod regexp;
 mod strings;
 mod times;
 
-pub use regexp::{Pattern, PatternError};
 pub(crate) use strings::quote;
 
 use crate::detail::EvalDetail;

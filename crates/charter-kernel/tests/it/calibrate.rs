@@ -80,6 +80,12 @@ fn no_event_takes_long_with_the_default_limits() {
         ("strings", each("assign: {text: \"= context.text + 'xxxxxxxxxxxxxxxx'\"}"), many(90_000)),
         ("regions", format!("events: {{E: {{}}}}\ntype: parallel\nstates:\n{regions}"), json!({})),
         (
+            "pattern",
+            "events: {E: {data: {properties: {x: {pattern: '^(a+)+(b|a)*(a?){500}a{500}$'}}}}}\nstates: {s: {on: {E: s}}}"
+                .to_owned(),
+            json!({"x": "a".repeat(500_000)}),
+        ),
+        (
             "transitions",
             format!(
                 "events: {{E: {{}}}}\nstates:\n  s:\n    on:\n      E:\n{}",

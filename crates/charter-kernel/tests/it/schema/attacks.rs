@@ -132,6 +132,35 @@ fn patterns_with_nested_quantifiers_are_linear() {
 }
 
 #[test]
+fn a_pattern_costs_the_states_that_it_visits() {
+    let evil = "^(a+)+(b|a)*(a?){500}a{500}$";
+    let text = "a".repeat(1 << 20);
+    assert_eq!(cost(&json!({"pattern": evil}), &json!(text)), (Err(TooCostly), Schema::FUEL));
+    let names = json!({"patternProperties": {evil: true}});
+    assert_eq!(cost(&names, &json!({text.as_str(): 1})), (Err(TooCostly), Schema::FUEL));
+    // An ordinary pattern is read once, whatever the text.
+    for pattern in [r"^[^@\s]+@[^@\s]+\.[a-z]{2,}$", r"^[\p{L}\p{N} .,'-]+$", r"^\w+( \w+)*$"] {
+        let (verdict, fuel) = cost(&json!({"pattern": pattern}), &json!(text));
+        assert!(verdict.is_ok() && fuel < 70_000, "{pattern}: {fuel}");
+    }
+}
+
+#[test]
+fn an_event_with_such_a_pattern_is_refused_and_changes_nothing() {
+    let charter = "
+events: {E: {data: {properties: {x: {pattern: '^(a+)+(b|a)*(a?){500}a{500}$'}}}}, F: {}}
+states: {s: {on: {E: s, F: {when: \"event.x.matches('^(a+)+(b|a)*(a?){500}a{500}$')\"}}}}
+";
+    let mut run = Run::start(charter);
+    let text = json!({"x": "a".repeat(500_000)});
+    for (event, code) in [("E", "too-costly"), ("F", "guard")] {
+        let refused = run.try_send(event, text.clone()).map(drop).unwrap_err();
+        assert_eq!(refused.code.word(), code);
+    }
+    run.try_send("E", json!({"x": "a".repeat(600)})).map(drop).unwrap();
+}
+
+#[test]
 fn a_schema_that_repeats_itself_for_the_same_value_is_refused() {
     for schema in [
         json!({"$ref": "#"}),
