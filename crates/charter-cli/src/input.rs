@@ -35,6 +35,9 @@ fn json_like(name: &str, text: &str, example: &str, from_file: &str) -> Result<J
         None => (format!("`{name}`"), text.to_owned()),
     };
     strict_json::from_str(&text).map_err(|e| {
+        if strict_json::is_too_large(&e) {
+            return Failure::new(format!("{from}: {}", strict_json::without_place(&e)));
+        }
         Failure::with_help(format!("{from} is not valid JSON: {e}"), format!("e.g. `{example}`, or `{from_file}`"))
     })
 }

@@ -1,9 +1,13 @@
 //! Parses JSON from outside and refuses duplicate keys at any depth: parsers disagree about which
 //! of the two values to keep, so two programs could read different data from the same text.
 //!
+//! A value is refused before it needs more than [`MAX_MEMORY`]: a list of small objects can need
+//! 100 times the memory of its text.
+//!
 //! An error is that of `serde_json`, with its line and column: a duplicate key is
 //! ``duplicate key `KEY` at line 1 column 26``, which [`is_duplicate_key`] recognizes.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -14,11 +18,14 @@ use serde_json::{Map, Number, Result, Value as Json};
 /// The most characters of a key that an error shows.
 const MAX_SHOWN: usize = 60;
 
+/// Upper limit of the memory for a value, in bytes.
+pub const MAX_MEMORY: u64 = 40 << 20;
+
 /// Parses a JSON text.
 ///
 /// # Errors
-/// The text is not JSON, nests deeper than the default limit of `serde_json` (128), or an object
-/// contains a key twice.
+/// The text is not JSON, nests deeper than the default limit of `serde_json` (128), an object
+/// contains a key twice, or the value would take more than [`MAX_MEMORY`].
 pub fn from_str(text: &str) -> Result<Json> {
     whole(serde_json::Deserializer::from_str(text), StrictJson)
 }
@@ -72,6 +79,12 @@ pub fn is_duplicate_key(error: &serde_json::Error) -> bool {
     error.is_data() && error.to_string().starts_with(DUPLICATE_KEY)
 }
 
+/// Whether an error of this module is about the memory for the value.
+#[must_use]
+pub fn is_too_large(error: &serde_json::Error) -> bool {
+    error.is_data() && error.to_string().starts_with(TOO_LARGE)
+}
+
 /// Returns the message of an error without its line and column.
 #[must_use]
 pub fn without_place(error: &serde_json::Error) -> String {
@@ -84,6 +97,8 @@ pub fn without_place(error: &serde_json::Error) -> String {
 
 const DUPLICATE_KEY: &str = "duplicate key `";
 
+const TOO_LARGE: &str = "the value takes more than 40 MiB of memory";
+
 /// Creates the error for a key that occurs twice in an object.
 pub fn duplicate_key<E: de::Error>(key: &str) -> E {
     let (shown, more) = match key.char_indices().nth(MAX_SHOWN) {
@@ -93,18 +108,57 @@ pub fn duplicate_key<E: de::Error>(key: &str) -> E {
     E::custom(format_args!("{DUPLICATE_KEY}{}{more}`", shown.escape_debug()))
 }
 
-/// Deserializes a value, and refuses duplicate keys at any depth.
+/// Deserializes a value, and refuses duplicate keys at any depth and what takes too much memory.
 #[derive(Debug, Clone, Copy)]
 pub struct StrictJson;
 
 impl<'de> DeserializeSeed<'de> for StrictJson {
     type Value = Json;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Json, D::Error> {
+        Within(&Cell::new(MAX_MEMORY)).deserialize(deserializer)
+    }
+}
+
+/// Deserializes a value with the memory that is left for it.
+#[derive(Clone, Copy)]
+struct Within<'m>(&'m Cell<u64>);
+
+/// The memory of an item of a list.
+const ITEM: u64 = size_of::<Json>() as u64;
+
+/// The memory of the first node of an object, which has room for 11 entries.
+const NODE: u64 = 640;
+
+/// The memory of each further entry; nodes are at least half full.
+const ENTRY: u64 = NODE / 6;
+
+/// The memory of a text or a key beside its bytes.
+const TEXT: u64 = 16;
+
+impl Within<'_> {
+    fn spend<E: de::Error>(self, bytes: u64) -> std::result::Result<(), E> {
+        let left = self.0.get().checked_sub(bytes);
+        self.0.set(left.ok_or_else(|| {
+            E::custom(format_args!(
+                "{TOO_LARGE}; send fewer small objects, or store them elsewhere and send their digest"
+            ))
+        })?);
+        Ok(())
+    }
+
+    fn spend_text<E: de::Error>(self, text: &str) -> std::result::Result<(), E> {
+        self.spend(TEXT.saturating_add(text.len() as u64))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Within<'_> {
+    type Value = Json;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Json, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for StrictJson {
+impl<'de> Visitor<'de> for Within<'_> {
     type Value = Json;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -125,26 +179,33 @@ impl<'de> Visitor<'de> for StrictJson {
     fn visit_f64<E>(self, n: f64) -> std::result::Result<Json, E> {
         Ok(Number::from_f64(n).map_or(Json::Null, Json::Number))
     }
-    fn visit_str<E>(self, text: &str) -> std::result::Result<Json, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Json, E> {
+        self.spend_text(text)?;
         Ok(Json::String(text.to_owned()))
     }
-    fn visit_string<E>(self, text: String) -> std::result::Result<Json, E> {
+    fn visit_string<E: de::Error>(self, text: String) -> std::result::Result<Json, E> {
+        self.spend_text(&text)?;
         Ok(Json::String(text))
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<Json, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = seq.next_element_seed(StrictJson)? {
+        while let Some(item) = seq.next_element_seed(self)? {
+            self.spend(ITEM)?;
             list.push(item);
         }
+        // The list may have taken twice the memory that it needs.
+        list.shrink_to_fit();
         Ok(Json::Array(list))
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Json, A::Error> {
         let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
+            self.spend(if object.is_empty() { NODE } else { ENTRY })?;
+            self.spend_text(&key)?;
             // This is checked before the value is read, so that the error points at the key.
             match object.entry(key) {
                 serde_json::map::Entry::Vacant(entry) => {
-                    entry.insert(map.next_value_seed(StrictJson)?);
+                    entry.insert(map.next_value_seed(self)?);
                 }
                 serde_json::map::Entry::Occupied(entry) => return Err(duplicate_key(entry.key())),
             }
@@ -250,6 +311,25 @@ mod tests {
         let long = "k".repeat(1000);
         let error = from_str(&format!("{{{long:?}: 1, {long:?}: 1}}")).unwrap_err().to_string();
         assert!(error.len() < 200, "{error}");
+    }
+
+    #[test]
+    fn a_value_that_takes_too_much_memory_is_refused_before_it_takes_it() {
+        let objects = |n: usize| format!("[{}0]", r#"{"a":1},"#.repeat(n));
+        assert!(from_str(&objects(50_000)).is_ok());
+        let error = from_str(&objects(125_000)).unwrap_err();
+        assert!(is_too_large(&error) && !is_duplicate_key(&error), "{error}");
+        let (place, most) = (error.column(), objects(63_000).len());
+        assert!(place < most, "{place}");
+        for text in ["[".repeat(100) + &"0,".repeat(1_400_000), format!("[{}", "\"\",".repeat(1_100_000))] {
+            assert!(is_too_large(&from_str(&text).unwrap_err()));
+        }
+        let fields: String = (0..500_000).map(|i| format!("\"{i}\":0,")).collect();
+        assert!(is_too_large(&from_str(&format!("{{{fields}")).unwrap_err()));
+        // Ordinary data of a megabyte: long texts, numbers, objects with several fields.
+        assert!(from_str(&format!("[{}0]", "1,".repeat(500_000))).is_ok());
+        assert!(from_str(&format!("[{}0]", r#"{"id": 1234, "name": "Maria"},"#.repeat(35_000))).is_ok());
+        assert!(from_str(&format!("{:?}", "x".repeat(20_000_000))).is_ok());
     }
 
     #[test]

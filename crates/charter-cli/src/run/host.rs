@@ -276,6 +276,10 @@ impl Host {
             }
             send.id.get_or_insert_with(new_run_id);
         }
+        if let Place::Own(_) = &*self.place.borrow() {
+            // Not a copy: data takes many times the memory of its text.
+            return Ok(self.threads.block_on(self.backend()?.send(send))?);
+        }
         self.call(|b| b.send(send.clone()))
     }
 

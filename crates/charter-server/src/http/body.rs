@@ -42,8 +42,14 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
             ),
             None => Problem::request(format!("the body of the request cannot be read: {e}")),
         })?;
-        let json = strict_json::from_slice(&bytes.to_bytes())
-            .map_err(|e| Problem::request(format!("the body of the request is not JSON: {e}")))?;
+        let json = strict_json::from_slice(&bytes.to_bytes()).map_err(|e| match strict_json::is_too_large(&e) {
+            true => Problem::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too-large",
+                format!("the body of the request: {}", strict_json::without_place(&e)),
+            ),
+            false => Problem::request(format!("the body of the request is not JSON: {e}")),
+        })?;
         serde_path(json).map(Body)
     }
 }

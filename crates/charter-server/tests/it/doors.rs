@@ -145,6 +145,17 @@ fn a_session_needs_its_token_to_change_anything() {
 }
 
 #[test]
+fn a_body_that_takes_much_memory_is_refused_while_it_is_read() {
+    let site = Site::new();
+    let ana = site.person("ana", &["clerk"]);
+    ana.start("payment", "p1");
+    let many = vec![json!({"a": 1}); 100_000];
+    let answer = ana.post("/v1/runs/p1/events", &json!({"type": "NOTE", "data": {"x": many}}));
+    assert_eq!((answer.status, answer.code().as_str()), (413, "too-large"), "{answer:?}");
+    assert!(answer.body.contains("40 MiB of memory"), "{answer:?}");
+}
+
+#[test]
 fn large_slow_and_strange_requests_are_answered() {
     let site = Site::with(std::sync::Arc::new(charter_journal::MemoryStore::new()), |options| {
         options.limits.body_bytes = 100_000;
