@@ -1,6 +1,8 @@
 //! Traversal of expression trees.
 
-use charter_expr::ast::{BinaryOp, Kind, LinkKind, Literal, Node};
+use std::collections::BTreeSet;
+
+use charter_expr::ast::{BinaryOp, Kind, Link, LinkKind, Literal, MacroName, Node};
 
 /// Visits all nodes, outermost first.
 pub(crate) fn visit<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
@@ -45,6 +47,52 @@ pub(crate) fn visit<'n>(node: &'n Node, each: &mut dyn FnMut(&'n Node)) {
             visit(otherwise, each);
         }
     }
+}
+
+/// Whether an expression may read the status of an actor: whatever it does with `actors` that is
+/// not plainly something else.
+pub(crate) fn reads_status(root: &Node) -> bool {
+    let mut actors: BTreeSet<&str> = BTreeSet::new();
+    let mut harmless: Vec<*const Node> = Vec::new();
+    let mut reads = false;
+    let is_all = |node: &Node| matches!(&node.kind, Kind::Ident { name, .. } if name.as_ref() == "actors");
+    let is_other =
+        |link: Option<&Link>| matches!(link.map(|l| &l.kind), Some(LinkKind::Field(name)) if name.as_ref() != "status");
+    let mut present: Vec<*const Node> = Vec::new();
+    visit(root, &mut |node| match &node.kind {
+        Kind::Has(operand) => present.push(std::ptr::from_ref(operand)),
+        Kind::Call { function, args } if function.as_ref() == "size" => {
+            harmless.extend(args.iter().filter(|n| is_all(n)).map(std::ptr::from_ref));
+        }
+        Kind::Chain { rest, .. } => {
+            let of = rest.iter().filter(|(op, n)| *op == BinaryOp::In && is_all(n));
+            harmless.extend(of.map(|(_, n)| std::ptr::from_ref(n)));
+        }
+        Kind::Postfix { base, links } => {
+            let first = links.first().map(|link| &link.kind);
+            let fine = match first {
+                Some(LinkKind::Macro { name, vars, .. }) if is_all(base) => {
+                    // The only variable is the id; of two, the second one is the actor.
+                    actors.extend(vars.get(1).map(AsRef::as_ref));
+                    vars.len() == 1 || !matches!(name, MacroName::Map | MacroName::Filter)
+                }
+                Some(LinkKind::Method { name, .. }) if is_all(base) => name.as_ref() == "size",
+                Some(LinkKind::Field(_) | LinkKind::Index(_)) if is_all(base) => {
+                    is_other(links.get(1)) || links.len() == 1 && present.contains(&std::ptr::from_ref(node))
+                }
+                Some(LinkKind::Field(_)) => is_other(links.first()),
+                _ => false,
+            };
+            if fine {
+                harmless.push(std::ptr::from_ref(&**base));
+            }
+        }
+        Kind::Ident { name, .. } if name.as_ref() == "actors" || actors.contains(name.as_ref()) => {
+            reads |= !harmless.contains(&std::ptr::from_ref(node));
+        }
+        _ => {}
+    });
+    reads
 }
 
 /// Visits the string literals.

@@ -23,6 +23,8 @@ pub(super) const ANY: Types = 255;
 
 /// Upper limit of the values that are remembered as excluded.
 const MAX_EXCLUDED: usize = 8;
+/// Upper limit of the characters of a short text.
+pub(super) const MAX_SHORT: u64 = 256;
 /// From here on, doubles do not hold every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
@@ -37,6 +39,8 @@ pub(super) struct Values {
     pub(super) one_of: Option<Vec<Json>>,
     /// It is none of these.
     pub(super) not: Vec<Json>,
+    /// The characters that it has at most if it is a text.
+    pub(super) length: Option<u64>,
     /// The schema that it matches, as an index; for its fields and items.
     pub(super) schema: Option<u32>,
 }
@@ -44,7 +48,12 @@ pub(super) struct Values {
 impl Values {
     pub(super) fn of(types: Types) -> Values {
         let (low, high) = ((f64::NEG_INFINITY, false), (f64::INFINITY, false));
-        Values { types, low, high, one_of: None, not: Vec::new(), schema: None }
+        Values { types, low, high, one_of: None, not: Vec::new(), length: None, schema: None }
+    }
+
+    /// A digest, the id of a principal and other texts of which even many cost little fuel.
+    pub(super) fn short_text() -> Values {
+        Values { length: Some(MAX_SHORT), ..Values::of(STRING) }
     }
 
     pub(super) fn any() -> Values {
@@ -105,6 +114,7 @@ impl Values {
             values.types &= if types & INT != 0 { types | NUMBER } else { types };
             values.one_of = Some(list);
         }
+        values.length = map.get("maxLength").and_then(Json::as_u64);
         values.schema = Some(number);
         values
     }
@@ -153,6 +163,10 @@ impl Values {
         met.one_of = match (&self.one_of, &other.one_of) {
             (Some(a), Some(b)) => Some(a.iter().filter(|v| b.iter().any(|w| same(v, w))).cloned().collect()),
             (a, b) => a.clone().or_else(|| b.clone()),
+        };
+        met.length = match (self.length, other.length) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
         };
         met.schema = self.schema.or(other.schema);
         for value in &other.not {

@@ -21,6 +21,8 @@ pub(super) struct Evaluator<'e, 'a> {
     roots: &'e dyn Fn(&str) -> Option<RootId>,
     pub(super) fuel: &'e mut Fuel,
     locals: Vec<(Arc<str>, Value<'a>)>,
+    /// The fuel that operations on unknown values may cost at most.
+    pub(super) most: u64,
 }
 
 impl<'e, 'a> Evaluator<'e, 'a> {
@@ -30,7 +32,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         roots: &'e dyn Fn(&str) -> Option<RootId>,
         fuel: &'e mut Fuel,
     ) -> Self {
-        Evaluator { oracle, scope, roots, fuel, locals: Vec::new() }
+        Evaluator { oracle, scope, roots, fuel, locals: Vec::new(), most: 0 }
     }
 
     pub(super) fn eval(&mut self, node: &Node) -> Evaluated<'a> {
@@ -353,7 +355,11 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         if !self.oracle.has_type(symbol, STRING | LIST | MAP) {
             return Err(fails());
         }
-        let values = self.oracle.schemas.size(&self.oracle.store.borrow().values(symbol));
+        let known = self.oracle.store.borrow().values(symbol);
+        if known.types & STRING != 0 {
+            self.charge(self.oracle.steps_of(value));
+        }
+        let values = self.oracle.schemas.size(&known);
         self.term("size()", &[value], values, false)
     }
 }

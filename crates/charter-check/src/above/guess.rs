@@ -26,8 +26,9 @@ impl Oracle {
         scope: &dyn Scope<'a>,
         program: &'a Program,
         how: Unread,
+        limit: u64,
     ) -> Result<Value<'a>, EvalError> {
-        let possible = self.outcomes(scope, program, how);
+        let possible = self.outcomes(scope, program, how, limit);
         let before = self.evaluating.take();
         let way = match possible.as_slice() {
             [] => return Err(fails()),
@@ -58,7 +59,7 @@ impl Oracle {
 
     /// What may come of an expression whose value is not computed: evaluates it in every way, and
     /// forgets it again.
-    fn outcomes<'a>(&self, scope: &dyn Scope<'a>, program: &'a Program, how: Unread) -> Vec<Guess> {
+    fn outcomes<'a>(&self, scope: &dyn Scope<'a>, program: &'a Program, how: Unread, limit: u64) -> Vec<Guess> {
         /// Upper limit of the evaluations; with more, everything is possible.
         const MAX_WAYS: usize = 24;
         let all = match how {
@@ -73,7 +74,7 @@ impl Oracle {
         let mut ways = 0usize;
         loop {
             self.store.replace(store.clone());
-            let value = self.value(scope, program, &ast, &mut Fuel::new(100_000));
+            let value = self.value(scope, program, &ast, &mut Fuel::new(limit));
             let guess = match (value.map(|value| self.normal(value)), how) {
                 (Err(_), _) => Guess::Fails,
                 (Ok(_), Unread::Value) => Guess::Holds,

@@ -6,6 +6,7 @@
 //! ([`widen`]), and the search ends after a number of steps, so that it always gives an answer.
 
 mod anybody;
+mod cost;
 mod domain;
 mod equal;
 mod eval;
@@ -26,7 +27,6 @@ use crate::explore::{Obstacle, condition_of};
 use crate::model::Model;
 use crate::model::walk::Item;
 use crate::tree;
-use charter_expr::ast::Kind;
 use search::{Limits, Outcome, Search};
 use slice::Level;
 
@@ -89,12 +89,11 @@ pub(crate) fn above(model: &Model<'_>, options: &Options) -> Above {
     let mut left = options.effort.checked_div(4).unwrap_or(0);
     out.search(Search::new(model, Level::nothing(model), limits(left)));
     let anybody = anybody::spawns(model);
-    for property in 0..count {
-        if let (true, Some(open)) = (anybody, out.open.get_mut(property)) {
-            *open = anybody::obstacle(model, property).or_else(|| open.take());
-        }
+    let undecidable: Vec<Option<Obstacle>> = (0..count).map(|p| undecidable(model, p, anybody)).collect();
+    for (open, obstacle) in out.open.iter_mut().zip(&undecidable) {
+        *open = obstacle.clone().or_else(|| open.take());
     }
-    let alone = |property: usize| !anybody || anybody::obstacle(model, property).is_none();
+    let alone = |property: usize| undecidable.get(property).is_some_and(Option::is_none);
     // Each property has its share of the effort; and a second time, if that was too little, of what
     // is left.
     for again in [false, true] {
@@ -166,42 +165,39 @@ impl Above {
     }
 }
 
+/// Why an expression is not covered.
+fn unfollowed(at: &str, cel: &str) -> Option<Obstacle> {
+    let ast = charter_expr::parse(cel).ok()?;
+    if !eval::is_free_of_marks(cel) {
+        return Some(Obstacle::of(at, cel, "it contains a private-use character"));
+    }
+    tree::reads_status(ast.root()).then(|| Obstacle::of(at, cel, "the run was not paused or cancelled"))
+}
+
+/// Why a property cannot be decided from above.
+fn undecidable(model: &Model<'_>, property: usize, anybody: bool) -> Option<Obstacle> {
+    let cel = condition_of(model.def.properties.get(property)?);
+    let place = || format!("/properties/{property}");
+    unfollowed(&place(), cel).or_else(|| anybody.then(|| anybody::obstacle(model, property)).flatten())
+}
+
 /// The first part of a charter that the exploration from above does not cover.
 fn uncovered(model: &Model<'_>) -> Option<Obstacle> {
     if !model.def.strict {
         return Some(Obstacle::new("/root", "events that the charter does not declare were not covered"));
     }
     let mut found = None;
-    let mut add = |at: &str, cel: Option<&str>, why: &str| {
-        found.get_or_insert_with(|| match cel {
-            Some(cel) => Obstacle::of(at, cel, why),
-            None => Obstacle::new(at, why),
-        });
-    };
-    let check = |at: &str, cel: &str, add: &mut dyn FnMut(&str, Option<&str>, &str)| {
-        let Ok(ast) = charter_expr::parse(cel) else { return };
-        if !eval::is_free_of_marks(cel) {
-            add(at, Some(cel), "it contains a private-use character");
-        }
-        let mut actors = false;
-        tree::visit(ast.root(), &mut |n| {
-            actors |= matches!(&n.kind, Kind::Ident { name, .. } if name.as_ref() == "actors");
-        });
-        if actors && cel.contains("status") {
-            add(at, Some(cel), "the run was not paused or cancelled");
-        }
-    };
     model.visit_all(&mut |at, item| {
-        if let Item::Cel(cel) = item {
-            check(at, cel, &mut add);
+        if let Item::Cel(cel) = item
+            && found.is_none()
+        {
+            found = unfollowed(at, cel);
         }
     });
-    for (i, property) in model.def.properties.iter().enumerate() {
-        check(&format!("/properties/{i}"), condition_of(property), &mut add);
-    }
     let text = serde_json::to_string(model.def).unwrap_or_default();
     if !eval::is_free_of_marks(&text) {
-        add("/root", None, "the charter contains a private-use character that the analysis uses itself");
+        let why = "the charter contains a private-use character that the analysis uses itself";
+        found.get_or_insert_with(|| Obstacle::new("/root", why));
     }
     found.or_else(|| anybody::uncovered(model))
 }

@@ -9,7 +9,7 @@ use charter_kernel::definition::Action;
 use charter_kernel::{Auth, Envelope, Event, Principal, PrincipalKind, Snapshot, Status};
 use serde_json::Value as Json;
 
-use super::domain::{STRING, Values};
+use super::domain::Values;
 use super::oracle::Oracle;
 use crate::explore::{START, takes};
 use crate::model::{Model, Transition, Trigger, matches};
@@ -110,7 +110,7 @@ impl Moves {
                 let (roles, kind, auth) = sent.senders.get(*sender)?;
                 let data = sent.values.get_or_init(|| oracle.matching(sent.schema.as_ref()));
                 let data = oracle.fresh(data.clone());
-                let id = oracle.fresh(Values::of(STRING));
+                let id = oracle.fresh(Values::short_text());
                 let id = id.as_str().unwrap_or_default();
                 let by = Principal { roles: roles.clone(), ..Principal::new(id, &[]) };
                 let by = by.of_kind(*kind).authenticated(*auth);

@@ -13,8 +13,11 @@ impl<'a> Evaluator<'_, 'a> {
     pub(super) fn binary(&mut self, op: BinaryOp, left: Value<'a>, right: Value<'a>) -> Evaluated<'a> {
         let (left, right) = (self.oracle.normal(left), self.oracle.normal(right));
         match op {
-            BinaryOp::Eq => return Ok(Value::Bool(self.oracle.equal(&left, &right))),
-            BinaryOp::Ne => return Ok(Value::Bool(!self.oracle.equal(&left, &right))),
+            BinaryOp::Eq | BinaryOp::Ne => {
+                self.charge_comparison(&left, &right);
+                let equal = self.oracle.equal(&left, &right);
+                return Ok(Value::Bool(equal == (op == BinaryOp::Eq)));
+            }
             BinaryOp::In => return self.contains(&left, &right),
             _ => {}
         }
@@ -37,6 +40,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
         match container {
             Value::List(list) => {
+                list.iter().for_each(|candidate| self.charge_comparison(item, &candidate));
                 let found = list.iter().any(|candidate| self.oracle.equal(item, &candidate));
                 Ok(Value::Bool(found))
             }
@@ -52,6 +56,7 @@ impl<'a> Evaluator<'_, 'a> {
                 if !self.oracle.has_type(symbol, LIST | MAP) {
                     return Err(fails());
                 }
+                self.charge(None);
                 self.term("in", &[item, container], Values::of(BOOL), false)
             }
             _ => Err(fails()),
@@ -124,6 +129,10 @@ impl<'a> Evaluator<'_, 'a> {
         let safe = numbers && small && !matches!(op, BinaryOp::Div | BinaryOp::Rem);
         let safe =
             safe || op == BinaryOp::Add && (a.within(STRING) && b.within(STRING) || a.within(LIST) && b.within(LIST));
+        if op == BinaryOp::Add {
+            self.charge(self.oracle.steps_of(left));
+            self.charge(self.oracle.steps_of(right));
+        }
         let result = self.term(op.symbol(), &[left, right], values, !safe)?;
         self.relate(op, left, right, &result)?;
         Ok(result)

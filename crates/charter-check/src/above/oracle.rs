@@ -155,7 +155,16 @@ impl Oracle {
             let fixed = ROOTS.iter().position(|root| *root == name).and_then(|place| u16::try_from(place).ok());
             fixed.map(RootId).or_else(|| program.reads().iter().find(|p| p.root() == name)?.root_id())
         };
-        Evaluator::new(self, scope, &roots, fuel).eval(ast.root())
+        let limit = fuel.left();
+        let mut evaluator = Evaluator::new(self, scope, &roots, fuel);
+        let result = evaluator.eval(ast.root());
+        let unknown = evaluator.most;
+        let cost = limit.saturating_sub(fuel.left()).saturating_add(unknown);
+        // Half of the limit is left for what is not counted here as the kernel counts it.
+        if result.is_ok() && cost > limit / 2 && self.choose(2) == 1 {
+            return Err(EvalError::out_of_fuel());
+        }
+        result
     }
 
     pub(super) fn ast(&self, source: &str) -> Option<Rc<Ast>> {
@@ -244,7 +253,7 @@ impl Unknowns for Oracle {
             return program.eval(scope, fuel);
         }
         if let Some(how) = self.unread.get(program.source()) {
-            return self.guess(scope, program, *how);
+            return self.guess(scope, program, *how, fuel.left());
         }
         let Some(ast) = self.ast(program.source()) else { return Err(fails()) };
         let before = self.evaluating.replace(Some(program.source().into()));

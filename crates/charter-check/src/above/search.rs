@@ -117,7 +117,7 @@ impl<'m, 'd> Search<'m, 'd> {
         let anybody = anybody::spawns(model);
         oracle.anybody.set(anybody);
         let rule = |number: usize, property: &charter_kernel::definition::Property, events: &mut u32| {
-            if anybody && anybody::obstacle(model, number).is_some() {
+            if super::undecidable(model, number, anybody).is_some() {
                 return None;
             }
             let (cel, bad, event) = match &property.rule {

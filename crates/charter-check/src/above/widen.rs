@@ -5,7 +5,7 @@ use charter_expr::ast::{Kind, Literal};
 use charter_kernel::definition::Template;
 use serde_json::Value as Json;
 
-use super::domain::{self, INT, LIST, MAP, NUMBER, STRING, Values};
+use super::domain::{self, INT, LIST, MAP, MAX_SHORT, NUMBER, STRING, Values};
 use super::oracle::Oracle;
 use super::slice::{Level, reads};
 use super::store::{has_unknown, is_marker};
@@ -113,7 +113,8 @@ impl Constants {
                 oracle.fresh(values)
             }
             Json::String(text) if text.len() > MAX_TEXT && !is_marker(text) && !self.texts.contains(text) => {
-                oracle.fresh(Values::of(STRING))
+                let short = text.len() as u64 <= MAX_SHORT;
+                oracle.fresh(if short { Values::short_text() } else { Values::of(STRING) })
             }
             Json::Array(items) => {
                 let most = self.numbers.last().copied().unwrap_or(0.0).clamp(2.0, 14.0) + BESIDE;

@@ -68,6 +68,10 @@ pub(crate) fn obstacle(model: &Model<'_>) -> Option<Obstacle> {
     for (i, property) in def.properties.iter().enumerate() {
         scan.condition(&format!("/properties/{i}"), condition_of(property));
     }
+    if !def.interlocks.is_empty() && answers_at_once(model) {
+        let why = "the run was not paused and resumed, which delivers several answers in one event";
+        scan.add(Obstacle::new("/interlocks/0", why));
+    }
     if !def.ledger.is_empty() {
         scan.add(Obstacle::new("/ledger", "only some times and keys of permits and obligations were tried"));
     }
@@ -75,6 +79,14 @@ pub(crate) fn obstacle(model: &Model<'_>) -> Option<Obstacle> {
         scan.add(Obstacle::new("/root", "events that the charter does not declare were not tried"));
     }
     scan.found
+}
+
+/// Whether a run may wait for several answers at once.
+fn answers_at_once(model: &Model<'_>) -> bool {
+    let invokes = model.charts.iter().flat_map(|c| &c.states).flat_map(|s| &s.def.invoke);
+    let services = invokes.filter(|i| i.choose.is_some() || model.chart_of(&i.src).is_none()).count();
+    // Each actor of a machine has its own.
+    services > 1 || services > 0 && model.charts.len() > 1
 }
 
 /// The condition of a property.
@@ -207,7 +219,7 @@ fn outside(ast: &Ast) -> Option<String> {
     for path in ast.reads() {
         let why = match path.root() {
             "context" => continue,
-            "actors" if ast.source().contains("status") => "the run was not paused or cancelled",
+            "actors" if crate::tree::reads_status(ast.root()) => "the run was not paused or cancelled",
             "actors" => continue,
             "event" => "only some data of the event was tried",
             "by" => "only some principals were tried",

@@ -6,195 +6,13 @@
 use std::collections::BTreeSet;
 
 use crate::second_opinion::Numbers;
+use crate::second_opinion_charters::charter;
 use crate::support::{document, report_with};
 use charter_check::{Options, Verdict};
 use charter_kernel::definition::PropertyRule;
-use charter_kernel::{Digest, Envelope, Event, Machine, Principal, PrincipalKind, Query, Snapshot, Status};
+use charter_kernel::{Auth, Digest, Envelope, Event, Machine, Principal, PrincipalKind, Query, Snapshot, Status};
 use charter_test_support::cases;
 use serde_json::{Value as Json, json};
-
-const OF_CONTEXT: [&str; 16] = [
-    "context.n < 2",
-    "context.n > 1",
-    "context.n == 3",
-    "context.flag",
-    "!context.flag && context.n == 2",
-    "context.who == null",
-    "context.who != null",
-    "size(context.list) < 3",
-    "size(context.list) == 2",
-    "context.kept != null && context.kept.x == 3",
-    "has(context.kept.t)",
-    "context.m > 2.5",
-    "context.m <= 1.5",
-    "context.s == 'b'",
-    "context.n * 3 - 1 == 5",
-    "context.kept == null || context.kept.s != context.s",
-];
-
-const OF_EVENT: [&str; 28] = [
-    "event.x == 3",
-    "event.x * 2 == 5",
-    "event.x * 2 == 6",
-    "event.x > context.n",
-    "event.x + context.n < 3",
-    "event.s == 'a'",
-    "event.s != context.s",
-    "has(event.t) && event.t == 'k'",
-    "event.t.size() == 2",
-    "event.x in [1, 4]",
-    "event.y > 2.5",
-    "event.y < context.m",
-    "by.id != context.who",
-    "by.id == context.who",
-    "by.id in context.list",
-    "!(by.id in context.list)",
-    "by.id == 'p3'",
-    "by.kind == 'agent'",
-    "'r' in by.roles",
-    "digest(event.s) == digest(context.s)",
-    "event.x / 2 == 1 ? context.flag : event.s == 'a'",
-    "context.list.exists(i, i == by.id)",
-    "event.t.startsWith('k') || event.x == 5",
-    "context.kept.x == event.x",
-    "math.abs(event.x) > 2",
-    "math.greatest(event.x, context.n) == 3",
-    "strings.quote(event.s).size() == 3",
-    "type(event.x) == int",
-];
-
-const ACTIONS: [&str; 15] = [
-    "",
-    "assign: {n: '= context.n + 1'}",
-    "assign: {n: '= context.n - 1'}",
-    "assign: {n: 0}",
-    "assign: {flag: '= !context.flag'}",
-    "assign: {m: '= context.m * 2.0'}",
-    "raise: {type: I}",
-    "assign: {list: []}",
-    "assign: {who: '= by.id'}",
-    "assign: {n: '= event.x'}",
-    "assign: {list: '= context.list + [by.id]'}",
-    "assign: {kept: '= event.data', s: '= event.s'}",
-    "assign: {m: '= event.y'}",
-    "assign: {kept.x: '= event.x'}",
-    "if: [{when: event.x > 2, do: [{assign: {flag: true}}]}, {do: [{assign: {n: '= 6 / event.x'}}]}]",
-];
-
-const EXTRAS: [&str; 8] = [
-    "",
-    "",
-    "",
-    ", by: r",
-    ", by: [r, s]",
-    ", quorum: {count: 2}",
-    ", quorum: {count: 3, of: r}",
-    ", approves: {value: context.kept, not_by: context.who}",
-];
-
-const PROPERTIES: [&str; 15] = [
-    "never: in('s1')",
-    "never: in('s2')",
-    "never: in('s3')",
-    "never: in('s4')",
-    "never: in('s3'), unless-before: E0",
-    "never: in('s4'), unless-before: E1",
-    "never: context.n > 2",
-    "never: context.n < 0",
-    "always: context.n < 4 || context.flag",
-    "never: size(context.list) > 2",
-    "never: context.kept != null && context.kept.x == 3",
-    "never: context.flag && context.n == 1",
-    "never: context.s == 'b' && in('s2')",
-    "never: context.m > 4.0",
-    "never: context.who != null && context.who in context.list",
-];
-
-/// A transition; with `data`, the data of an event and its sender can be read.
-fn transition(r: &mut Numbers, data: bool) -> String {
-    let mut out = format!("{{target: s{}", r.below(5));
-    let condition = match r.below(if data { 4 } else { 2 }) {
-        0 => "",
-        1 => r.of(&OF_CONTEXT),
-        _ => r.of(&OF_EVENT),
-    };
-    if !condition.is_empty() {
-        out.push_str(&format!(", when: \"{condition}\""));
-    }
-    let action = if data { r.of(&ACTIONS) } else { r.of(&ACTIONS[..8]) };
-    if !action.is_empty() {
-        out.push_str(&format!(", actions: [{{{action}}}]"));
-    }
-    if data {
-        out.push_str(r.of(&EXTRAS));
-    }
-    out + "}"
-}
-
-/// In half of the charters, each state has one event with one or two transitions: what one
-/// condition decides is seldom possible in another way, so that a wrong decision shows.
-fn charter(r: &mut Numbers) -> String {
-    let mut states = String::new();
-    let is_sparse = r.below(2) == 0;
-    for state in 0..5 {
-        let mut keys = Vec::new();
-        let mut on = Vec::new();
-        for event in 0..if is_sparse { 1 } else { 3 } {
-            let count = if is_sparse { 1 + r.below(2) } else { r.below(3) };
-            let list: Vec<String> = (0..count).map(|_| transition(r, true)).collect();
-            if !list.is_empty() {
-                on.push(format!("E{event}: [{}]", list.join(", ")));
-            }
-        }
-        if r.below(3) == 0 {
-            on.push(format!("I: [{}]", transition(r, false)));
-        }
-        if !on.is_empty() {
-            keys.push(format!("on: {{{}}}", on.join(", ")));
-        }
-        if r.below(3) == 0 {
-            keys.push(format!("after: {{{}s: {}}}", 1 + r.below(5), transition(r, false)));
-        }
-        if r.below(4) == 0 {
-            let done = format!(
-                "{{target: s{}, when: '{}', actions: [{{assign: {{n: '= event.output.v'}}}}]}}, {{target: s{}}}",
-                r.below(5),
-                r.of(&["event.output.ok", "event.output.v > 3", "event.output.ok && event.output.v == context.n"]),
-                r.below(5),
-            );
-            let error = r.of(&["", ", when: \"event.error.code == 'late'\""]);
-            keys.push(format!(
-                "invoke: {{src: w, timeout: 9s, onDone: [{done}], onError: {{target: s{}{error}}}}}",
-                r.below(5)
-            ));
-        }
-        // Eventless transitions lead on, so that they end.
-        if state < 4 && r.below(5) == 0 {
-            keys.push(format!("always: [{{target: s{}, when: \"{}\"}}]", state + 1, r.of(&OF_CONTEXT)));
-        }
-        if r.below(8) == 0 {
-            keys.push("exit: [{assign: {n: '= context.n + 1'}}]".to_string());
-        }
-        states.push_str(&format!("  s{state}: {{{}}}\n", keys.join(", ")));
-    }
-    let data = "{data: {$ref: '#/types/data'}}";
-    let types = "{data: {type: object, required: [x, s, y], properties: {x: {$ref: '#/types/few'}, s: {$ref: '#/types/letter'}, t: {type: string}, y: {type: number}, digest: {type: string}}}, few: {type: integer, minimum: 0, maximum: 5}, letter: {enum: [a, b]}}";
-    let properties: Vec<String> =
-        PROPERTIES.iter().enumerate().map(|(i, p)| format!("  - {{id: p{i}, {}}}\n", quoted(p))).collect();
-    format!(
-        "roles: {{r: {{}}, s: {{}}}}\ntypes: {types}\nevents: {{E0: {data}, E1: {data}, E2: {data}, I: {{}}}}\ncontext: {{n: 0, m: 0.5, flag: false, who: null, s: a, list: [], kept: null}}\nactors: {{w: {{kind: tool, output: {{type: object, required: [ok, v], properties: {{ok: {{type: boolean}}, v: {{type: integer}}}}}}}}}}\nstates:\n{states}properties:\n{}",
-        properties.concat()
-    )
-}
-
-/// Puts the condition of a property in quotes.
-fn quoted(property: &str) -> String {
-    let (key, rest) = property.split_once(": ").unwrap();
-    match rest.split_once(", unless-before") {
-        Some((cel, event)) => format!("{key}: \"{cel}\", unless-before{event}"),
-        None => format!("{key}: \"{rest}\""),
-    }
-}
 
 const START: i64 = 1_767_225_600_000;
 
@@ -205,13 +23,26 @@ fn data(r: &mut Numbers, at: &Snapshot) -> Json {
         "y": ([json!(0.5), json!(1.5), json!(2.5), json!(3), json!(7.25), json!(-1)])[r.below(6)],
     });
     if r.below(2) == 0 {
-        data["t"] = json!(r.of(&["k", "kk", "zz", "k2"]));
+        data["t"] = json!(r.of(&["k", "kk", "zz", "7"]));
     }
     if r.below(2) == 0 {
-        let kept = at.actor("root").and_then(|a| a.variable("kept")).cloned().unwrap_or_default();
+        data["z"] = [json!(null), json!(0), json!(2)][r.below(3)].clone();
+    }
+    if r.below(2) == 0 {
+        data["l"] = [json!([]), json!([1]), json!([2, 0])][r.below(3)].clone();
+    }
+    if r.below(2) == 0 {
+        let name = r.of(&["kept", "kept", "s"]);
+        let kept = at.actor("root").and_then(|a| a.variable(name)).cloned().unwrap_or_default();
         data["digest"] = json!(Digest::of_json(&kept).hex());
     }
     data
+}
+
+/// The input of a run.
+fn start(r: &mut Numbers) -> Json {
+    let k = r.below(4);
+    if r.below(2) == 0 { json!({"k": k}) } else { json!({"k": k, "o": "o"}) }
 }
 
 /// The next input of a random run, and its time.
@@ -241,7 +72,10 @@ fn input(r: &mut Numbers, at: &Snapshot, now: i64) -> (Envelope, i64) {
             let roles: &[&str] = [&[][..], &["r"], &["s"], &["r", "s"]][r.below(4)];
             let by = Principal::new(&format!("p{}", r.below(5)), roles);
             let by = if r.below(5) == 0 { by.of_kind(PrincipalKind::Agent) } else { by };
-            (Envelope::event(seq, r.of(&["E0", "E0", "E1", "E2"]), data(r, at), by, now), now)
+            let by = if r.below(5) == 0 { by.authenticated(Auth::None) } else { by };
+            let actors: Vec<String> = at.actors().map(|a| a.id().to_string()).collect();
+            let to = if r.below(2) == 0 { "root" } else { &actors[r.below(actors.len())] };
+            (Envelope::event(seq, r.of(&["E0", "E0", "E1", "E2"]), data(r, at), by, now).to(to), now)
         }
     }
 }
@@ -283,7 +117,7 @@ impl Claims {
     fn contradicted_by(&self, seed: u64) -> Option<String> {
         let r = &mut Numbers(seed);
         let mut now = START;
-        let begin = Envelope::host(0, Event::Start { input: json!(null) }, now);
+        let begin = Envelope::host(0, Event::Start { input: start(r) }, now);
         let mut at = self.machine.start("r", &begin).ok()?.snapshot;
         let mut seen: BTreeSet<String> = BTreeSet::new();
         for _ in 0..30 {
