@@ -1,22 +1,19 @@
 //! What a transition demands of its senders now, besides a role: the digest that an approval must
 //! name, the votes that were given, who is excluded, and the conditions that depend on the data.
 
-use charter_expr::Program;
 use serde::Serialize;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::budget::Budget;
 use crate::digest::Digest;
 use crate::envelope::Envelope;
 use crate::event::Ev;
-use crate::machine::{Guard, Machine, Transition, TransitionId, reads_event};
-use crate::observer::{Observer, Unmet};
+use crate::machine::{Machine, Transition, TransitionId, reads_event};
 use crate::principal::Principal;
 use crate::scope::EvalContext;
-use crate::selection::{Evaluation, active_candidates, evaluate};
-use crate::sender::Ineligible;
 use crate::snapshot::{Snapshot, Vote};
 use crate::time::Timestamp;
+use crate::ways::Ways;
 
 /// What the transition that an event could take demands now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,9 +37,26 @@ pub struct Demands {
     /// to hold. Empty if there is a transition without such a condition.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
-    /// The transitions before it that the event takes from others, but not from this sender.
+    /// The transitions that the event takes from others, but not from this sender: those before it,
+    /// and those of other regions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
+    /// The other transitions with a quorum for which the same event is a vote: in other regions, or
+    /// if the data decides for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<OtherQuorum>,
+}
+
+/// The quorum of another transition that the same event may take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OtherQuorum {
+    /// The name of the transition, e.g. `review/on/APPROVE/1`.
+    pub transition: String,
+    /// The condition on the data, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// The votes for it.
+    pub quorum: QuorumState,
 }
 
 /// A transition that a sender may not take, although a condition on the data may choose it.
@@ -67,26 +81,6 @@ pub enum WithheldBy {
     AuthenticatedOnly,
     /// It has voted already.
     Voted,
-}
-
-/// Observes, without the event's data, why the sender may not take a candidate.
-#[derive(Default)]
-struct WithheldObserver(Option<WithheldBy>);
-
-impl<'a> Observer<'a> for WithheldObserver {
-    type Leaf = ();
-    const HAS_DATA: bool = false;
-    fn leaf(_: &'a Program) {}
-    fn named(_: &'a str, (): ()) {}
-    fn unmet(&mut self, _: &EvalContext<'a>, _: &'a Transition, unmet: Unmet<'a, ()>) {
-        self.0 = match unmet {
-            Unmet::Sender(_, Ineligible::NotAPerson) => Some(WithheldBy::PersonsOnly),
-            Unmet::Sender(_, Ineligible::NotAuthenticated) => Some(WithheldBy::AuthenticatedOnly),
-            Unmet::Sender(_, Ineligible::Excluded(_)) => Some(WithheldBy::NotBy),
-            Unmet::Voted => Some(WithheldBy::Voted),
-            _ => None,
-        };
-    }
 }
 
 /// What an event approves.
@@ -131,64 +125,26 @@ impl Machine {
         let snapshot = snapshot.with_expired_permits(at);
         let actor = snapshot.actor(to)?;
         let data = json!({});
-        let envelope = Envelope::event(snapshot.seq.saturating_add(1), kind, Json::Null, by.clone(), at);
+        let envelope = Envelope::event(snapshot.seq.saturating_add(1), kind, data.clone(), by.clone(), at);
         let ev = Ev::external(&self.events, self.events.id(kind), kind, &data);
         let budget = Budget::new(&self.definition.limits);
         let ctx = self.context_of(&snapshot, actor, &ev, &envelope, &budget);
-        let held = self.held(&envelope);
-        let mut found: Option<Demands> = None;
-        let mut conditions = Vec::new();
-        let mut withheld = Vec::new();
-        for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, &ev) {
-            let mut withholds = |why| withheld.push(Withheld { transition: t.name.to_string(), why });
-            let mut observer = WithheldObserver::default();
-            let is_open = match evaluate(&ctx, held, Some(&ev), id, t, &mut observer) {
-                Evaluation::Failed(..) => {
-                    let may_hold = |g: &Guard| g.reads_event() || ctx.guard::<()>(g).0 == Ok(true);
-                    observer.0.filter(|_| t.guard.as_ref().is_none_or(may_hold)).map(&mut withholds);
-                    continue;
-                }
-                Evaluation::Refused => break,
-                Evaluation::Enabled | Evaluation::Vote => true,
-                Evaluation::Unknown => false,
-            };
-            // The guard of an approval may not read the event, although the approval does.
-            let guard = t.guard.as_ref().filter(|_| !is_open);
-            let depends = guard.is_some_and(Guard::reads_event);
-            if t.refuse.is_some() || (!depends && guard.is_some_and(|g| ctx.guard::<()>(g).0 != Ok(true))) {
-                continue;
-            }
-            let demands = self.demands_of(&ctx, id, t);
-            // What has no value cannot be approved with any digest; unless the data decides it.
-            let of_data = t.approves.as_ref().filter(|program| reads_event(program));
-            if t.approves.is_some() && demands.approves.is_none() && of_data.is_none() {
-                continue;
-            }
-            if self.has_voted(&ctx, kind, id, t, demands.approves.as_ref()) {
-                withholds(WithheldBy::Voted);
-                continue;
-            }
-            let demands = found.get_or_insert_with(|| Demands { withheld: std::mem::take(&mut withheld), ..demands });
-            let approved = of_data.map(|program| format!("event.digest is the digest of {}", program.source()));
-            let all: Vec<String> = guard.filter(|_| depends).map(Guard::text).into_iter().chain(approved).collect();
-            match all.is_empty() {
-                false => conditions.push(all.join(" && ")),
-                true => {
-                    demands.conditions.clear();
-                    return found;
-                }
-            }
+        let Ways { found, is_open, mut conditions, withheld, also, .. } =
+            self.ways(&ctx, actor, (kind, self.held(&envelope), &ev));
+        if is_open {
+            conditions.clear();
         }
-        found.map(|demands| Demands { conditions, ..demands })
+        found.map(|demands| Demands { conditions, withheld, also, ..demands })
     }
 
-    fn demands_of<'a>(&self, ctx: &EvalContext<'a>, id: TransitionId, t: &'a Transition) -> Demands {
+    pub(crate) fn demands_of<'a>(&self, ctx: &EvalContext<'a>, id: TransitionId, t: &'a Transition) -> Demands {
         let votes: Vec<&Vote> = ctx.actor.votes.iter().filter(|v| v.transition == id).collect();
         let quorum = t.quorum.as_ref().filter(|q| q.count > 1);
         Demands {
             transition: t.name.to_string(),
             approves: t.approves.as_ref().filter(|program| !reads_event(program)).and_then(|program| {
-                let value = ctx.cel(program).and_then(|v| v.to_json()).ok()?;
+                let value =
+                    ctx.cel(program).and_then(|v| ctx.budget.json(&v)).ok().filter(|value| ctx.budget.hash(value))?;
                 Some(Approval { value: program.source().to_string(), digest: Digest::of_json(&value) })
             }),
             quorum: quorum.map(|q| QuorumState {
@@ -201,30 +157,7 @@ impl Machine {
             persons_only: t.sender.as_ref().is_some_and(|rule| rule.is_for_persons()),
             conditions: Vec::new(),
             withheld: Vec::new(),
+            also: Vec::new(),
         }
-    }
-
-    /// Whether the sender has voted with the data that the event needs at least, or, if more data
-    /// is needed, with any data.
-    fn has_voted(
-        &self,
-        ctx: &EvalContext<'_>,
-        kind: &str,
-        id: TransitionId,
-        t: &Transition,
-        approves: Option<&Approval>,
-    ) -> bool {
-        if t.quorum.as_ref().is_none_or(|q| q.count < 2) {
-            return false;
-        }
-        let least = match approves {
-            Some(approval) => json!({"digest": approval.digest.to_string()}),
-            None => json!({}),
-        };
-        let schema = self.events.info(self.events.id(kind)).and_then(|i| i.schema.as_ref());
-        let is_enough = schema.is_none_or(|s| s.accepts(&least));
-        let digest = Digest::of_json(&least);
-        let same = ctx.actor.votes.iter().filter(|v| v.transition == id && (!is_enough || v.digest == digest));
-        same.into_iter().any(|v| v.by.iter().any(|by| by.as_ref() == ctx.by.id))
     }
 }

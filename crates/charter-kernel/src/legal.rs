@@ -6,25 +6,12 @@ use serde_json::Value as Json;
 use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
 use crate::event::Ev;
-use crate::machine::{Machine, RoleSet, Transition};
-use crate::observer::{Observer, Unmet};
+use crate::machine::{Machine, RoleSet};
 use crate::principal::Principal;
-use crate::refusal::Code;
-use crate::scope::EvalContext;
-use crate::selection::{Evaluation, active_candidates, evaluate};
+use crate::refusal::{Code, Explanation, Refusal, RefusalDetails};
+use crate::selection::region_candidates;
 use crate::snapshot::{Actor, Snapshot, Status};
 use crate::time::Timestamp;
-
-/// Evaluates candidates without the event's data: checks that read the data are skipped.
-pub(crate) struct WithoutData;
-
-impl<'a> Observer<'a> for WithoutData {
-    type Leaf = ();
-    const HAS_DATA: bool = false;
-    fn leaf(_: &'a charter_expr::Program) {}
-    fn named(_: &'a str, (): ()) {}
-    fn unmet(&mut self, _: &EvalContext<'a>, _: &'a Transition, _: Unmet<'a, ()>) {}
-}
 
 /// An event that may be sent now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +28,28 @@ pub struct Legal {
     pub depends_on_data: bool,
 }
 
+/// An event that a principal may not send now.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct NotLegal {
+    /// The actor that would take it.
+    pub to: String,
+    /// Event type.
+    pub r#type: String,
+    /// Why not.
+    pub reason: Explanation,
+}
+
+/// Why an event is not legal.
+pub(crate) enum Obstacle {
+    /// The sender has none of the roles that the event needs.
+    Roles(RoleSet),
+    /// No transition takes it.
+    Candidates(Box<RefusalDetails>),
+    /// The step with minimal data was refused.
+    Trial(Refusal),
+}
+
 impl Machine {
     /// Returns the events that `principal` may send now, to any actor of the run, in the order of
     /// their declaration.
@@ -53,6 +62,25 @@ impl Machine {
         self.legal_within(snapshot, principal, at.into(), &Budget::new(&self.definition.limits))
     }
 
+    /// Returns the events that `principal` may not send now, whatever their data is, although a
+    /// transition of an active state names them, with the reason. None if the run is paused or has
+    /// ended.
+    #[must_use]
+    pub fn not_legal(&self, snapshot: &Snapshot, principal: &Principal, at: impl Into<Timestamp>) -> Vec<NotLegal> {
+        if snapshot.status != Status::Active {
+            return Vec::new();
+        }
+        let budget = Budget::new(&self.definition.limits);
+        let of = |(event, envelope): (Result<Legal, Option<Obstacle>>, &Envelope)| {
+            let reason = self.explain_obstacle(snapshot, envelope, event.err()??);
+            let to = envelope.to.clone().unwrap_or_default();
+            Some(NotLegal { to, r#type: envelope.event.type_name(None).into_owned(), reason })
+        };
+        let mut out = Vec::new();
+        self.each_event(snapshot, principal, at.into(), &budget, |event, envelope| out.extend(of((event, envelope))));
+        out
+    }
+
     /// Like [`Machine::legal`]; events that the budget is not enough for are left out.
     pub(crate) fn legal_within(
         &self,
@@ -61,10 +89,24 @@ impl Machine {
         at: Timestamp,
         budget: &Budget,
     ) -> Vec<Legal> {
-        if snapshot.charter() != self.digest || snapshot.status.is_finished() {
-            return Vec::new();
-        }
         let mut out = Vec::new();
+        self.each_event(snapshot, principal, at, budget, |event, _| out.extend(event));
+        out
+    }
+
+    /// Calls `each` for each event and each active actor, with the envelope that was tried: the
+    /// event if it is legal, or why it is not, if a transition names it.
+    fn each_event(
+        &self,
+        snapshot: &Snapshot,
+        principal: &Principal,
+        at: Timestamp,
+        budget: &Budget,
+        mut each: impl FnMut(Result<Legal, Option<Obstacle>>, &Envelope),
+    ) {
+        if snapshot.charter() != self.digest || snapshot.status.is_finished() {
+            return;
+        }
         let mut envelope = Envelope::event(snapshot.seq.saturating_add(1), "", Json::Null, principal.clone(), at);
         let held = self.held(&envelope);
         let declared: Vec<u32> =
@@ -79,89 +121,80 @@ impl Machine {
         let all: Vec<u32> = declared.into_iter().chain(named.map(|(_, id)| id)).collect();
         let expired = snapshot.with_expired_permits(at);
         for id in all {
-            let Some(info) = self.events.info(id).filter(|_| !budget.is_over()) else {
+            let Some(info) = self.events.info(id) else {
                 continue;
             };
-            if !info.by.admits(held) || (snapshot.status == Status::Paused && !info.while_paused) {
-                continue;
-            }
-            let decl = self.definition.events.get(info.name.as_ref());
-            let schema = decl.and_then(|d| d.data.as_ref());
-            if schema == Some(&Json::Bool(false)) {
+            if snapshot.status == Status::Paused && !info.while_paused {
                 continue;
             }
             for actor in expired.actors().filter(|a| a.status == Status::Active) {
-                let Some(depends) = self.possible(&expired, actor, id, &envelope, held, budget) else {
-                    continue;
-                };
-                let to = actor.identity().id.to_string();
-                // A principal who has voted already cannot send the event again, and what has no
-                // value cannot be approved.
-                if depends && self.demands(&expired, &to, &info.name, &envelope.by, at).is_none() {
-                    continue;
+                if budget.is_over() {
+                    return;
                 }
-                let empty = Json::Object(serde_json::Map::new());
-                let fits_empty = info.schema.as_ref().is_none_or(|s| s.accepts(&empty));
-                let depends = depends || info.unique.is_some();
-                if !depends {
-                    // No check reads the data, so a trial step with minimal data also finds
-                    // interlocks and errors of actions.
-                    envelope.to = Some(to.clone());
-                    let data = if fits_empty { empty } else { sample(schema, 0) };
-                    envelope.event = Event::External { r#type: info.name.to_string(), data };
-                    let trial = self.step_within(snapshot, &envelope, budget).map_err(|r| r.code);
-                    if budget.is_over() {
-                        return out;
-                    }
-                    match trial {
-                        Ok(_) => {}
-                        Err(Code::Schema) => {}
-                        Err(Code::Execution | Code::Runaway) if !fits_empty => {}
-                        Err(_) => continue,
-                    }
+                let event = self.legal_event((snapshot, &expired), actor, id, &mut envelope, held, budget);
+                if !budget.is_over() {
+                    each(event, &envelope);
                 }
-                out.push(Legal {
-                    to,
-                    r#type: info.name.to_string(),
-                    data: schema.cloned(),
-                    description: decl.and_then(|d| d.description.clone()),
-                    depends_on_data: depends || !fits_empty,
-                });
             }
         }
-        out
     }
 
-    /// Whether a transition of this actor could take the event: `None` if none could, `Some(true)`
-    /// if it depends on the data.
-    fn possible(
+    /// Decides whether an event to an actor is legal, with the snapshot before and after permits
+    /// have expired. Sets the addressee, type and data of the envelope.
+    fn legal_event(
         &self,
-        snapshot: &Snapshot,
+        (snapshot, expired): (&Snapshot, &Snapshot),
         actor: &Actor,
         id: u32,
-        envelope: &Envelope,
+        envelope: &mut Envelope,
         held: RoleSet,
         budget: &Budget,
-    ) -> Option<bool> {
-        let (by, now) = (&envelope.by, envelope.at);
-        let name = self.events.info(id).map_or("", |i| i.name.as_ref());
-        let nothing = Json::Object(serde_json::Map::new());
-        let ev = Ev::external(&self.events, id, name, &nothing);
-        let ctx =
-            EvalContext { machine: self, snapshot, actor, event: Some(&ev), by, now, locals: &[], entry: None, budget };
-        let chart = self.chart(actor.chart());
-        let mut depends = None;
-        let mut may_be_forbidden = false;
-        for (tid, t) in active_candidates(chart, &actor.configuration, &ev) {
-            match evaluate(&ctx, held, Some(&ev), tid, t, &mut WithoutData) {
-                Evaluation::Enabled | Evaluation::Vote => return Some(depends.unwrap_or(may_be_forbidden)),
-                Evaluation::Refused => break,
-                Evaluation::Unknown if t.refuse.is_some() => may_be_forbidden = true,
-                Evaluation::Unknown => depends = Some(true),
-                Evaluation::Failed(..) => {}
+    ) -> Result<Legal, Option<Obstacle>> {
+        let info = self.events.info(id).ok_or(None)?;
+        let to = actor.identity().id.to_string();
+        let empty = Json::Object(serde_json::Map::new());
+        envelope.to = Some(to.clone());
+        envelope.event = Event::External { r#type: info.name.to_string(), data: empty.clone() };
+        let decl = self.definition.events.get(info.name.as_ref());
+        let schema = decl.and_then(|d| d.data.as_ref());
+        if schema == Some(&Json::Bool(false)) {
+            return Err(None);
+        }
+        let ev = Ev::external(&self.events, id, &info.name, &empty);
+        if !info.by.admits(held) {
+            let named = region_candidates(self.chart(actor.chart()), &actor.configuration, &ev);
+            return Err(named.iter().any(|of| !of.is_empty()).then_some(Obstacle::Roles(info.by)));
+        }
+        let depends = {
+            let ctx = self.context_of(expired, actor, &ev, envelope, budget);
+            let sent = (info.name.as_ref(), held, &ev);
+            let ways = self.ways(&ctx, actor, sent);
+            if ways.found.is_none() {
+                let obstacle = self.obstacle(&ctx, actor, sent);
+                return Err(obstacle.map(|details| Obstacle::Candidates(Box::new(details))));
+            }
+            ways.depends_on_data || info.unique.is_some()
+        };
+        let fits_empty = info.schema.as_ref().is_none_or(|s| s.accepts(&empty));
+        if !depends {
+            // No check reads the data, so a trial step with minimal data also finds interlocks and
+            // errors of actions.
+            let data = if fits_empty { empty } else { sample(schema, 0) };
+            envelope.event = Event::External { r#type: info.name.to_string(), data };
+            match self.step_within(snapshot, envelope, budget) {
+                Ok(_) => {}
+                Err(refusal) if refusal.code == Code::Schema => {}
+                Err(refusal) if matches!(refusal.code, Code::Execution | Code::Runaway) && !fits_empty => {}
+                Err(refusal) => return Err(Some(Obstacle::Trial(refusal))),
             }
         }
-        depends
+        Ok(Legal {
+            to,
+            r#type: info.name.to_string(),
+            data: schema.cloned(),
+            description: decl.and_then(|d| d.description.clone()),
+            depends_on_data: depends || !fits_empty,
+        })
     }
 
     /// Whether the run can never continue: no timer or answer is awaited, and no event of any

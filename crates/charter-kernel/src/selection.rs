@@ -4,6 +4,7 @@
 //! `explain` call it with an [`Observer`] that collects what they need.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use charter_expr::Program;
@@ -196,25 +197,34 @@ pub(crate) fn candidates<'c>(node: &'c StateNode, ev: &Ev<'_>) -> Cow<'c, [Trans
     out.into()
 }
 
-/// Returns all candidates for an event in the active states, innermost state first; for reports.
+/// Returns the candidates for an event in each active atomic state, innermost state first; for
+/// reports.
+pub(crate) fn region_candidates<'c>(
+    chart: &'c Chart,
+    configuration: &[u32],
+    ev: &Ev<'_>,
+) -> Vec<Vec<(TransitionId, &'c Transition)>> {
+    let atomic = configuration.iter().copied().filter(|s| chart.state(*s).is_atomic());
+    let in_region = |mut state: u32| {
+        let mut out = Vec::new();
+        while state != NONE {
+            out.extend(candidates(chart.state(state), ev).iter().map(|t| (*t, chart.transition(*t))));
+            state = chart.state(state).parent;
+        }
+        out
+    };
+    atomic.map(in_region).collect()
+}
+
+/// Returns all candidates of [`region_candidates`], each once.
 pub(crate) fn active_candidates<'c>(
     chart: &'c Chart,
     configuration: &[u32],
     ev: &Ev<'_>,
 ) -> Vec<(TransitionId, &'c Transition)> {
-    let mut out: Vec<(TransitionId, &Transition)> = Vec::new();
-    for atomic in configuration.iter().filter(|s| chart.state(**s).is_atomic()) {
-        let mut state = *atomic;
-        while state != NONE {
-            for t in candidates(chart.state(state), ev).iter().copied() {
-                if !out.iter().any(|(k, _)| *k == t) {
-                    out.push((t, chart.transition(t)));
-                }
-            }
-            state = chart.state(state).parent;
-        }
-    }
-    out
+    let mut seen = BTreeSet::new();
+    let all = region_candidates(chart, configuration, ev).into_iter().flatten();
+    all.filter(|(id, _)| seen.insert(*id)).collect()
 }
 
 impl StepTransaction<'_> {

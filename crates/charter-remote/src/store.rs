@@ -47,8 +47,11 @@ impl Store for RemoteStore {
     }
 
     /// A server keeps the files of its charters to itself.
-    fn blob(&self, _: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(None)
+    fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let reason = format!(
+            "the charter has files beside it (such as {digest}), which a server does not give away; do this on the machine of the server, with its journal file"
+        );
+        Err(StoreError::Failed { doing: "reading from the server", reason })
     }
 
     fn scan_blobs(&self, _: &mut dyn FnMut(&str, &[u8])) -> Result<(), StoreError> {

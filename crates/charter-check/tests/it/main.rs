@@ -2,6 +2,7 @@
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
+mod declared_fields;
 mod diff;
 mod effort;
 mod explore;

@@ -48,7 +48,9 @@ fn vote(store: &dyn Store, run: &RunInfo, record: &Record) -> Option<String> {
     let mut next = record.envelope().ok()?.by;
     next.id.clear();
     let demands = machine.demands(&after, &record.to, &record.event.r#type, &next, record.at)?;
-    demands.quorum.as_ref().map(super::offers::votes)
+    let also = demands.also.iter().map(super::offers::other_votes);
+    let all: Vec<String> = demands.quorum.as_ref().map(super::offers::votes).into_iter().chain(also).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 /// Returns the condition of the transition that refused an event, from the state before the event.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use charter_journal::{Record, Store, Verdict};
 use charter_kernel::{
-    Demands, Digest, Legal, Machine, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp, Withheld, WithheldBy,
+    Demands, Digest, Legal, Machine, OtherQuorum, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp, Withheld,
+    WithheldBy,
 };
 use serde_json::{Map, Value as Json};
 
@@ -84,19 +85,38 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
         if found.contains_key(&key) {
             continue;
         }
-        let mut needed = roles.clone();
-        for role in &roles {
-            let fewer: Vec<&str> = needed.iter().copied().filter(|r| r != role).collect();
-            if may_send(machine, snapshot, &Principal::new("", &fewer), &key, now) {
-                needed = fewer;
-            }
-        }
-        offer.roles = needed.into_iter().map(str::to_owned).collect();
+        let may = |roles: &[&str]| may_send(machine, snapshot, &Principal::new("", roles), &key, now);
+        offer.roles = all_needed(roles.clone(), may);
         offer.needs_all = true;
         found.insert(key, offer);
     }
     found.retain(|(kind, _), _| !kind.starts_with("charter."));
     found.into_values().collect()
+}
+
+/// Returns the roles, of those that a principal has, with each of which alone it may send an event;
+/// or if there are none, those that it needs together (`true`).
+fn needed(roles: Vec<&str>, may: impl Fn(&[&str]) -> bool) -> (Vec<String>, bool) {
+    if may(&[]) {
+        return (Vec::new(), false);
+    }
+    let one: Vec<String> = roles.iter().filter(|role| may(&[**role])).map(|role| (*role).to_owned()).collect();
+    match one.is_empty() {
+        false => (one, false),
+        true => (all_needed(roles, may), true),
+    }
+}
+
+/// Returns roles of which none can be left out.
+fn all_needed(roles: Vec<&str>, may: impl Fn(&[&str]) -> bool) -> Vec<String> {
+    let mut needed = roles.clone();
+    for role in &roles {
+        let fewer: Vec<&str> = needed.iter().copied().filter(|r| r != role).collect();
+        if may(&fewer) {
+            needed = fewer;
+        }
+    }
+    needed.into_iter().map(str::to_owned).collect()
 }
 
 /// Like [`all`], with the events that only this principal may send, because a condition reads who
@@ -119,6 +139,42 @@ pub(crate) fn to(machine: &Machine, snapshot: &Snapshot, by: &Principal, now: Ti
     (may, may_not)
 }
 
+/// An event that a principal may not send now.
+pub(crate) struct Barred {
+    pub(crate) kind: String,
+    pub(crate) to: String,
+    pub(crate) why: String,
+}
+
+/// Returns the events that a principal may not send now, although the run is in a state that takes
+/// them, with the reason. `others` are those that others may send, in [`to`].
+pub(crate) fn barred(
+    machine: &Machine,
+    snapshot: &Snapshot,
+    by: &Principal,
+    others: &[Offer],
+    now: Timestamp,
+) -> Vec<Barred> {
+    let reasons = machine.not_legal(snapshot, by, now);
+    let reason = |kind: &str, to: &str| {
+        let known = reasons.iter().find(|not| not.r#type == kind && not.to == to);
+        known.map(|not| clean(&not.reason.message))
+    };
+    let of_offer = |offer: &Offer| {
+        let (kind, to) = offer.key();
+        let why = offer.why_not(by).or_else(|| reason(&kind, &to));
+        let why = why.unwrap_or_else(|| "a condition on the sender does not hold".to_owned());
+        Barred { kind, to, why }
+    };
+    let mut all: Vec<Barred> = others.iter().map(of_offer).collect();
+    for not in reasons.iter().filter(|not| !not.r#type.starts_with("charter.")) {
+        if !all.iter().any(|barred| barred.kind == not.r#type && barred.to == not.to) {
+            all.push(Barred { kind: not.r#type.clone(), to: not.to.clone(), why: clean(&not.reason.message) });
+        }
+    }
+    all
+}
+
 /// Returns [`all_with`], and what the events need that the principal may send.
 fn with_own(
     machine: &Machine,
@@ -131,10 +187,15 @@ fn with_own(
     let mut own = BTreeMap::new();
     for (event, demands) in from(machine, snapshot, by, now) {
         let only = Some(by.id.clone());
-        let offer = Offer { event, roles: Vec::new(), needs_all: false, only, demands, voted_for: None };
+        let mut offer = Offer { event, roles: Vec::new(), needs_all: false, only, demands, voted_for: None };
         let key = offer.key();
         own.insert(key.clone(), offer.demands.clone());
         if !listed.contains(&key) && !key.0.starts_with("charter.") {
+            let may = |roles: &[&str]| {
+                let roles = roles.iter().map(|role| (*role).to_owned()).collect();
+                may_send(machine, snapshot, &Principal { roles, ..by.clone() }, &key, now)
+            };
+            (offer.roles, offer.needs_all) = needed(by.roles.iter().map(String::as_str).collect(), may);
             all.push(offer);
         }
     }
@@ -202,8 +263,9 @@ impl Offer {
         Some(self.by()).filter(|by| !by.is_empty()).unwrap_or_else(|| " by anyone".to_owned())
     }
 
-    /// Says why this principal may not send the event, which others may.
-    pub(crate) fn why_not(&self, by: &Principal) -> String {
+    /// Says in a few words why this principal may not send the event, which others may; `None` if
+    /// none of the usual reasons applies.
+    pub(crate) fn why_not(&self, by: &Principal) -> Option<String> {
         let holds = |role: &String| by.roles.contains(role);
         let has_roles = match self.needs_all {
             true => self.roles.iter().all(holds),
@@ -212,13 +274,13 @@ impl Offer {
         let votes = self.demands.quorum.iter().flat_map(|quorum| &quorum.votes).flatten();
         if !has_roles {
             let roles: Vec<String> = self.roles.iter().map(|role| clean(role)).collect();
-            return match self.needs_all {
+            return Some(match self.needs_all {
                 true => format!("needs the roles {}", roles.join(" and ")),
                 false => format!("needs the role {}", roles.join(" or ")),
-            };
+            });
         }
         if self.demands.not_by.contains(&by.id) {
-            return format!("not by {}", clean(&by.id));
+            return Some(format!("not by {}", clean(&by.id)));
         }
         if votes.into_iter().any(|id| *id == by.id) {
             let other = match self.demands.approves {
@@ -226,12 +288,9 @@ impl Offer {
                 Some(_) => "",
                 None => "; other data is another vote",
             };
-            return format!("{} has voted{other}", clean(&by.id));
+            return Some(format!("{} has voted{other}", clean(&by.id)));
         }
-        match self.demands.persons_only && by.kind() != PrincipalKind::Person {
-            true => "persons only".to_owned(),
-            false => "a condition on the sender does not hold".to_owned(),
-        }
+        (self.demands.persons_only && by.kind() != PrincipalKind::Person).then(|| "persons only".to_owned())
     }
 
     /// Renders what the event needs besides a role, e.g. `1 of 2 votes (ana)`. The digest that it
@@ -239,6 +298,7 @@ impl Offer {
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         notes.extend(self.demands.quorum.as_ref().map(votes));
+        notes.extend(self.demands.also.iter().map(other_votes));
         // What an approval is for is shown in other ways.
         let voted_for = self.voted_for.as_ref().filter(|data| self.demands.approves.is_none() && !is_empty(data));
         notes.extend(voted_for.map(|data| format!("votes are for {}", short(data, 200))));
@@ -297,6 +357,12 @@ pub(crate) fn withheld(other: &Withheld) -> String {
         _ => "which you may not take",
     };
     format!("takes another transition than {}, {why}", clean(&other.transition))
+}
+
+/// Renders the votes of another quorum: `for s/on/PAY/1, if event.n > 10: needs 2 votes`.
+pub(crate) fn other_votes(other: &OtherQuorum) -> String {
+    let condition = other.condition.as_ref().map(|c| format!(", if `{}`", clean(c))).unwrap_or_default();
+    format!("for {}{condition}: {}", clean(&other.transition), votes(&other.quorum))
 }
 
 /// Renders the votes of a quorum: `1 of 2 votes (ana); needs another director`.

@@ -54,8 +54,13 @@ pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     refuse_overwrite(path)?;
     let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)));
     let mut file = BufWriter::new(File::create(path).map_err(cannot)?);
-    charter_journal::export(store.as_ref(), &run.run, &mut file).map_err(failed)?;
-    file.flush().map_err(cannot)?;
+    let written = charter_journal::export(store.as_ref(), &run.run, &mut file).map_err(failed);
+    if let Err(e) = written.and_then(|_| file.flush().map_err(cannot)) {
+        // Half an export is of no use.
+        drop(file);
+        let _ = std::fs::remove_file(path);
+        return Err(e);
+    }
     let done = format!("{} of run {} written to `{}`", count(run.seq + 1, "record"), run.run, path.display());
     writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;
     Ok(Exit::Yes)

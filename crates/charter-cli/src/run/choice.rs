@@ -58,7 +58,7 @@ pub(crate) struct TaskChoice {
 /// Returns all choices.
 pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
     let machine = view.charter.machine();
-    let by = who.principal_in(machine);
+    let by = who.principal_in(machine, view.snapshot.run());
     let mut choices = Vec::new();
     for Task { effect, title, src, input, output, dry, .. } in view.tasks.iter().filter(|t| t.is_for(&by)).cloned() {
         choices.push(Choice::Task(TaskChoice {
@@ -181,10 +181,11 @@ pub(crate) fn why_not_agreeing(
         return Some(format!("`{flag}` gives no answer that needs data; the commands below do"));
     }
     let machine = view.charter.machine();
-    let by = who.principal_in(machine);
+    let by = who.principal_in(machine, view.snapshot.run());
     let (_, others) = offers::to(machine, &view.snapshot, &by, now);
-    if let Some(offer) = others.iter().find(|offer| agrees(&offer.event.r#type, &offer.demands, yes)) {
-        return Some(format!("`{flag}` does not send {}: {}", clean(&offer.event.r#type), offer.why_not(&by)));
+    if let Some(offer) = others.into_iter().find(|offer| agrees(&offer.event.r#type, &offer.demands, yes)) {
+        let barred = offers::barred(machine, &view.snapshot, &by, &[offer], now).into_iter().next()?;
+        return Some(format!("`{flag}` does not send {}: {}", clean(&barred.kind), barred.why));
     }
     if let Some(task) = view.tasks.iter().find(|task| !task.is_for(&by)) {
         let title = clean(task.title.as_deref().unwrap_or(&task.src));

@@ -198,7 +198,7 @@ impl Follow {
     /// Renders the events that others may send, with their commands.
     fn others(&self, view: &View, choices: &[Choice]) -> Vec<String> {
         let (machine, snapshot, now) = (view.charter.machine(), &view.snapshot, now());
-        let offers = offers::all_with(machine, snapshot, &self.who.principal_in(machine), now);
+        let offers = offers::all_with(machine, snapshot, &self.who.principal_in(machine, snapshot.run()), now);
         let offers = offers::with_votes(offers, &self.db, snapshot);
         let suggest = Suggest::new((machine, snapshot), &self.who, &self.db, &offers, now);
         let is_own = |offer: &Offer| {

@@ -12,7 +12,7 @@ use super::suggest::Suggest;
 use super::{Who, follow, trust};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::access::holder_of;
-use crate::journal::offers::{self, Offer};
+use crate::journal::offers::{self, Barred, Offer};
 use crate::journal::overdue;
 use crate::journal::show::Hosting;
 use crate::journal::text::{clean, short};
@@ -39,11 +39,15 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let State { machine, snapshot, overdue, dry, untrusted } = state(args)?;
     let now = follow::now();
     let paint = Paint(io.color_out);
-    let by = args.who.principal_in(&machine);
+    let by = args.who.principal_in(&machine, snapshot.run());
     let (all, others) = match args.who.is_unnamed() {
         true => (offers::all(&machine, &snapshot, now), Vec::new()),
         false => offers::to(&machine, &snapshot, &by, now),
     };
+    // What others may send is listed for a user who names nobody; the rest has a reason.
+    let listed = |barred: &Barred| all.iter().any(|o| o.event.r#type == barred.kind && o.event.to == barred.to);
+    let mut barred = offers::barred(&machine, &snapshot, &by, &others, now);
+    barred.retain(|barred| !listed(barred));
     let all = offers::with_votes(all, &args.db, &snapshot);
     if let Some(due) = overdue.filter(|_| !machine_output) {
         writeln!(io.out, "{}", paint.warning(&overdue::warning(due)))?;
@@ -109,8 +113,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         };
         match machine_output {
             true => {
-                let not =
-                    others.iter().map(|o| json!({"type": o.event.r#type, "to": o.event.to, "reason": o.why_not(&by)}));
+                let not = barred.iter().map(|b| json!({"type": b.kind, "to": b.to, "reason": b.why}));
                 let (status, not) = (snapshot.status().word(), not.collect::<Vec<_>>());
                 let none = json!({"run": snapshot.run(), "status": status, "legal": false, "reason": why, "not": not});
                 writeln!(io.out, "{none}")?;
@@ -123,9 +126,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             }
         }
     }
-    for offer in others.iter().filter(|_| !machine_output) {
-        let (kind, to) = (clean(&offer.event.r#type), show::to(&offer.event.to));
-        writeln!(io.out, "{}", paint.faint(&format!("not {kind}{to}: {}", offer.why_not(&by))))?;
+    for barred in barred.iter().filter(|_| !machine_output) {
+        let (kind, to) = (clean(&barred.kind), show::to(&barred.to));
+        writeln!(io.out, "{}", paint.faint(&format!("not {kind}{to}: {}", barred.why)))?;
     }
     match all.is_empty() {
         true => Ok(Exit::No),

@@ -29,6 +29,7 @@ use charter_journal::Verdict;
 use charter_kernel::{Auth, Machine, Principal, PrincipalKind, check_name};
 use charter_runtime::backend::Acknowledged;
 use charter_runtime::{RuntimeError, Start, new_run_id};
+use charter_server::identity::Grant;
 use serde_json::{Value as Json, json};
 
 use crate::input::{event_data, json_or_file};
@@ -94,6 +95,16 @@ pub struct Who {
     /// What you are: person, agent or service
     #[arg(long, value_name = "KIND", default_value_t = PrincipalKind::Person, value_parser = clap::value_parser!(PrincipalKind))]
     kind: PrincipalKind,
+    /// On a server, what the key may do: it decides, not what the user names.
+    #[arg(skip)]
+    key: Option<KeyRoles>,
+}
+
+/// The roles of a key of a server.
+#[derive(Debug, Clone)]
+struct KeyRoles {
+    /// `None`: every role.
+    grants: Option<Vec<Grant>>,
 }
 
 /// Parses the id or a role of a sender.
@@ -121,7 +132,7 @@ pub(crate) fn role_hint(machine: &Machine, roles: &[String]) -> Option<String> {
 impl Who {
     /// A user who names neither an id nor a role.
     pub(crate) fn unnamed() -> Who {
-        Who { sender: None, role: Vec::new(), kind: PrincipalKind::Person }
+        Who { sender: None, role: Vec::new(), kind: PrincipalKind::Person, key: None }
     }
     /// The sender as the server knows it, if there is one: who the key belongs to.
     pub(crate) fn known_to(&self, db: &Db) -> Result<Who, Failure> {
@@ -140,8 +151,8 @@ impl Who {
         if let Some(role) = self.role.iter().find(|role| me.roles.is_some() && !has(role)) {
             return Err(Failure::new(format!("the key of `{}` has no role `{role}`", me.id)));
         }
-        let own = me.roles.iter().flatten().filter_map(|grant| grant.rsplit('/').next().map(str::to_owned));
-        Ok(Who { sender: Some(me.id.clone()), role: own.collect(), kind: me.kind })
+        let grants = me.roles.map(|roles| roles.iter().filter_map(|grant| grant.parse().ok()).collect());
+        Ok(Who { sender: Some(me.id), role: self.role.clone(), kind: me.kind, key: Some(KeyRoles { grants }) })
     }
     /// The id of the sender.
     pub(crate) fn id(&self) -> &str {
@@ -159,21 +170,35 @@ impl Who {
         let by = Principal { roles: self.role.clone(), ..Principal::new(self.id(), &[]) };
         by.of_kind(self.kind).authenticated(Auth::Local)
     }
-    /// The principal in runs of a charter. A user who names no roles has all of its roles, because
-    /// the run is on their own machine.
-    pub(crate) fn principal_in(&self, machine: &Machine) -> Principal {
+    /// The principal in a run of a charter. On a server, its roles are those of the key. A user who
+    /// names no roles has all of its roles, because the run is on their own machine.
+    pub(crate) fn principal_in(&self, machine: &Machine, run: &str) -> Principal {
         let mut by = self.principal();
-        if !self.has_roles() {
-            by.roles = sender_roles(machine).map(str::to_owned).collect();
+        let charter = &machine.definition().id;
+        match &self.key {
+            Some(KeyRoles { grants: Some(grants) }) => {
+                let own = grants.iter().filter(|grant| grant.is_for(charter, Some(run)));
+                by.roles = own.map(|grant| grant.role.clone()).collect();
+            }
+            Some(KeyRoles { grants: None }) => {
+                let operator = std::iter::once(charter_server::identity::OPERATOR);
+                by.roles = sender_roles(machine).chain(operator).map(str::to_owned).collect();
+            }
+            None if self.role.is_empty() => by.roles = sender_roles(machine).map(str::to_owned).collect(),
+            None => {}
         }
         by
+    }
+    /// Whether commands go to a server, where the key says who sends them.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
     }
     /// Whether the user named no sender and no role.
     pub(crate) fn is_unnamed(&self) -> bool {
         self.sender.is_none() && self.role.is_empty()
     }
     pub(crate) fn has_roles(&self) -> bool {
-        !self.role.is_empty()
+        !self.role.is_empty() || self.key.as_ref().is_some_and(|key| key.grants.is_some())
     }
 }
 

@@ -144,13 +144,13 @@ impl Progress {
         self.show_notes(io)?;
         let line = match event {
             Update::Recorded(r) => {
+                if let Some(invocation) = &r.source.invocation {
+                    self.answered.insert(invocation.to_string());
+                }
                 if self.seen.is_some_and(|seen| r.seq <= seen) {
                     return Ok(());
                 }
                 self.seen = Some(r.seq);
-                if let Some(invocation) = &r.source.invocation {
-                    self.answered.insert(invocation.to_string());
-                }
                 // `Retrying` reports this.
                 if r.source.kind == SourceKind::Attempt {
                     return Ok(());

@@ -81,11 +81,14 @@ fn next(run: &str, last: u64, db: &Db, paint: Paint, io: &mut Io<'_>) -> Result<
         true => String::new(),
         false => format!(" {}", db.name()),
     };
-    let commands = [
+    let mut commands = vec![
         (format!("{charter} log {run}{file}"), "list the records of the run"),
         (format!("{charter} explain {run} {last}{file}"), "explain the last record"),
-        (format!("{charter} verify{all}"), "check that no record was altered"),
     ];
+    // The journal file of a server is on its machine.
+    if matches!(db.remote(), Ok(None)) {
+        commands.push((format!("{charter} verify{all}"), "check that no record was altered"));
+    }
     let width = commands.iter().map(|(c, _)| c.chars().count()).max();
     let width = width.unwrap_or(0);
     for (command, what) in commands {
@@ -129,7 +132,7 @@ pub(crate) fn waits(
     io: &mut Io<'_>,
 ) -> Result<(), Failure> {
     let (machine, snapshot) = (view.charter.machine(), &view.snapshot);
-    let offers = offers::all_with(machine, snapshot, &who.principal_in(machine), now);
+    let offers = offers::all_with(machine, snapshot, &who.principal_in(machine, snapshot.run()), now);
     let offers = offers::with_votes(offers, db, snapshot);
     let suggest = Suggest::new((machine, snapshot), who, db, &offers, now);
     if view.is_stuck() {
@@ -162,7 +165,9 @@ pub(crate) fn waits(
             true => writeln!(io.out, "  dry: {} not started; answer with  {}", clean(title), paint.faint(&answer))?,
             false => writeln!(io.out, "  for a person{by}: {}  {}", clean(title), paint.faint(&answer))?,
         }
-        writeln!(io.out, "    to decline: {}", paint.faint(&decline))?;
+        if decline != answer {
+            writeln!(io.out, "    to decline: {}", paint.faint(&decline))?;
+        }
     }
     // On a terminal, the prompt has already shown the previews.
     let approvals = offers.iter().map(|o| (o.event.r#type.as_str(), o.event.to.as_str(), &o.demands));

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::Who;
 use crate::journal::Db;
 use crate::journal::offers::{Offer, may_send_as};
-use crate::journal::text::quoted;
+use crate::journal::text::{clean, quoted};
 use crate::program;
 
 /// The name of a person who is not the user, in suggested commands.
@@ -50,25 +50,32 @@ impl<'a> Suggest<'a> {
         // Another vote counts only if it is for the same data.
         let voted_for = offer.voted_for.clone();
         let example = || example::data(offer.event.data.as_ref(), offer.demands.approves.as_ref());
-        let data = argument(&voted_for.unwrap_or_else(example));
+        let data = argument(voted_for.or_else(example).as_ref());
+        let sender = match self.sender(offer) {
+            Ok(sender) => sender,
+            Err(other) => return other,
+        };
         let (name, kind, file) = (program::name(), quoted(&offer.event.r#type), &self.file);
         match offer.event.r#type.starts_with('-') {
-            true => format!("{name} send {run}{to} {}{file} -- {kind}{data}", self.sender(offer)),
-            false => format!("{name} send {run} {kind}{data}{to} {}{file}", self.sender(offer)),
+            true => format!("{name} send {run}{to}{sender}{file} -- {kind}{data}"),
+            false => format!("{name} send {run} {kind}{data}{to}{sender}{file}"),
         }
     }
 
     /// The commands that answer and that decline a task.
     pub(crate) fn answer(&self, task: &Task) -> [String; 2] {
         let roles: Vec<String> = self.role(&task.by).cloned().into_iter().collect();
-        let who = self.one_who(&roles, 0, |by| task.is_for(by));
+        let who = match self.one_who(&roles, 0, |by| task.is_for(by)) {
+            Ok(who) => who,
+            Err(other) => return [other.clone(), other],
+        };
         let (name, file) = (program::name(), &self.file);
-        let data = match argument(&example::data(task.output.as_ref(), None)) {
+        let data = match argument(example::data(task.output.as_ref(), None).as_ref()) {
             // What an actor would have answered is given on purpose.
             none if none.is_empty() && task.dry => " '{}'".to_owned(),
             data => data,
         };
-        let command = |what: &str| format!("{name} answer {}{what} {who}{file}", quoted(&task.effect));
+        let command = |what: &str| format!("{name} answer {}{what}{who}{file}", quoted(&task.effect));
         [command(&data), command(" --decline 'the reason'")]
     }
 
@@ -80,11 +87,15 @@ impl<'a> Suggest<'a> {
     /// The command that ends the pause of a run.
     pub(crate) fn unpause(&self) -> String {
         let (name, run) = (program::name(), self.snapshot.run());
-        format!("{name} send {run} charter.resume {} --role operator{}", self.who.option(), self.file)
+        match self.who.has_key() {
+            true => format!("{name} send {run} charter.resume{}", self.file),
+            false => format!("{name} send {run} charter.resume {} --role operator{}", self.who.option(), self.file),
+        }
     }
 
-    /// Renders `--as` and `--role` of somebody who may send an event: the user, if possible.
-    fn sender(&self, offer: &Offer) -> String {
+    /// Renders `--as` and `--role` of somebody who may send an event: the user, if possible. On a
+    /// server, where only others may, says whose key is needed.
+    fn sender(&self, offer: &Offer) -> Result<String, String> {
         let roles: Vec<String> = match offer.needs_all {
             true => offer.roles.clone(),
             false => self.role(&offer.roles).cloned().into_iter().collect(),
@@ -97,34 +108,54 @@ impl<'a> Suggest<'a> {
 
     /// Renders `--as` and `--role` of somebody with these roles who may: the user, if possible. At
     /// most `known` ids are excluded besides.
-    fn one_who(&self, roles: &[String], known: usize, may: impl Fn(&Principal) -> bool) -> String {
+    fn one_who(&self, roles: &[String], known: usize, may: impl Fn(&Principal) -> bool) -> Result<String, String> {
+        if self.who.has_key() {
+            let own = self.who.principal_in(self.machine, self.snapshot.run());
+            return match (may(&own), roles) {
+                (true, _) => Ok(String::new()),
+                (false, []) => Err("(needs the key of somebody else)".to_owned()),
+                (false, roles) => {
+                    let roles: Vec<String> = roles.iter().map(|role| clean(role)).collect();
+                    Err(format!("(needs the key of somebody else with the role {})", roles.join(" and ")))
+                }
+            };
+        }
         let options: String = roles.iter().map(|role| format!(" --role {}", quoted(role))).collect();
         let may = |id: &str, kind| {
             let by = Principal { roles: roles.to_vec(), ..Principal::new(id, &[]) };
             may(&by.of_kind(kind).authenticated(Auth::Local))
         };
         if may(self.who.id(), self.who.kind) {
-            return format!("{}{options}", self.who.option());
+            return Ok(format!(" {}{options}", self.who.option()));
         }
         let names = (2..=known.saturating_add(2)).map(|number| format!("{SOMEBODY}-{number}"));
         let free = std::iter::once(SOMEBODY.to_owned()).chain(names).find(|id| may(id, PrincipalKind::Person));
-        match free {
-            Some(id) => format!("--as {id}{options}"),
-            None => format!("{}{options}", self.who.option()),
-        }
+        Ok(match free {
+            Some(id) => format!(" --as {id}{options}"),
+            None => format!(" {}{options}", self.who.option()),
+        })
     }
 
     /// Chooses a role: one that the user has, else the one that the fewest events need.
     fn role<'r>(&self, roles: &'r [String]) -> Option<&'r String> {
-        let own = roles.iter().find(|role| self.who.role.contains(role));
+        let has = match self.who.has_key() {
+            true => self.who.principal_in(self.machine, self.snapshot.run()).roles,
+            false => self.who.role.clone(),
+        };
+        let own = roles.iter().find(|role| has.contains(role));
         own.or_else(|| roles.iter().min_by_key(|role| self.needed.iter().filter(|other| other == role).count()))
     }
 }
 
+/// What stands for data of which no example was found. It is not JSON, so that a command with it
+/// ends before anything is sent.
+const FILL_IN: &str = "DATA: write JSON here that fits the schema";
+
 /// Renders data as an argument, with a space before it; nothing for data that may be left out.
-fn argument(data: &Json) -> String {
+fn argument(data: Option<&Json>) -> String {
     match data {
-        Json::Object(data) if data.is_empty() => String::new(),
-        data => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
+        None => format!(" '{FILL_IN}'"),
+        Some(Json::Object(data)) if data.is_empty() => String::new(),
+        Some(data) => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
     }
 }

@@ -41,6 +41,7 @@ mod other_users;
 mod pasted;
 #[cfg(unix)]
 mod pasted_names;
+mod remote;
 #[cfg(unix)]
 mod sentinel;
 #[cfg(unix)]

@@ -42,3 +42,51 @@ states:
     }
     assert!(pasted.iter().any(|(command, ..)| command.contains(" -- ")), "{pasted:#?}");
 }
+
+#[test]
+fn a_schema_without_an_example_leaves_a_place_for_the_data() {
+    let shell = Shell::new("paste-nothing");
+    let source = "
+charter: 1
+id: hard
+events: {GO: {data: {type: object, required: [n], properties: {n: {type: string, pattern: '^(?:ab){7}c[0-9]{3}$', not: {pattern: 'abc'}}}}}}
+initial: a
+states: {a: {on: {GO: a}}}
+";
+    shell.site.0.file("hard.yaml", source);
+    let (_, out, _) = shell.here("charter run hard.yaml --run h");
+    let sent = sent(&out, "for GO");
+    assert!(sent.contains("'DATA: write JSON here that fits the schema'"), "{sent}");
+    assert_eq!(shell.here(&sent).0, 2, "nothing was sent: {sent}");
+    let (_, log, _) = shell.here("charter log h");
+    assert!(!log.contains("refused"), "{log}");
+}
+
+#[test]
+fn roles_like_options_can_be_pasted_and_control_characters_are_no_names() {
+    let shell = Shell::new("paste-control");
+    let source = r#"
+charter: 1
+id: odd
+roles: {"--db": {}}
+events: {GO: {by: "--db"}}
+initial: a
+states: {a: {on: {GO: b}}, b: {type: final}}
+"#;
+    shell.site.0.file("odd.yaml", source);
+    let (_, out, _) = shell.here("charter run odd.yaml --run o");
+    let (code, out, err) = shell.here(&sent(&out, "for GO"));
+    assert!(code == 0 && out.contains("a → b"), "{out} {err}");
+    for name in [r"GO\n", r"GO\u001b[31m"] {
+        shell.site.0.file("odd.yaml", source.replace("GO", &format!("\"{name}\"")));
+        let (code, _, err) = shell.here("charter run odd.yaml --run p");
+        assert!(code == 2 && err.contains("bad-event-name") && !err.contains('\u{1b}'), "{err:?}");
+    }
+}
+
+/// The printed command that sends an event.
+fn sent(printed: &str, event: &str) -> String {
+    let line = printed.lines().find(|line| line.contains("  for ") && line.contains(event));
+    let (_, command) = line.and_then(|line| line.split_once("  charter send")).unwrap_or_else(|| panic!("{printed}"));
+    format!("charter send{command}")
+}

@@ -186,10 +186,12 @@ states:
     let ran = charter(&["run", &file, "--run", "r", "--as", "ana", "--db", &db]);
     assert!(ran.out.contains("charter send r A ") && ran.out.contains("charter send r B "), "{}", ran.out);
     let legal = |who: &str| charter(&["legal", "r", "--as", who, "--db", &db]).out;
-    assert_eq!(legal("ana"), "A by ana\nB by ana\nnot C: a condition on the sender does not hold\n");
-    assert_eq!(legal("bo"), "C by anyone\n");
+    assert_eq!(legal("ana"), "A by ana\nB by ana\nnot C: `by.id != 'ana'` does not hold\n");
+    let others =
+        "C by anyone\nnot A: `by.id == context.owner` does not hold\nnot B: `by.id.startsWith('a')` does not hold\n";
+    assert_eq!(legal("bo"), others);
     // Nobody in particular.
-    assert_eq!(charter(&["legal", "r", "--db", &db]).out, "C by anyone\n");
+    assert_eq!(charter(&["legal", "r", "--db", &db]).out, others);
     let sent = charter(&["send", "r", "A", "--as", "ana", "--db", &db]);
     assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
 }

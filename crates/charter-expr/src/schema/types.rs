@@ -16,10 +16,11 @@ impl Type {
     /// it.
     ///
     /// Supported: `type` (also a list of types), `properties`, `required`, `additionalProperties`,
-    /// `items`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `nullable`, and `$ref` within the
-    /// schema. As in JSON Schema, an object is open unless `additionalProperties` (or
-    /// `unevaluatedProperties`) is false. A recursive reference and every unsupported schema is
-    /// [`Type::Dyn`].
+    /// `items`, `prefixItems`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `nullable`, and `$ref`
+    /// within the schema. As in JSON Schema, an object is open unless `additionalProperties` (or
+    /// `unevaluatedProperties`) is false, and if other keywords may name more properties
+    /// (`patternProperties`; for `unevaluatedProperties` also `if`, `dependentSchemas` and others).
+    /// A recursive reference and every unsupported schema is [`Type::Dyn`].
     pub fn from_schema(schema: &Value) -> Type {
         TypeReader { open: Vec::new(), left: MAX_SCHEMAS }.schema(Some(SchemaNode::new(schema)))
     }
@@ -92,7 +93,13 @@ impl<'s> TypeReader<'s> {
 
     fn object_schema(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>) -> Type {
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            return self.reference(node, reference);
+            let base = self.reference(node, reference);
+            // The properties beside a reference are those of the same object.
+            if !schema.contains_key("properties") || !matches!(base, Type::Object { .. }) {
+                return base;
+            }
+            let own = self.typed(node, schema);
+            return merged(vec![base, own]);
         }
         // A declared type decides about numbers, however they are written.
         let number = match schema.get("type").and_then(Value::as_str) {
@@ -154,19 +161,31 @@ impl<'s> TypeReader<'s> {
             "string" => Type::String,
             "integer" => Type::Int,
             "number" => Type::Double,
-            "array" => Type::list(self.schema(node.part("items"))),
+            "array" => Type::list(self.items(node, schema)),
             "object" => self.fields(node, schema),
             _ => Type::Dyn,
         }
     }
 
+    /// Returns the type of all items, also of those at the front of a tuple.
+    fn items(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>) -> Type {
+        let front = schema.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
+        let mut types: Vec<Type> = front.map(|item| self.schema(node.below(item))).collect();
+        let rest = schema.get("items").or_else(|| schema.get("unevaluatedItems"));
+        if rest != Some(&Value::Bool(false)) || types.is_empty() {
+            types.push(self.schema(node.part("items")));
+        }
+        Type::union(types)
+    }
+
     fn fields(&mut self, node: SchemaNode<'s>, schema: &'s Map<String, Value>) -> Type {
         let properties = schema.get("properties").and_then(Value::as_object);
-        let others = schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties"));
+        let others = other_properties(schema);
+        let is_open = others != Some(&Value::Bool(false));
         let Some(properties) = properties else {
             return match others {
                 Some(others @ Value::Object(_)) => Type::map(Type::String, self.schema(node.below(others))),
-                _ => self.with_required(BTreeMap::new(), schema, others != Some(&Value::Bool(false))),
+                _ => self.with_required(BTreeMap::new(), schema, is_open),
             };
         };
         let mut fields = BTreeMap::new();
@@ -174,7 +193,10 @@ impl<'s> TypeReader<'s> {
             let ty = self.schema(node.below(property));
             fields.insert(name.clone(), Field::optional(ty));
         }
-        self.with_required(fields, schema, others != Some(&Value::Bool(false)))
+        for name in conditional_properties(schema).filter(|_| is_open) {
+            fields.entry(name.clone()).or_insert_with(|| Field::optional(Type::Dyn));
+        }
+        self.with_required(fields, schema, is_open)
     }
 
     fn with_required(&self, mut fields: BTreeMap<String, Field>, schema: &Map<String, Value>, open: bool) -> Type {
@@ -190,29 +212,58 @@ impl<'s> TypeReader<'s> {
         if schema.contains_key("type") || schema.contains_key("properties") {
             types.push(self.typed(node, schema));
         }
-        let mut merged: BTreeMap<String, Field> = BTreeMap::new();
-        let mut all_open = true;
-        for ty in types {
-            let Type::Object { fields, open } = ty else {
-                return Type::Dyn;
-            };
-            all_open &= open;
-            for (name, field) in Arc::unwrap_or_clone(fields) {
-                match merged.get_mut(&name) {
-                    Some(known) => {
-                        known.required |= field.required;
-                        if known.ty == Type::Dyn {
-                            known.ty = field.ty;
-                        }
+        merged(types)
+    }
+}
+
+/// Merges the types of schemas that all apply to a value.
+fn merged(types: Vec<Type>) -> Type {
+    let mut merged: BTreeMap<String, Field> = BTreeMap::new();
+    let mut all_open = true;
+    for ty in types {
+        let Type::Object { fields, open } = ty else {
+            return Type::Dyn;
+        };
+        all_open &= open;
+        for (name, field) in Arc::unwrap_or_clone(fields) {
+            match merged.get_mut(&name) {
+                Some(known) => {
+                    known.required |= field.required;
+                    if known.ty == Type::Dyn {
+                        known.ty = field.ty;
                     }
-                    None => {
-                        merged.insert(name, field);
-                    }
+                }
+                None => {
+                    merged.insert(name, field);
                 }
             }
         }
-        Type::Object { fields: Arc::new(merged), open: all_open }
     }
+    Type::Object { fields: Arc::new(merged), open: all_open }
+}
+
+/// The names of properties that only a condition brings.
+fn conditional_properties(schema: &Map<String, Value>) -> impl Iterator<Item = &String> {
+    let branches = ["then", "else"].into_iter().filter_map(|keyword| schema.get(keyword));
+    let dependent = schema.get("dependentSchemas").and_then(Value::as_object);
+    let all = branches.chain(dependent.into_iter().flatten().map(|(_, part)| part));
+    all.filter_map(|part| part.get("properties")?.as_object()).flatten().map(|(name, _)| name)
+}
+
+/// Returns the schema of all properties that `properties` does not name; `None` if other keywords
+/// may name some.
+fn other_properties(schema: &Map<String, Value>) -> Option<&Value> {
+    const BESIDE: [&str; 7] = ["$ref", "$dynamicRef", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"];
+    if schema.contains_key("patternProperties") {
+        return None;
+    }
+    let additional = schema.get("additionalProperties");
+    // Properties that another keyword has evaluated are not left over. Those of `allOf` are merged.
+    let is_alone = |schema: &Map<String, Value>| BESIDE.iter().all(|keyword| !schema.contains_key(*keyword));
+    let parts = schema.get("allOf").and_then(Value::as_array).into_iter().flatten();
+    let mut parts = parts.filter_map(Value::as_object);
+    let is_known = is_alone(schema) && parts.all(|part| is_alone(part) && !part.contains_key("allOf"));
+    additional.or_else(|| schema.get("unevaluatedProperties").filter(|_| is_known))
 }
 
 /// The type of a literal in a schema.
@@ -276,6 +327,41 @@ mod tests {
         assert_eq!(typed(json!({"type": "number", "enum": [1, 2.5]})), Type::Double);
         assert_eq!(typed(json!({"anyOf": [{"type": "integer"}, {}]})), Type::Dyn);
         assert_eq!(typed(json!({"type": "string", "nullable": true})), Type::Union(vec![Type::String, Type::Null]));
+    }
+
+    #[test]
+    fn properties_that_other_keywords_name_are_not_missing() {
+        let fields = |extra: Value| {
+            let mut schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+            schema
+                .as_object_mut()
+                .into_iter()
+                .for_each(|map| map.extend(extra.as_object().cloned().unwrap_or_default()));
+            match typed(schema) {
+                Type::Object { open, .. } => open,
+                other => other == Type::Dyn,
+            }
+        };
+        assert!(!fields(json!({"additionalProperties": false})));
+        assert!(!fields(json!({"unevaluatedProperties": false})));
+        assert!(fields(json!({"patternProperties": {"^x-": {}}, "additionalProperties": false})));
+        assert!(fields(json!({"if": {}, "then": {"properties": {"b": {}}}, "unevaluatedProperties": false})));
+        assert!(!fields(json!({"if": {}, "then": {"properties": {"b": {}}}, "additionalProperties": false})));
+        assert!(!fields(json!({"allOf": [{"properties": {"b": {}}}], "unevaluatedProperties": false})));
+        let deep = json!({"allOf": [{"properties": {"b": {}}, "if": {}, "then": {}}], "unevaluatedProperties": false});
+        assert!(fields(deep));
+        assert!(fields(json!({"dependentSchemas": {"a": {"properties": {"b": {}}}}, "unevaluatedProperties": false})));
+        let map = json!({"type": "object", "patternProperties": {"^s": {"type": "string"}}, "additionalProperties": {"type": "number"}});
+        assert_eq!(typed(map), Type::Object { fields: Arc::default(), open: true });
+    }
+
+    #[test]
+    fn the_front_of_a_tuple_has_types_of_its_own() {
+        let tuple = json!({"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "integer"}});
+        assert_eq!(typed(tuple), Type::list(Type::union([Type::String, Type::Int])));
+        let closed = json!({"type": "array", "prefixItems": [{"type": "string"}], "items": false});
+        assert_eq!(typed(closed), Type::list(Type::String));
+        assert_eq!(typed(json!({"type": "array", "prefixItems": [{"type": "string"}]})), Type::list(Type::Dyn));
     }
 
     #[test]

@@ -191,22 +191,8 @@ impl<'d> Compiler<'d> {
 
 /// Whether a condition of a transition reads the event.
 pub(super) fn reads_event(t: &Transition) -> bool {
-    let cel = |p: &Program| p.reads().iter().any(|path| path.root() == "event");
-    fn template(t: &Template, cel: &dyn Fn(&Program) -> bool) -> bool {
-        match t {
-            Template::Literal(_) => false,
-            Template::Cel(p) => cel(p),
-            Template::List(list) => list.iter().any(|t| template(t, cel)),
-            Template::Object(fields) => fields.iter().any(|(_, t)| template(t, cel)),
-        }
-    }
-    let require = |r: &Require| match r {
-        Require::Use { key, when, .. } => template(key, &cel) || when.as_ref().is_some_and(cel),
-        Require::Open { key, .. } => template(key, &cel),
-        Require::None { .. } => false,
-    };
     t.guard.as_ref().is_some_and(Guard::reads_event)
-        || t.requires.iter().any(require)
+        || t.requires.iter().any(Require::reads_event)
         || t.approves.is_some()
         || t.sender.as_ref().is_some_and(|rule| rule.reads_event())
 }

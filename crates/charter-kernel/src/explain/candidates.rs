@@ -44,7 +44,7 @@ impl Machine {
         let mut out = Vec::new();
         let (mut furthest, mut refusing) = (None, None);
         for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, ev) {
-            let mut explainer = Explainer { machine: self, details: details_of(t) };
+            let mut explainer = Explainer::<true>::new(self, t);
             let evaluation = evaluate(&ctx, held, Some(ev), id, t, &mut explainer);
             let mut details = explainer.details;
             match evaluation {
@@ -105,13 +105,18 @@ fn details_of(t: &Transition) -> CandidateDetails {
     }
 }
 
-/// Records which check failed, the expression involved, and the values that it read.
-struct Explainer<'m> {
+/// Records, with or without the event's `DATA`, which check failed, the expression involved, and
+/// the values that it read.
+pub(super) struct Explainer<'m, const DATA: bool> {
     machine: &'m Machine,
-    details: CandidateDetails,
+    pub(super) details: CandidateDetails,
 }
 
-impl Explainer<'_> {
+impl<'m, const DATA: bool> Explainer<'m, DATA> {
+    pub(super) fn new(machine: &'m Machine, t: &Transition) -> Self {
+        Explainer { machine, details: details_of(t) }
+    }
+
     fn expression<'a>(&mut self, ctx: &EvalContext<'a>, program: &'a Program) {
         self.details.expression = Some(program.source().to_string());
         self.details.read.extend(reads(ctx, program));
@@ -161,8 +166,9 @@ impl Explainer<'_> {
     }
 }
 
-impl<'a> Observer<'a> for Explainer<'_> {
+impl<'a, const DATA: bool> Observer<'a> for Explainer<'_, DATA> {
     type Leaf = Option<(&'a Program, Option<&'a str>)>;
+    const HAS_DATA: bool = DATA;
 
     fn leaf(program: &'a Program) -> Self::Leaf {
         Some((program, None))

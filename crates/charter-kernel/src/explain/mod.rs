@@ -9,6 +9,7 @@ mod candidates;
 mod condition;
 mod expression;
 mod key;
+mod not_legal;
 mod rules;
 mod text;
 

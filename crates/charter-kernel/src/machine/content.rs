@@ -84,6 +84,15 @@ pub(crate) enum Require {
 }
 
 impl Require {
+    /// Whether the requirement reads the event.
+    pub(crate) fn reads_event(&self) -> bool {
+        match self {
+            Require::Use { key, when, .. } => key.reads_event() || when.as_ref().is_some_and(reads_event),
+            Require::Open { key, .. } => key.reads_event(),
+            Require::None { .. } => false,
+        }
+    }
+
     /// The rule that a refusal with this code names.
     pub(crate) fn rule(&self, code: Code) -> Option<u32> {
         match self {
@@ -99,6 +108,18 @@ pub(crate) enum Template {
     Cel(Program),
     List(Vec<Template>),
     Object(Vec<(Box<str>, Template)>),
+}
+
+impl Template {
+    /// Whether an expression in it reads the event.
+    pub(crate) fn reads_event(&self) -> bool {
+        match self {
+            Template::Literal(_) => false,
+            Template::Cel(program) => reads_event(program),
+            Template::List(list) => list.iter().any(Template::reads_event),
+            Template::Object(fields) => fields.iter().any(|(_, value)| value.reads_event()),
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -81,6 +81,11 @@ impl MisfitDetails {
             },
             "type" => match limit {
                 Json::Array(types) => format!("{value} is not of types {}", listed(types)),
+                _ if *limit == "integer" && self.value.as_f64().is_some_and(|d| d.fract() == 0.0) => {
+                    format!(
+                        "{value} is not of type {limit}: beyond 2^53-1, readers round integers; send it as a string"
+                    )
+                }
                 _ => format!("{value} is not of type {limit}"),
             },
             "additionalProperties" | "unevaluatedProperties" => match limit {

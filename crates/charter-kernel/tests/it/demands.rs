@@ -222,3 +222,122 @@ states:
     let ended = Run::start("states: {s: {type: final}}");
     assert!(!ended.machine.is_stuck(&ended.snapshot));
 }
+
+const TWO_QUORUMS: &str = "
+roles: {director: {}}
+events: {SIGN: {by: director}, PAY: {by: director}}
+states:
+  all:
+    type: parallel
+    states:
+      money:
+        initial: open
+        states: {open: {on: {SIGN: {target: ok, quorum: {count: 2, of: director}}}}, ok: {}}
+      law:
+        initial: open
+        states: {open: {on: {SIGN: {target: ok, quorum: {count: 3, of: director}}}}, ok: {}}
+    on:
+      PAY:
+        - {when: event.n > 10, quorum: {count: 3, of: director}, actions: []}
+        - {quorum: {count: 2, of: director}, actions: []}
+";
+
+#[test]
+fn every_quorum_that_an_event_may_be_a_vote_for_is_named() {
+    let mut run = Run::start(TWO_QUORUMS);
+    let also = |run: &Run, kind, id| -> Vec<(String, Option<String>, u32, Vec<Vec<String>>)> {
+        let all = demands(run, kind, id).unwrap().also;
+        all.into_iter().map(|o| (o.transition, o.condition, o.quorum.count, o.quorum.votes)).collect()
+    };
+    let law = "all.law.open/on/SIGN/0".to_owned();
+    assert_eq!(also(&run, "SIGN", "ana"), [(law.clone(), None, 3, vec![])]);
+    run.by("ana", &["director"]).send("SIGN");
+    assert_eq!(demands(&run, "SIGN", "ana"), None, "has voted for both");
+    assert_eq!(also(&run, "SIGN", "bea"), [(law, None, 3, vec![vec!["ana".to_owned()]])]);
+    run.by("bea", &["director"]).send("SIGN");
+    // The first quorum is complete, the second lacks a vote.
+    let left = demands(&run, "SIGN", "rob").unwrap();
+    assert_eq!((left.transition.as_str(), left.quorum.unwrap().votes.concat().len()), ("all.law.open/on/SIGN/0", 2));
+    let pay = demands(&run, "PAY", "ana").unwrap();
+    assert_eq!((pay.transition.as_str(), pay.conditions.is_empty()), ("all/on/PAY/0", true));
+    assert_eq!(also(&run, "PAY", "ana"), [("all/on/PAY/1".to_owned(), None, 2, vec![])]);
+}
+
+#[test]
+fn a_vote_under_a_condition_on_the_data_is_not_legal_again() {
+    let mut run = Run::start(
+        "
+roles: {director: {}}
+events: {PAY: {by: director}}
+states:
+  s: {on: {PAY: {when: event.n > 10, target: t, quorum: {count: 2, of: director}}}}
+  t: {}
+",
+    );
+    run.by("ana", &["director"]).send_data("PAY", json!({"n": 12}));
+    assert_eq!(legal(&run, "ana"), Vec::<String>::new());
+    assert_eq!(legal(&run, "bea"), ["PAY"]);
+    let refused = run.try_send("PAY", json!({"n": 12})).map(|_| ()).unwrap_err();
+    assert_eq!(refused.legal, Vec::<String>::new());
+}
+
+#[test]
+fn what_the_data_cannot_change_is_decided_without_it() {
+    let run = Run::start(
+        "
+ledger: {token: {}}
+context: {ready: false}
+guards: {ready: context.ready}
+events: {A: {}, B: {}}
+states:
+  s:
+    on:
+      A: {guard: ready, when: event.n > 1, target: t}
+      B: {when: event.n > 1, requires: {use: {kind: token, key: k}}, target: t}
+  t: {}
+",
+    );
+    assert_eq!(legal(&run, "ana"), Vec::<String>::new());
+}
+
+#[test]
+fn every_event_that_is_not_legal_has_a_reason() {
+    let mut run = Run::start(
+        "
+roles: {director: {}, clerk: {}}
+context: {owner: ana, ready: false}
+events: {SEND: {by: clerk}, SIGN: {by: director}, OWN: {}, WAIT: {}, LATER: {}, ELSE: {}, FREE: {}}
+interlocks: [{id: ready, assert: \"context.ready || !in('t')\"}]
+states:
+  s:
+    on:
+      SEND: {target: t}
+      SIGN: {when: event.n > 1, actions: [], quorum: {count: 2, of: director}}
+      OWN: {approves: {value: context.owner, not_by: context.owner}, actions: []}
+      WAIT: {when: context.ready, target: t}
+      LATER: {target: t}
+      FREE: {actions: []}
+  t: {on: {ELSE: {target: s}}}
+",
+    );
+    run.by("ana", &["director"]).send_data("SIGN", json!({"n": 2}));
+    let ana = Principal::new("ana", &["director"]);
+    let not = run.machine.not_legal(&run.snapshot, &ana, 0);
+    let told: Vec<(&str, &str, &str)> =
+        not.iter().map(|n| (n.r#type.as_str(), n.reason.code.word(), n.reason.message.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("SEND", "authority", "`SEND` may be sent only by `clerk`; `ana` has the role `director`"),
+            ("SIGN", "authority", "`ana` has voted already; the quorum needs 2 different principals"),
+            (
+                "OWN",
+                "authority",
+                "`ana` may not take this transition, because `not_by` (`context.owner`) names them; somebody else has to"
+            ),
+            ("WAIT", "guard", "`context.ready` does not hold"),
+            ("LATER", "interlock", "interlock `ready`: `context.ready || !in('t')` would be false"),
+        ]
+    );
+    assert_eq!(legal(&run, "ana"), ["FREE"]);
+}

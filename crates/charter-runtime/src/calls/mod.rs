@@ -95,6 +95,7 @@ impl Inner {
         attempt: u32,
         outcome: Result<Json, Json>,
     ) {
+        self.calls.note_answer(run, effect, attempt);
         self.report(run, Input::Outcome { effect, attempt, outcome, again_at: None }).await;
     }
 

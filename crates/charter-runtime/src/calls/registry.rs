@@ -27,6 +27,19 @@ struct RunningCall {
     working: Working,
     /// Whether the attempt has begun.
     begun: bool,
+    /// Whether its answer is on its way to the run: it ends, and is not stopped.
+    answered: bool,
+}
+
+impl RunningCall {
+    /// Ends a call that its run no longer waits for. One that has answered was not stopped.
+    fn end(self, publisher: &Publisher) {
+        let has_ended = self.answered || self.task.is_finished();
+        self.task.abort();
+        if !has_ended {
+            publisher.publish(RuntimeEvent::Stopped(self.working));
+        }
+    }
 }
 
 const FIRST: EffectId = EffectId { seq: 0, index: 0 };
@@ -78,7 +91,7 @@ impl Calls {
         self.tasks.up();
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let task = spawn(Registration { calls: self.clone(), key: key.clone(), number });
-        running.insert(key, RunningCall { number, task, working, begun: false });
+        running.insert(key, RunningCall { number, task, working, begun: false, answered: false });
     }
 
     /// Whether an effect has a call.
@@ -112,6 +125,13 @@ impl Calls {
         Some(call.working.clone())
     }
 
+    /// Notes that a call has an answer for its run.
+    pub(crate) fn note_answer(&self, run: &Arc<str>, effect: EffectId, attempt: u32) {
+        let mut running = lock(&self.running);
+        let call = running.get_mut(&(run.clone(), effect)).filter(|call| call.working.attempt == attempt);
+        call.into_iter().for_each(|call| call.answered = true);
+    }
+
     /// Drops a call whose attempt has not begun.
     pub(crate) fn hold(&self, run: &Arc<str>, effect: EffectId) {
         let mut running = lock(&self.running);
@@ -127,8 +147,7 @@ impl Calls {
     pub(crate) fn cancel(&self, run: &Arc<str>, effect: EffectId, publisher: &Publisher) {
         let stopped = lock(&self.running).remove(&(run.clone(), effect));
         if let Some(call) = stopped {
-            call.task.abort();
-            publisher.publish(RuntimeEvent::Stopped(call.working));
+            call.end(publisher);
         }
     }
 
@@ -151,13 +170,7 @@ impl Calls {
             of_run.map(|((_, effect), _)| *effect).filter(|e| !wanted(*e)).collect()
         };
         for effect in unwanted {
-            // A call whose answer has just been recorded has ended, so it is not reported as
-            // stopped.
-            let call = lock(&self.running).remove(&(run.clone(), effect));
-            if let Some(call) = call.filter(|c| !c.task.is_finished()) {
-                call.task.abort();
-                publisher.publish(RuntimeEvent::Stopped(call.working));
-            }
+            self.cancel(run, effect, publisher);
         }
     }
 

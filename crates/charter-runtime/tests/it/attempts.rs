@@ -351,3 +351,17 @@ fn a_run_in_the_journal_without_an_executor_gets_an_error() {
         assert_eq!(e.refusal().unwrap().code.word(), "finished");
     });
 }
+
+#[test]
+fn a_call_that_has_answered_is_not_reported_as_stopped() {
+    block_on(async {
+        let h = host(&one("{kind: scripted, answers: [{after: 1m, output: 1}]}")).await;
+        let mut news = h.runtime.subscribe(None);
+        h.start("r", json!({})).await;
+        h.clock.run(86_400_000).await;
+        assert_eq!(result(&h, "r").await, (Status::Done, json!(1)));
+        while let Some(event) = news.try_next() {
+            assert!(!matches!(event, RuntimeEvent::Stopped(_)), "{event:?}");
+        }
+    });
+}

@@ -31,17 +31,12 @@ pub struct Example {
     pub fits: bool,
 }
 
-/// What stands for data in a command if none was found: it is no data that the schema accepts.
-const NOT_FOUND: &str = "write the data here: none was found that fits its schema";
-
-/// Builds data for a suggested command, as [`find`] does. If none was found that the schema
-/// accepts, the data is a text that says so.
+/// Builds data for a suggested command, as [`find`] does; `None` if none was found that the schema
+/// accepts.
 #[must_use]
-pub fn data(schema: Option<&Json>, approves: Option<&Approval>) -> Json {
-    match find(schema, approves) {
-        Example { data, fits: true } => data,
-        Example { fits: false, .. } => NOT_FOUND.into(),
-    }
+pub fn data(schema: Option<&Json>, approves: Option<&Approval>) -> Option<Json> {
+    let example = find(schema, approves);
+    example.fits.then_some(example.data)
 }
 
 /// Builds data that matches a schema, with the digest that an approval needs. An example of the

@@ -234,6 +234,9 @@ fn integers_that_doubles_round_are_no_integers() {
     ] {
         assert_eq!(cost(&integer, &value(text)).0, Ok(fits), "{text}");
     }
+    let misfits = Schema::compile(&integer).unwrap().misfits(&value("18446744073709551616"));
+    let told = "is not of type \"integer\": beyond 2^53-1, readers round integers; send it as a string";
+    assert!(misfits[0].message.ends_with(told), "{misfits:?}");
     for (schema, text, fits) in [
         (json!({"minimum": 9_007_199_254_740_993i64}), "9007199254740992.0", false),
         (json!({"maximum": 9_007_199_254_740_993i64}), "9007199254740992.0", true),

@@ -1,0 +1,64 @@
+//! Why an event is not legal for a sender, whatever its data is.
+
+use super::RefusalContext;
+use super::candidates::Explainer;
+use crate::candidates::Furthest;
+use crate::envelope::Envelope;
+use crate::event::Ev;
+use crate::legal::Obstacle;
+use crate::machine::{Machine, RoleSet};
+use crate::refusal::{Code, Explanation, RefusalDetails};
+use crate::scope::EvalContext;
+use crate::selection::{Evaluation, active_candidates};
+use crate::snapshot::{Actor, Snapshot};
+
+impl Machine {
+    /// Explains an obstacle to the event of an envelope.
+    pub(crate) fn explain_obstacle(&self, snapshot: &Snapshot, envelope: &Envelope, obstacle: Obstacle) -> Explanation {
+        let details = match obstacle {
+            Obstacle::Trial(refusal) => return self.explain_briefly(Some(snapshot), envelope, &refusal),
+            Obstacle::Roles(required) => {
+                RefusalDetails { roles: self.role_names(required), ..RefusalDetails::new(Code::Authority) }
+            }
+            Obstacle::Candidates(details) => *details,
+        };
+        details.explain(&RefusalContext::new(self, Some(snapshot), envelope))
+    }
+
+    /// Returns why no transition of an actor takes an event; `None` if there is none for it.
+    pub(crate) fn obstacle<'a>(
+        &'a self,
+        ctx: &EvalContext<'a>,
+        actor: &Actor,
+        (kind, held, ev): (&str, RoleSet, &Ev<'_>),
+    ) -> Option<RefusalDetails> {
+        let mut furthest = Furthest::default();
+        let (mut failed, mut refused) = (Vec::new(), None);
+        for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, ev) {
+            let mut explainer = Explainer::<false>::new(self, t);
+            match self.without_data(ctx, (kind, held, ev), (id, t), &mut explainer) {
+                Evaluation::Failed(..) if t.refuse.is_some() => continue,
+                Evaluation::Failed(code, reached) => {
+                    explainer.details.failed = code;
+                    furthest.note(code, reached);
+                }
+                Evaluation::Refused => {
+                    explainer.details.failed = Code::Rule;
+                    if let Some(rule) = t.refuse {
+                        explainer.details.rule = Some(self.rule_name(rule).to_owned());
+                        explainer.details.read = self.rule_reads(rule, ctx);
+                    }
+                    refused = refused.or_else(|| explainer.details.rule.clone());
+                }
+                Evaluation::Enabled | Evaluation::Vote | Evaluation::Unknown => continue,
+            }
+            failed.push(explainer.details);
+        }
+        if failed.is_empty() {
+            return None;
+        }
+        let code = if refused.is_some() { Code::Rule } else { furthest.code() };
+        let rule = refused.or_else(|| failed.iter().find(|c| c.failed == code)?.rule.clone());
+        Some(RefusalDetails { candidates: failed, rule, ..RefusalDetails::new(code) })
+    }
+}
