@@ -245,22 +245,23 @@ states:
 #[test]
 fn every_quorum_that_an_event_may_be_a_vote_for_is_named() {
     let mut run = Run::start(TWO_QUORUMS);
-    let also = |run: &Run, kind, id| -> Vec<(String, Option<String>, u32, Vec<Vec<String>>)> {
-        let all = demands(run, kind, id).unwrap().also;
-        all.into_iter().map(|o| (o.transition, o.condition, o.quorum.count, o.quorum.votes)).collect()
+    let also = |run: &Run, kind, id| {
+        let all = demands(run, kind, id).unwrap().also.into_iter();
+        let all = all.map(|o| json!([o.transition, o.condition, o.quorum.count, o.quorum.votes]));
+        all.collect::<Vec<_>>()
     };
-    let law = "all.law.open/on/SIGN/0".to_owned();
-    assert_eq!(also(&run, "SIGN", "ana"), [(law.clone(), None, 3, vec![])]);
+    let law = "all.law.open/on/SIGN/0";
+    assert_eq!(also(&run, "SIGN", "ana"), [json!([law, null, 3, []])]);
     run.by("ana", &["director"]).send("SIGN");
     assert_eq!(demands(&run, "SIGN", "ana"), None, "has voted for both");
-    assert_eq!(also(&run, "SIGN", "bea"), [(law, None, 3, vec![vec!["ana".to_owned()]])]);
+    assert_eq!(also(&run, "SIGN", "bea"), [json!([law, null, 3, [["ana"]]])]);
     run.by("bea", &["director"]).send("SIGN");
     // The first quorum is complete, the second lacks a vote.
     let left = demands(&run, "SIGN", "rob").unwrap();
     assert_eq!((left.transition.as_str(), left.quorum.unwrap().votes.concat().len()), ("all.law.open/on/SIGN/0", 2));
     let pay = demands(&run, "PAY", "ana").unwrap();
     assert_eq!((pay.transition.as_str(), pay.conditions.is_empty()), ("all/on/PAY/0", true));
-    assert_eq!(also(&run, "PAY", "ana"), [("all/on/PAY/1".to_owned(), None, 2, vec![])]);
+    assert_eq!(also(&run, "PAY", "ana"), [json!(["all/on/PAY/1", null, 2, []])]);
 }
 
 #[test]
