@@ -49,7 +49,7 @@ def types():
 
 
 def program():
-    """The path of `charter`, in a debug build: it reads the files of the page from this folder."""
+    """The path of `charter`, a debug build with the files of the page as they are now."""
     if "CHARTER" not in os.environ:
         run("cargo", "build", "--quiet", "--bin", "charter", cwd=ROOT)
     return os.environ.get("CHARTER", str(WORK.parent / "debug/charter"))

@@ -1,15 +1,15 @@
 //! The page for people: files of the folder `page/`, which the binary contains.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rust_embed::{EmbeddedFile, RustEmbed};
+use charter_kernel::Digest;
 
 use super::app::App;
 use super::caller::one;
@@ -17,12 +17,12 @@ use super::meta;
 use super::named::Named;
 use super::problem::Problem;
 
-/// A debug build reads the files when they are asked for.
-#[derive(RustEmbed)]
-#[folder = "page"]
-#[exclude = "tests/*"]
-#[exclude = "*.d.ts"]
-struct Files;
+/// The files below `page/`, by their path; `build.rs` lists them.
+const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/page.rs"));
+
+/// The files with their digests.
+static BY_PATH: LazyLock<BTreeMap<&str, (&[u8], Digest)>> =
+    LazyLock::new(|| FILES.iter().map(|(path, data)| (*path, (*data, Digest::of_bytes(data)))).collect());
 
 /// The media type of a file, by its name; others are not served.
 fn media(path: &str) -> Option<&'static str> {
@@ -56,18 +56,17 @@ fn compressed(data: &[u8], headers: &HeaderMap) -> Result<Option<Vec<u8>>, Probl
 fn file(path: &str, headers: &HeaderMap) -> Result<Response, Problem> {
     let missing = || Problem::new(StatusCode::NOT_FOUND, "no-such-page", "the page has no file of this name");
     let kind = media(path).ok_or_else(missing)?;
-    let EmbeddedFile { data, metadata } = Files::get(path).ok_or_else(missing)?;
+    let (data, digest) = *BY_PATH.get(path).ok_or_else(missing)?;
     // Weak: the same file, whether it is compressed or not.
-    let tag = format!("W/\"{}\"", charter_kernel::Digest(metadata.sha256_hash()).hex());
+    let tag = format!("W/\"{}\"", digest.hex());
     let known = one(headers, header::IF_NONE_MATCH.as_str())?;
     let is_known = known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag));
-    let gzip = if is_known { None } else { compressed(&data, headers)? };
+    let gzip = if is_known { None } else { compressed(data, headers)? };
     let is_gzip = gzip.is_some();
-    let mut response = match (is_known, gzip, data) {
-        (true, ..) => StatusCode::NOT_MODIFIED.into_response(),
-        (false, Some(gzip), _) => gzip.into_response(),
-        (false, None, Cow::Borrowed(bytes)) => bytes.into_response(),
-        (false, None, Cow::Owned(bytes)) => bytes.into_response(),
+    let mut response = match (is_known, gzip) {
+        (true, _) => StatusCode::NOT_MODIFIED.into_response(),
+        (false, Some(gzip)) => gzip.into_response(),
+        (false, None) => data.into_response(),
     };
     let mut set = |name, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
