@@ -184,7 +184,7 @@ fn undecidable(model: &Model<'_>, property: usize, anybody: bool) -> Option<Obst
 /// The first part of a charter that the exploration from above does not cover.
 fn uncovered(model: &Model<'_>) -> Option<Obstacle> {
     if !model.def.strict {
-        return Some(Obstacle::new("/root", "events that the charter does not declare were not covered"));
+        return Some(Obstacle::whole("events that the charter does not declare were not covered"));
     }
     let mut found = None;
     model.visit_all(&mut |at, item| {

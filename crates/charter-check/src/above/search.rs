@@ -216,7 +216,7 @@ impl<'m, 'd> Search<'m, 'd> {
         if let Some(gave_up) = self.oracle.gave_up.borrow().clone() {
             let obstacle = match gave_up.expression {
                 Some(cel) => Obstacle::of(&self.place(&cel), &cel, gave_up.why),
-                None => Obstacle::new("/root", gave_up.why),
+                None => Obstacle::whole(gave_up.why),
             };
             self.out.obstacle.get_or_insert(obstacle);
         }
@@ -226,12 +226,12 @@ impl<'m, 'd> Search<'m, 'd> {
     pub(super) fn is_over(&mut self) -> bool {
         self.note_gap();
         if self.out.steps >= self.limits.effort {
-            let why = format!("{ENDED} after {} steps and {} states", self.out.steps, self.known.len());
-            self.out.obstacle.get_or_insert(Obstacle::new("/root", why));
+            let why = format!("{ENDED}; steps: {}, states: {}", self.out.steps, self.known.len());
+            self.out.obstacle.get_or_insert(Obstacle::whole(why));
         }
         if self.bytes > self.limits.memory {
-            let why = format!("its {} states took too much memory", self.known.len());
-            self.out.obstacle.get_or_insert(Obstacle::new("/root", why));
+            let why = format!("the limit of memory was reached; states: {}", self.known.len());
+            self.out.obstacle.get_or_insert(Obstacle::whole(why));
         }
         let found = self.only.is_some_and(|only| matches!(self.out.violated.get(only), Some(Some(_))));
         found || self.out.obstacle.is_some()
@@ -305,7 +305,7 @@ impl<'m, 'd> Search<'m, 'd> {
             }
         }
         let Some((snapshot, store)) = self.canonical(step.snapshot) else {
-            let obstacle = Obstacle::new("/root", "the charter follows too many unknown values at once");
+            let obstacle = Obstacle::whole("the charter follows too many unknown values at once");
             self.out.obstacle.get_or_insert(obstacle);
             return;
         };

@@ -11,6 +11,9 @@ use charter_kernel::definition::{Action, Delay, InterlockRule, Property, Propert
 use crate::model::walk::{Item, indexes};
 use crate::model::{Chart, Model, escape};
 
+/// Where an obstacle is that no single place of the charter makes.
+const WHOLE: &str = "/root";
+
 /// The first thing that keeps an exploration from covering all behavior.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Obstacle {
@@ -27,9 +30,16 @@ impl Obstacle {
         Obstacle { at: at.to_string(), expression: None, why: why.into() }
     }
 
+    /// One that no single place of the charter makes.
+    pub(crate) fn whole(why: impl Into<String>) -> Obstacle {
+        Obstacle::new(WHOLE, why)
+    }
+
     /// What it is, where, and why, for a message.
     pub(crate) fn named(&self, document: Option<&Document>) -> String {
         let place = match document {
+            // It is about the charter as a whole: no line says more.
+            _ if self.at == WHOLE => return self.why.clone(),
             Some(document) => {
                 let place = document.placed(&self.at, None, Diagnostic::warning("", Default::default(), ""));
                 format!("{}, line {}", place.path, place.line)
@@ -76,7 +86,7 @@ pub(crate) fn obstacle(model: &Model<'_>) -> Option<Obstacle> {
         scan.add(Obstacle::new("/ledger", "only some times and keys of permits and obligations were tried"));
     }
     if !def.strict {
-        scan.add(Obstacle::new("/root", "events that the charter does not declare were not tried"));
+        scan.add(Obstacle::whole("events that the charter does not declare were not tried"));
     }
     scan.found
 }

@@ -178,8 +178,7 @@ impl Search<'_> {
             Err(StepRefused { refusal, envelope, .. }) => {
                 let message = self.machine.explain(None, &envelope, &refusal).message;
                 let details = self.machine.refusal_details(None, &envelope, &refusal);
-                self.out
-                    .hinder(Some(Obstacle::new("/root", "a run could not be started with an input that was tried")));
+                self.out.hinder(Some(Obstacle::whole("a run could not be started with an input that was tried")));
                 let is_certain = !input_matters(model, &details);
                 self.out.not_started.push(NotStarted { input: input.clone(), message, is_certain });
             }
@@ -205,7 +204,7 @@ impl Search<'_> {
             }
             if w.snapshot.timers().len() > 1 {
                 let why = "two timers are pending at once, and not every order of them was tried";
-                self.out.hinder(Some(Obstacle::new("/root", why)));
+                self.out.hinder(Some(Obstacle::whole(why)));
             }
             list.clear();
             moves.of(&w.snapshot, w.now, &w.used, &mut list);
@@ -318,7 +317,7 @@ impl Search<'_> {
             matches!(code, Code::Execution | Code::Runaway | Code::Interlock | Code::TooCostly | Code::TooLarge);
         if matches!(code, Code::Execution | Code::TooCostly | Code::TooLarge) {
             let why = "an action failed with the data that was tried, and may not fail with other data";
-            self.out.hinder(Some(Obstacle::new("/root", why)));
+            self.out.hinder(Some(Obstacle::whole(why)));
         }
         if !reported || self.out.refused.len() >= MAX_REFUSED {
             return;

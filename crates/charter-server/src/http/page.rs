@@ -7,9 +7,9 @@ use std::sync::{Arc, LazyLock};
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use charter_kernel::Digest;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use charter_kernel::Digest;
 
 use super::app::App;
 use super::caller::one;
