@@ -69,6 +69,10 @@ fn five_minutes_with_the_page_and_curl() {
     let scratch = Scratch::new("serve-page");
     let served = Served::start(&scratch.0);
     let script = blocks("serve.md").join("\n").replace("http://127.0.0.1:7117", &served.url);
+    // A person is slower than the work that an approval starts.
+    let look = "curl -s $URL/v1/runs/prices -H";
+    assert!(script.contains(look));
+    let script = script.replace(look, &format!("sleep 3\n{look}"));
     assert!(script.contains(&served.url) && script.contains("HUMAN_APPROVED"));
     let bin = PathBuf::from(env!("CARGO_BIN_EXE_charter"));
     let path = format!("{}:{}", bin.parent().unwrap().display(), std::env::var("PATH").unwrap());
