@@ -30,8 +30,11 @@ pub(super) fn add(a: &Side<'_>, b: &Side<'_>, before: &Exploration, after: &Expl
         let mut all: Vec<Vec<Arc<Move>>> = Vec::new();
         let constants = constants(change);
         for moves in tries {
-            all.extend(with_data(&moves, &constants));
+            all.extend(with_data(&moves, &constants, |event| approves(&a.model, event) || approves(&b.model, event)));
             all.extend(roles.iter().filter_map(|role| with_role(&moves, role)));
+            if matches!(change.key, Some("quorum" | "approves" | "not_by" | "when")) {
+                all.extend(with_earlier_senders(&moves));
+            }
             all.push(moves);
         }
         // The shortest one first; of the same length, in the order of the explorations.
@@ -105,9 +108,17 @@ fn roles(change: &Change) -> Vec<String> {
     found
 }
 
+/// Whether a transition approves a value by the digest in the data of an event.
+fn approves(model: &Model<'_>, event: &str) -> bool {
+    let takes = |t: &Trigger<'_>| matches!(t, Trigger::On(d) if d.iter().any(|d| matches(d, event)));
+    model.charts.iter().flat_map(|c| &c.transitions).any(|t| t.def.approves.is_some() && takes(&t.trigger))
+}
+
 /// The numbers and strings that the old and the new value of a change compare with, and the
 /// neighbors of the numbers.
 fn constants(change: &Change) -> Vec<Json> {
+    // The text of an expression is no value.
+    let is_expression = matches!(change.key, Some("when" | "guard" | "quorum" | "approves" | "not_by"));
     let mut found: Vec<Json> = Vec::new();
     let mut stack: Vec<&Json> = change.before.iter().chain(&change.after).collect();
     while let Some(value) = stack.pop() {
@@ -115,7 +126,9 @@ fn constants(change: &Change) -> Vec<Json> {
             Json::Array(items) => stack.extend(items),
             Json::Object(map) => stack.extend(map.values()),
             Json::String(text) => {
-                found.push(value.clone());
+                if !is_expression {
+                    found.push(value.clone());
+                }
                 if let Ok(ast) = charter_expr::parse(text) {
                     crate::tree::visit(ast.root(), &mut |node| found.extend(crate::tree::literal_of(node)));
                 }
@@ -135,15 +148,18 @@ fn constants(change: &Change) -> Vec<Json> {
     all
 }
 
-/// The same moves, with one value in the data of the last one replaced by a constant of its type.
-fn with_data(moves: &[Arc<Move>], constants: &[Json]) -> Vec<Vec<Arc<Move>>> {
+/// The same moves, with one value in the data of the last one replaced by a constant of its type;
+/// not the digest of what it approves.
+fn with_data(moves: &[Arc<Move>], constants: &[Json], approves: impl Fn(&str) -> bool) -> Vec<Vec<Arc<Move>>> {
     let Some((last, rest)) = moves.split_last() else { return Vec::new() };
     let (MoveKind::Send { data, .. } | MoveKind::Done { output: data, .. }) = &last.kind else { return Vec::new() };
+    let is_approval = last.event_type().is_some_and(approves);
     let mut places: Vec<String> = Vec::new();
     let mut stack = vec![(String::new(), data.as_ref())];
     while let Some((at, value)) = stack.pop() {
         match value {
             Json::Object(map) => stack.extend(map.iter().map(|(k, v)| (format!("{at}/{}", escape(k)), v))),
+            Json::String(_) if is_approval && at == "/digest" => {}
             Json::Number(_) | Json::String(_) if places.len() < MAX_PLACES => places.push(at),
             _ => {}
         }
@@ -171,6 +187,30 @@ fn with_role(moves: &[Arc<Move>], role: &str) -> Option<Vec<Arc<Move>>> {
         _ => return None,
     }
     Some(rest.iter().cloned().chain([Arc::new(last)]).collect())
+}
+
+/// The same moves, the last one sent by each principal who has sent one before.
+fn with_earlier_senders(moves: &[Arc<Move>]) -> Vec<Vec<Arc<Move>>> {
+    let Some((last, rest)) = moves.split_last() else { return Vec::new() };
+    let sender = |how: &Arc<Move>| match &how.kind {
+        MoveKind::Send { by, .. } => Some(by.clone()),
+        _ => None,
+    };
+    let Some(own) = sender(last) else { return Vec::new() };
+    let mut ids: Vec<String> = Vec::new();
+    let mut all = Vec::new();
+    for earlier in rest.iter().filter_map(sender).filter(|by| by.id != own.id) {
+        if ids.contains(&earlier.id) {
+            continue;
+        }
+        ids.push(earlier.id.clone());
+        let mut last = Move::clone(last);
+        if let MoveKind::Send { by, .. } = &mut last.kind {
+            Arc::make_mut(by).id.clone_from(&earlier.id);
+        }
+        all.push(rest.iter().cloned().chain([Arc::new(last)]).collect());
+    }
+    all
 }
 
 /// Replays moves in both versions; an example if they differ at the last one, and not before.

@@ -133,3 +133,51 @@ fn every_other_part_is_compared() {
         assert!(!found.same && list.iter().any(|l| l.starts_with(expected)), "{to}: {expected}: {list:#?}");
     }
 }
+
+/// Two versions, the second one without `part`; the only change.
+fn without(source: &str, part: &str) -> charter_check::Change {
+    let new = source.replace(part, "");
+    let (a, b) = (document(source), document(&new));
+    let (x, y) = (machine(source), machine(&new));
+    let old = Version { document: &a, machine: &x };
+    let mut found = diff(old, Version { document: &b, machine: &y }, &Options::default());
+    assert_eq!(found.changes.len(), 1, "{:#?}", lines(&found));
+    found.changes.remove(0)
+}
+
+#[test]
+fn who_may_not_vote_any_more_is_shown_by_that_person() {
+    let source = "
+roles: {r: {}}
+events: {ASK: {by: r, data: {type: object, maxProperties: 0}}, YES: {by: r, data: {type: object, maxProperties: 0}}}
+context: {who: null}
+states:
+  open: {on: {ASK: {target: asked, actions: [{assign: {who: '= by.id'}}]}}}
+  asked: {on: {YES: {target: done, quorum: {count: 2, of: r, not_by: context.who}}}}
+  done: {type: final}
+";
+    let change = without(source, ", not_by: context.who");
+    let example = change.example.unwrap_or_else(|| panic!("no example of {:?}", change.key));
+    assert_eq!(example.old, "refused: authority");
+    assert_eq!(example.events[0]["by"]["id"], example.events.last().unwrap()["by"]["id"]);
+}
+
+#[test]
+fn an_approval_in_an_example_has_the_digest_of_the_value() {
+    let source = "
+roles: {r: {}}
+events:
+  ASK: {by: r, data: {type: object, required: [sum], properties: {sum: {type: integer}}}}
+  YES: {by: r, data: {type: object, required: [digest], properties: {digest: {type: string}}}}
+context: {who: null, sum: 0}
+states:
+  open: {on: {ASK: {target: asked, actions: [{assign: {who: '= by.id', sum: '= event.sum'}}]}}}
+  asked: {on: {YES: {target: done, approves: {value: context.sum, not_by: context.who}}}}
+  done: {type: final}
+";
+    let change = without(source, ", not_by: context.who");
+    let example = change.example.unwrap_or_else(|| panic!("no example of {:?}", change.key));
+    let digest = example.events[1]["data"]["digest"].as_str().unwrap();
+    assert!(digest.len() == 64 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{:#?}", example.events);
+    assert_eq!((example.old.as_str(), example.new.as_str()), ("refused: authority", "accepted: done"));
+}

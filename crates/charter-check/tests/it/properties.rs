@@ -159,3 +159,21 @@ fn a_cut_exploration_does_not_claim_more_than_it_explored() {
         "property `p` (never) is not decided: no violation was seen, in 50 states with up to 1 principal and 1 value of the data per event; more than 50 states; not proved for all data: `context.n > 1000` (properties[0], line 6): it could be neither solved nor refuted"
     );
 }
+
+#[test]
+fn what_one_property_reads_does_not_stand_in_the_way_of_another() {
+    let source = "
+events: {GO: {data: {type: object, required: [x], properties: {x: {type: integer}}}}}
+states:
+  a: {on: {GO: {target: b, when: event.x * 7 == 4922}}}
+  b: {}
+properties:
+  - {id: status, always: \"actors.root.status == 'active'\"}
+  - {id: never, never: \"in('b')\"}
+";
+    let report = report_with(source, &Options::default());
+    let of = |at: &str| report.findings.iter().find(|f| f.at == at && f.code.starts_with("property-")).unwrap();
+    assert_ne!(of("/properties/0").verdict, Some(charter_check::Verdict::Proved));
+    assert!(of("/properties/0").message.contains("the run was not paused or cancelled"));
+    assert_eq!(of("/properties/1").verdict, Some(charter_check::Verdict::Proved), "{}", of("/properties/1").message);
+}
