@@ -28,8 +28,18 @@ use Feature::{Children, Delay, Failure, Interlock, Ledger, Sender, Value, Vote};
 
 const FEATURES: [Feature; 8] = [Failure, Ledger, Children, Interlock, Delay, Sender, Value, Vote];
 
+/// How many transitions a charter has.
+#[derive(Clone, Copy, PartialEq)]
+enum Size {
+    /// Those of two states, so that each decision shows.
+    Tiny,
+    Sparse,
+    Dense,
+}
+
 struct Maker<'r> {
     r: &'r mut Numbers,
+    size: Size,
     features: Vec<Feature>,
 }
 
@@ -65,7 +75,8 @@ impl Maker<'_> {
             _ if self.shows(Ledger) => &ACTIONS_OF_LEDGER,
             true if self.shows(Children) => &["spawn: {machine: child, id: '= event.s', input: '= event.x'}"],
             _ if self.shows(Children) => &["spawn: {machine: child, id: one, input: 1}"],
-            _ => &ACTIONS[..8],
+            // An event that raises itself ends only at the limit of microsteps.
+            _ => &ACTIONS[..7],
         };
         self.r.of(list).to_string()
     }
@@ -97,7 +108,11 @@ impl Maker<'_> {
 
     /// A state. Few transitions lead to the last one, so that one wrong decision hides it.
     fn target(&mut self) -> usize {
-        if self.r.below(8) == 0 { 4 } else { self.r.below(4) }
+        match self.size {
+            Size::Tiny => 1 + self.r.below(4),
+            _ if self.r.below(8) == 0 => 4,
+            _ => self.r.below(4),
+        }
     }
 
     fn anywhere(&mut self, data: bool) -> String {
@@ -108,11 +123,11 @@ impl Maker<'_> {
     /// In most charters, each state has one event with few transitions, of which the last one needs
     /// nothing: what one condition decides is seldom possible in another way, so that a wrong
     /// decision shows.
-    fn events(&mut self, is_sparse: bool) -> Vec<String> {
+    fn events(&mut self) -> Vec<String> {
         let mut on = Vec::new();
-        for event in 0..if is_sparse { 1 } else { 3 } {
+        for event in 0..if self.size != Size::Dense { 1 } else { 3 } {
             let mut list = Vec::new();
-            if is_sparse {
+            if self.size != Size::Dense {
                 for _ in 0..1 + self.r.below(2) {
                     let target = self.target();
                     list.push(self.transition(true, target, true));
@@ -140,9 +155,12 @@ impl Maker<'_> {
         on
     }
 
-    fn state(&mut self, state: usize, is_sparse: bool) -> String {
+    fn state(&mut self, state: usize) -> String {
+        if self.size == Size::Tiny && state > 1 {
+            return format!("  s{state}: {{}}\n");
+        }
         let mut keys = Vec::new();
-        let on = self.events(is_sparse);
+        let on = self.events();
         if !on.is_empty() {
             keys.push(format!("on: {{{}}}", on.join(", ")));
         }
@@ -177,10 +195,13 @@ impl Maker<'_> {
 
 /// A charter.
 pub(crate) fn charter(r: &mut Numbers) -> String {
-    let features = FEATURES.iter().copied().filter(|_| r.below(4) == 0).collect();
-    let is_sparse = r.below(3) > 0;
-    let mut maker = Maker { r, features };
-    let states: String = (0..5).map(|state| maker.state(state, is_sparse)).collect();
+    let size = [Size::Tiny, Size::Tiny, Size::Sparse, Size::Dense][r.below(4)];
+    let features = match size {
+        Size::Tiny => vec![FEATURES[r.below(FEATURES.len())]],
+        _ => FEATURES.iter().copied().filter(|_| r.below(4) == 0).collect(),
+    };
+    let mut maker = Maker { r, size, features };
+    let states: String = (0..5).map(|state| maker.state(state)).collect();
     let data = "{data: {$ref: '#/types/data'}}";
     let types = "{data: {type: object, required: [x, s, y], properties: {x: {$ref: '#/types/few'}, s: {$ref: '#/types/letter'}, t: {type: string}, y: {type: number}, z: {type: [integer, 'null']}, l: {type: array, items: {type: integer}}, digest: {type: string}}}, few: {type: integer, minimum: 0, maximum: 5}, letter: {enum: [a, b]}}";
     let (states_only, others) = PROPERTIES.split_at(6);
