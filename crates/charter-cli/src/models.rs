@@ -179,7 +179,7 @@ fn transport(path: Option<&Path>, recording: Recording) -> Result<Box<dyn Transp
         }
         return Ok(Box::new(http));
     }
-    let file = std::fs::File::create_new(path).map_err(|e| cannot(&plain(&e)))?;
+    let file = charter_journal::create_private(path).map_err(|e| cannot(&plain(&e)))?;
     Ok(Box::new(charter_models::cassette::Recorder::new(http, file)))
 }
 

@@ -23,7 +23,7 @@ pub use db::Db;
 pub(crate) use db::usual;
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use charter_journal::{
     Record, ReplayError, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError, Verdict,
@@ -164,6 +164,26 @@ pub(crate) fn refuse_overwrite(path: &Path) -> Result<(), Failure> {
             "choose another file",
         ));
     }
+    Ok(())
+}
+
+/// Warns if users other than its owner can read a journal file.
+pub(crate) fn warn_if_shared(path: &Path, err: &mut dyn std::io::Write) -> Result<(), Failure> {
+    let Some(mode) = charter_journal::shared_mode(path) else {
+        return Ok(());
+    };
+    let names = ["", "-wal", "-shm", "-head", "-lock"].into_iter().map(|end| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    });
+    let names: Vec<String> = names.filter(|name| name.exists()).map(|n| text::quoted(&n.to_string_lossy())).collect();
+    writeln!(
+        err,
+        "warning: other users of this machine can read `{}` (mode {mode:o}); `chmod go= {}` makes it private",
+        text::clean(&path.to_string_lossy()),
+        names.join(" ")
+    )?;
     Ok(())
 }
 

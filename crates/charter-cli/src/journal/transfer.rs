@@ -1,6 +1,5 @@
 //! `charter export RUN` and `charter import FILE`: transfers a single run as a file.
 
-use std::fs::File;
 use std::io::{BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -53,7 +52,7 @@ pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     };
     refuse_overwrite(path)?;
     let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)));
-    let mut file = BufWriter::new(File::create(path).map_err(cannot)?);
+    let mut file = BufWriter::new(charter_journal::replace_private(path).map_err(cannot)?);
     let written = charter_journal::export(store.as_ref(), &run.run, &mut file).map_err(failed);
     if let Err(e) = written.and_then(|_| file.flush().map_err(cannot)) {
         // Half an export is of no use.
@@ -180,7 +179,7 @@ impl Spooled {
         path.push(format!("-import.{}", std::process::id()));
         let spooled = Spooled(path.into());
         let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", spooled.0.display(), plain(&e)));
-        let mut file = File::create_new(&spooled.0).map_err(cannot)?;
+        let mut file = charter_journal::create_private(&spooled.0).map_err(cannot)?;
         file.write_all(bytes).map_err(cannot)?;
         Ok(spooled)
     }

@@ -62,7 +62,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let (path, run) = args.subject();
     let report = match export(path)? {
         Some(file) => exported(args, run, file)?,
-        None => journal(args, path, run)?,
+        None => {
+            super::warn_if_shared(path, io.err)?;
+            journal(args, path, run)?
+        }
     };
     let exit = match report.is_verified() {
         true => Exit::Yes,

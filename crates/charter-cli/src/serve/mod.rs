@@ -125,6 +125,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             return Err(Failure::new(e.to_string()));
         }
     };
+    super::journal::warn_if_shared(&db.db, io.err)?;
     let ending = server.clone();
     host.end_with(Box::new(move || Box::pin(async move { ending.close(GRACE).await })));
     if machine_output {

@@ -47,6 +47,19 @@ impl Place {
         assert_eq!(code, 0, "charter {args}\n{out}{err}");
     }
 
+    /// Lets all users read the journal.
+    fn share(&self) {
+        for (name, _) in self.files() {
+            std::fs::set_permissions(self.0.0.join(name), std::fs::Permissions::from_mode(0o644)).unwrap();
+        }
+    }
+
+    /// The modes of the files of the journal.
+    fn modes(&self) -> Vec<(String, u32)> {
+        let mode = |name: &str| std::fs::metadata(self.0.0.join(name)).unwrap().permissions().mode() & 0o777;
+        self.files().into_iter().map(|(name, _)| (name.clone(), mode(&name))).collect()
+    }
+
     /// The files of the journal, with their owners.
     fn files(&self) -> Vec<(String, u32)> {
         let files = std::fs::read_dir(&self.0.0).unwrap().map(|file| {
@@ -69,6 +82,7 @@ const CONTAINER: &[&str] = &["--bounding-set", "-chown"];
 fn a_reader_of_another_user_leaves_no_files() {
     let Some(place) = Place::new("guests") else { return };
     place.run(OWNER, "run c.yaml --run r");
+    place.share();
     let files = place.files();
     for reader in [OTHER, CONTAINER, ROOT] {
         for command in ["runs", "show r", "log r", "verify", "export r -o /dev/null"] {
@@ -90,6 +104,7 @@ fn a_reader_of_another_user_sees_what_a_writer_has_in_its_log() {
         "{charter: 1, id: w, events: {E: {}}, actors: {w: {kind: exec, command: [sleep, '60']}}, states: {a: {on: {E: b}}, b: {invoke: {src: w, onDone: a, onError: a}}}}",
     );
     place.run(OWNER, "run w.yaml --run r");
+    place.share();
     let mut host = Process(Some(place.command(OWNER, "send r E").spawn().unwrap()));
     until("a record", || place.any(OWNER, "log r --json").1.lines().count() == 2);
     let records = |reader| place.any(reader, "log r --json").1.lines().count();
@@ -136,6 +151,42 @@ fn another_user_who_wants_to_write_is_told_at_once_whose_the_journal_is() {
         place.run(OWNER, "send r E");
         assert_eq!(place.files(), files);
     }
+}
+
+#[test]
+fn a_journal_is_private_until_it_is_shared() {
+    let Some(place) = Place::new("private") else { return };
+    // Everybody may read what programs create.
+    let open = |args: &str| {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("umask 0; exec setpriv {} ./charter {args}", OWNER.join(" "))]);
+        let out = command.current_dir(&place.0.0).env_remove("HOME").stdin(Stdio::null()).output().unwrap();
+        said(out)
+    };
+    assert_eq!(open("run c.yaml --run r").0, 0);
+    assert_eq!(open("backup -o charter.db-copy").0, 0);
+    assert_eq!(open("export r -o charter.db-r.jsonl").0, 0);
+    let modes = place.modes();
+    assert!(modes.len() >= 4 && modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
+    let mut host = Process(Some(place.command(OWNER, "host").spawn().unwrap()));
+    until("a holder", || place.files().iter().any(|(name, _)| name.ends_with("-socket")));
+    let modes = place.modes();
+    assert!(modes.iter().any(|(name, _)| name.ends_with("-lock")), "{modes:?}");
+    assert!(modes.iter().any(|(name, _)| name.ends_with("-wal")), "{modes:?}");
+    assert!(modes.iter().all(|(_, mode)| *mode == 0o600), "{modes:?}");
+    host.kill();
+    drop(host);
+    assert_eq!(place.any(OTHER, "log r").0, 2);
+    assert_eq!(open("verify charter.db").2, "");
+    // A journal of before keeps its mode, and so do the files beside it.
+    place.share();
+    std::fs::remove_file(place.0.0.join("charter.db-head")).unwrap();
+    assert_eq!(open("send r E").0, 0);
+    assert!(place.modes().contains(&("charter.db-head".to_owned(), 0o644)), "{:?}", place.modes());
+    let (_, _, warned) = open("verify charter.db");
+    let expected = "warning: other users of this machine can read `charter.db` (mode 644); `chmod go= charter.db ";
+    assert_eq!(warned.matches(expected).count(), 1, "{warned}");
+    assert_eq!(place.any(OTHER, "log r").0, 0);
 }
 
 #[test]

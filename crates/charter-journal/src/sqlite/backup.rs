@@ -1,6 +1,6 @@
 //! A copy of a journal file, made while a process writes to it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use super::lock::check_name;
 use super::{SqliteStore, failed};
 use crate::error::StoreError;
 use crate::head::JournalHead;
+use crate::private::create_private;
 
 /// What may not exist in the place of a copy, because it would be taken for a part of it.
 const PARTS: [&str; 5] = ["", "-head", "-wal", "-shm", "-journal"];
@@ -62,14 +63,12 @@ impl SqliteStore {
         let mut copied =
             Copied { temporary: temporary.into(), to: to.to_owned(), journal: String::new(), head: JournalHead::EMPTY };
         copied.remove();
-        // Not readable by others until it is known who may read the journal.
-        create(&copied.temporary).map_err(|error| copied.cannot(error))?;
+        // Private, even if others can read the journal.
+        create_private(&copied.temporary).map_err(|error| copied.cannot(error))?;
         let sql = |e: rusqlite::Error| StoreError::Failed { doing: "copying the journal", reason: e.to_string() };
         let (_guest, reach) = self.reach();
         (copied.journal, copied.head) = copy(&reader(&self.path, reach).map_err(sql)?, &copied.temporary)?;
-        let finished = fs::metadata(&self.path)
-            .and_then(|found| fs::set_permissions(&copied.temporary, found.permissions()))
-            .and_then(|()| File::open(&copied.temporary)?.sync_all());
+        let finished = File::open(&copied.temporary).and_then(|file| file.sync_all());
         finished.map_err(|error| copied.cannot(error))?;
         Ok(copied)
     }
@@ -101,14 +100,6 @@ fn check_free(to: &Path) -> Result<(), BackupError> {
         }
     }
     Ok(())
-}
-
-fn create(path: &Path) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map(drop)
 }
 
 impl Copied {

@@ -10,9 +10,11 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::guest::give_to_owner;
 use super::open_files::{FileId, OpenFile, is_locked};
 use crate::error::StoreError;
 use crate::holder::Holder;
+use crate::private::{create_private, private, share_like};
 
 /// How long to retry while another process holds the lock. If a process is killed while it spawns a
 /// command, the forked child inherits its open files and closes them a moment later; and
@@ -159,7 +161,13 @@ impl Lock {
                 new.push(format!(".{}", std::process::id()));
                 let new = PathBuf::from(new);
                 let _ = std::fs::remove_file(&new);
-                let written = File::create_new(&new).and_then(|mut file| writeln!(file, "{text}"));
+                let journal = &self.place.path;
+                let written = create_private(&new).and_then(|mut file| {
+                    // Who may not give files away is named less exactly to others.
+                    let _ = give_to_owner(&file, journal);
+                    share_like(&file, journal)?;
+                    writeln!(file, "{text}")
+                });
                 written.and_then(|()| std::fs::rename(&new, &name)).map_err(|e| {
                     let _ = std::fs::remove_file(&new);
                     failed(e)
@@ -218,7 +226,7 @@ pub fn holder(path: &Path) -> Result<Option<Holder>, StoreError> {
 }
 
 fn create(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)
+    private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path)
 }
 
 fn try_lock(file: &File, begin: Instant) -> Result<(), TryLockError> {

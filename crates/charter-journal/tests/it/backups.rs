@@ -86,7 +86,7 @@ fn a_copy_overwrites_nothing_and_an_unfinished_one_leaves_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn only_who_can_read_a_journal_can_read_its_copy() {
+fn a_copy_is_private_even_if_others_can_read_the_journal() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = Folder::new();
     let (file, to) = (folder.file("journal.db"), folder.file("copy.db"));
@@ -102,6 +102,8 @@ fn only_who_can_read_a_journal_can_read_its_copy() {
     // More entries than the newest stored head has.
     let head = store.backup(&to).unwrap().keep().unwrap();
     assert_eq!(head.entries, 301);
-    assert_eq!(fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o640);
+    for copy in [to.clone(), folder.file("copy.db-head")] {
+        assert_eq!(fs::metadata(&copy).unwrap().permissions().mode() & 0o777, 0o600, "{copy:?}");
+    }
     assert_eq!(store.head().unwrap(), Some(head));
 }

@@ -23,6 +23,9 @@ pub enum BadUrl {
     /// It is not encrypted.
     #[error("the address of a hook begins with `https://`; `http://` needs `--allow-private` (`allow_private`)")]
     Plain,
+    /// It is a number that some resolvers take for an IP address.
+    #[error("`{0}` is not a name; write an IP address as `192.0.2.1` or `[2001:db8::1]`")]
+    Number(String),
     /// It is not public.
     #[error("`{0}` is not a public address; a hook inside needs `--allow-private` (`allow_private`)")]
     Private(String),
@@ -53,13 +56,23 @@ pub fn check_url(url: &str, private: bool) -> Result<(), BadUrl> {
         _ => return Err(BadUrl::Malformed),
     }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let last = bare.trim_end_matches('.').rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     let inside = match bare.parse::<IpAddr>() {
         Ok(address) => !is_public(address),
-        Err(_) => bare.trim_end_matches('.').to_ascii_lowercase().split('.').next_back() == Some("localhost"),
+        Err(_) if is_number(&last) => return Err(BadUrl::Number(host.to_owned())),
+        Err(_) => last == "localhost",
     };
     match inside && !private {
         true => Err(BadUrl::Private(host.to_owned())),
         false => Ok(()),
+    }
+}
+
+/// Whether a name that ends with this label is an address to `inet_aton`: `2130706433`, `0x7f.1`.
+fn is_number(label: &str) -> bool {
+    match label.strip_prefix("0x") {
+        Some(digits) => digits.bytes().all(|b| b.is_ascii_hexdigit()),
+        None => !label.is_empty() && label.bytes().all(|b| b.is_ascii_digit()),
     }
 }
 
@@ -94,6 +107,19 @@ mod tests {
         assert_eq!(check_url(&format!("https://a.example/{}", "x".repeat(2_000)), true), Err(BadUrl::Malformed));
         for url in ["https://u:p@a.example/", "https://u@a.example/", "https://a.example@b.example/"] {
             assert_eq!(check_url(url, true), Err(BadUrl::User), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_not_written_as_a_number() {
+        for host in ["2130706433", "0x7f000001", "0X7F.1", "127.1", "0177.0.0.1", "127.0.0.1.", "1.1.1.256", "a.0x"] {
+            for private in [false, true] {
+                let url = format!("https://{host}:8080/");
+                assert_eq!(check_url(&url, private), Err(BadUrl::Number(host.to_owned())), "{url}");
+            }
+        }
+        for host in ["1password.com", "0x.example", "127.0.0.1.example", "a1"] {
+            assert_eq!(check_url(&format!("https://{host}/"), false), Ok(()), "{host}");
         }
     }
 

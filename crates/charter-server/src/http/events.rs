@@ -78,6 +78,10 @@ pub(super) async fn send(
     if run == HOST_RUN && body.r#type.starts_with("charter.") {
         return Err(Problem::forbidden("the run `host` holds the keys; it is not paused, resumed or cancelled"));
     }
+    // There, the addresses are checked, and secrets are made and forgotten.
+    if run == HOST_RUN && body.r#type.starts_with("HOOK_") {
+        return Err(Problem::forbidden("webhooks are added, removed and retried with `/v1/hooks`, not with events"));
+    }
     let key = one(&headers, "idempotency-key")?.map(str::to_owned);
     let id = match (body.id, key) {
         (Some(id), Some(key)) if id != key => {

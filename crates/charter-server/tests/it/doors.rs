@@ -247,6 +247,23 @@ fn the_run_with_the_keys_is_not_ended() {
 }
 
 #[test]
+fn webhooks_are_not_added_with_events() {
+    let site = Site::new();
+    let root = site.person("root", &["admin"]);
+    for (private, url) in
+        [(false, "http://a.example/"), (true, "http://127.0.0.1/"), (false, "https://169.254.169.254/")]
+    {
+        let data = json!({"hook": "0123456789ab", "url": url, "on": ["record"], "private": private});
+        let sent = root.post("/v1/runs/host/events", &json!({"type": "HOOK_ADDED", "data": data}));
+        assert_eq!((sent.status, sent.code().as_str()), (403, "forbidden"), "{sent:?}");
+        assert!(sent.body.contains("/v1/hooks"), "{sent:?}");
+    }
+    assert_eq!(root.get("/v1/hooks").json()["hooks"], json!([]));
+    let number = root.post("/v1/hooks", &json!({"url": "https://2130706433/", "on": ["record"]}));
+    assert!((400..500).contains(&number.status), "{number:?}");
+}
+
+#[test]
 fn a_role_that_a_charter_does_not_know_opens_nothing() {
     let site = Site::new();
     let ana = site.person("ana", &["clerk"]);

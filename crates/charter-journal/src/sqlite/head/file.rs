@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::guest;
 use crate::head::JournalHead;
+use crate::private::{create_private, share_like};
 
 /// Size of a slot in bytes: the smallest sector of a disk.
 const SLOT: usize = 512;
@@ -146,8 +147,9 @@ impl HeadFile {
         let new = PathBuf::from(new);
         let _ = std::fs::remove_file(&new);
         let written: std::io::Result<File> = (|| {
-            let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(&new)?;
+            let mut file = create_private(&new)?;
             guest::give_to_owner(&file, journal)?;
+            share_like(&file, journal)?;
             let bytes = slot.bytes();
             file.write_all(&bytes)?;
             file.write_all(&bytes)?;
