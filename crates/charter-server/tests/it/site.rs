@@ -79,7 +79,7 @@ impl Site {
             office.add(key, Office::owner("uid:1000")).await.unwrap()
         });
         // The server follows the run.
-        for _ in 0..200 {
+        for _ in 0..6_000 {
             if self.get("/v1/me", &[("authorization", &format!("Bearer {}", secret.reveal()))]).status == 200 {
                 return secret;
             }
