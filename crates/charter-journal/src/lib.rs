@@ -25,7 +25,7 @@ pub use error::StoreError;
 pub use head::{HeadCheck, JournalHead};
 pub use holder::Holder;
 pub use memory::MemoryStore;
-pub use private::{create_private, replace_private, shared_mode};
+pub use private::{create_private, shared_mode};
 pub use record::{
     Approval, EventField, FORMAT, Fields, GENESIS, Manifest, Origin, Record, RecordBuilder, RecordError, Redacted,
     Source, SourceKind, TimerField, TimerWord, Verdict,

@@ -13,14 +13,6 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     private(OpenOptions::new().read(true).write(true).create_new(true)).open(path)
 }
 
-/// Creates a file like [`create_private`], or empties an existing one, which keeps its mode.
-///
-/// # Errors
-/// It cannot be created or written.
-pub fn replace_private(path: &Path) -> io::Result<File> {
-    private(OpenOptions::new().write(true).create(true).truncate(true)).open(path)
-}
-
 /// Sets the mode of files that are created.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]

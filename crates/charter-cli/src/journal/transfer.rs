@@ -1,5 +1,6 @@
 //! `charter export RUN` and `charter import FILE`: transfers a single run as a file.
 
+use std::fs::OpenOptions;
 use std::io::{BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 
@@ -52,13 +53,17 @@ pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
     };
     refuse_overwrite(path)?;
     let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e)));
-    let mut file = BufWriter::new(charter_journal::replace_private(path).map_err(cannot)?);
-    let written = charter_journal::export(store.as_ref(), &run.run, &mut file).map_err(failed);
-    if let Err(e) = written.and_then(|_| file.flush().map_err(cannot)) {
-        // Half an export is of no use.
-        drop(file);
-        let _ = std::fs::remove_file(path);
-        return Err(e);
+    if is_stream(path) {
+        let mut stream = BufWriter::new(OpenOptions::new().write(true).open(path).map_err(cannot)?);
+        charter_journal::export(store.as_ref(), &run.run, &mut stream).map_err(failed)?;
+        stream.flush().map_err(cannot)?;
+    } else {
+        // The file is there when it is whole, and until then an older one stays.
+        let part = Temporary::beside(path, "part");
+        let mut file = BufWriter::new(charter_journal::create_private(&part.0).map_err(cannot)?);
+        charter_journal::export(store.as_ref(), &run.run, &mut file).map_err(failed)?;
+        file.flush().and_then(|()| file.get_ref().sync_all()).map_err(cannot)?;
+        std::fs::rename(&part.0, path).map_err(cannot)?;
     }
     let done = format!("{} of run {} written to `{}`", count(run.seq + 1, "record"), run.run, path.display());
     writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;
@@ -157,7 +162,7 @@ impl Operation for Import<'_> {
             let imported = match &self.file {
                 Some(file) => client.import(file).await,
                 None => {
-                    let spooled = Spooled::write(&self.args.db, &self.piped)?;
+                    let spooled = Temporary::write(&self.args.db, &self.piped)?;
                     client.import(&spooled.0).await
                 }
             };
@@ -170,14 +175,18 @@ impl Operation for Import<'_> {
     }
 }
 
-/// A file beside the journal file, removed when it is dropped.
-struct Spooled(PathBuf);
+/// A file beside another one, removed when it is dropped.
+struct Temporary(PathBuf);
 
-impl Spooled {
-    fn write(db: &Db, bytes: &[u8]) -> Result<Spooled, Failure> {
-        let mut path = db.db.as_os_str().to_owned();
-        path.push(format!("-import.{}", std::process::id()));
-        let spooled = Spooled(path.into());
+impl Temporary {
+    fn beside(file: &Path, what: &str) -> Temporary {
+        let mut path = file.as_os_str().to_owned();
+        path.push(format!("-{what}.{}", std::process::id()));
+        Temporary(path.into())
+    }
+
+    fn write(db: &Db, bytes: &[u8]) -> Result<Temporary, Failure> {
+        let spooled = Temporary::beside(&db.db, "import");
         let cannot = |e: std::io::Error| Failure::new(format!("cannot write `{}`: {}", spooled.0.display(), plain(&e)));
         let mut file = charter_journal::create_private(&spooled.0).map_err(cannot)?;
         file.write_all(bytes).map_err(cannot)?;
@@ -185,7 +194,7 @@ impl Spooled {
     }
 }
 
-impl Drop for Spooled {
+impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }

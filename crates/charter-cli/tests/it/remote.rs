@@ -87,6 +87,12 @@ fn a_run_of_a_charter_with_files_is_exported_where_they_are() {
     let ran = place.ask(&root, &["export", "f", "-o", to.to_str().unwrap()]);
     assert!(ran.code == 2 && ran.err.contains("on the machine of the server"), "{} {}", ran.code, ran.err);
     assert!(!ran.err.contains("damaged") && !to.exists(), "{}", ran.err);
+    // An export that fails leaves what was there, and nothing beside it.
+    std::fs::write(&to, "an older one").unwrap();
+    let ran = place.ask(&root, &["export", "f", "-o", to.to_str().unwrap()]);
+    assert!(ran.code == 2 && std::fs::read(&to).unwrap() == b"an older one", "{}", ran.err);
+    let names = std::fs::read_dir(&place.scratch.0).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.filter(|name| name.starts_with("f.jsonl")).count(), 1);
     let ran = charter(&["export", "f", "-o", to.to_str().unwrap(), "--db", &place.db]);
     assert!(ran.code == 0 && to.exists(), "{}", ran.err);
 }
