@@ -226,11 +226,11 @@ impl<'m, 'd> Search<'m, 'd> {
     pub(super) fn is_over(&mut self) -> bool {
         self.note_gap();
         if self.out.steps >= self.limits.effort {
-            let why = format!("{ENDED}; steps: {}, states: {}", self.out.steps, self.known.len());
+            let why = format!("{ENDED} at step {}, state {}", self.out.steps, self.known.len());
             self.out.obstacle.get_or_insert(Obstacle::whole(why));
         }
         if self.bytes > self.limits.memory {
-            let why = format!("the limit of memory was reached; states: {}", self.known.len());
+            let why = format!("the limit of memory was reached at state {}", self.known.len());
             self.out.obstacle.get_or_insert(Obstacle::whole(why));
         }
         let found = self.only.is_some_and(|only| matches!(self.out.violated.get(only), Some(Some(_))));
