@@ -106,6 +106,7 @@ impl Server {
             feed: feed.clone(),
             metrics: Metrics::default(),
             charters: RwLock::new(known),
+            broken: RwLock::default(),
             of_runs: Mutex::default(),
             hooks: Hooks::new(),
             closing: AtomicBool::new(false),
@@ -175,6 +176,12 @@ impl Server {
         let id = charter.machine().definition().id.clone();
         self.app.charters.write().unwrap_or_else(PoisonError::into_inner).insert(id, charter);
         Ok(())
+    }
+
+    /// Names the charters that are missing because their file is broken, and what is wrong with it:
+    /// who asks for one is told. Replaces what was named before.
+    pub fn set_broken(&self, broken: BTreeMap<String, String>) {
+        *self.app.broken.write().unwrap_or_else(PoisonError::into_inner) = broken;
     }
 
     /// Ends the server in order: refuses what would change something, ends live streams, and waits

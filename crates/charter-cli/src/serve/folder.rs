@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use charter_format::Severity;
 use charter_runtime::Charter;
 
 use crate::io::Failure;
@@ -19,33 +20,61 @@ type Stamp = (Option<SystemTime>, u64);
 pub(super) struct CharterFolder {
     path: PathBuf,
     seen: BTreeMap<PathBuf, Stamp>,
+    /// What is wrong with each file that is not served, for who asks for its charter.
+    broken: BTreeMap<PathBuf, Broken>,
+}
+
+/// A file that is not served.
+struct Broken {
+    /// What its charter may be called: its id, if it can be read, and the name of the file.
+    names: Vec<String>,
+    why: String,
 }
 
 impl CharterFolder {
     pub(super) fn new(path: PathBuf) -> Result<CharterFolder, Failure> {
         match path.is_dir() {
-            true => Ok(CharterFolder { path, seen: BTreeMap::new() }),
+            true => Ok(CharterFolder { path, seen: BTreeMap::new(), broken: BTreeMap::new() }),
             false => Err(Failure::new(format!("`{}` is not a folder", path.display()))),
         }
     }
 
-    /// The charters that are new or have changed since the last call. A file that cannot be read is
-    /// an error, once.
-    pub(super) fn changed(&mut self) -> Vec<Result<Charter, Failure>> {
+    /// The charters that are new or have changed since the last call, with their files. A file that
+    /// cannot be read is an error, once.
+    pub(super) fn changed(&mut self) -> Vec<(PathBuf, Result<Charter, Failure>)> {
         let entries = match files(&self.path) {
             Ok(entries) => entries,
             // The folder may be about to be replaced.
             Err(_) => return Vec::new(),
         };
+        self.seen.retain(|path, _| entries.contains(path));
+        self.broken.retain(|path, _| entries.contains(path));
         let mut changed = Vec::new();
         for path in entries {
             let Ok(meta) = path.metadata() else { continue };
             let stamp = (meta.modified().ok(), meta.len());
             if self.seen.insert(path.clone(), stamp) != Some(stamp) {
-                changed.push(read(&path));
+                self.broken.remove(&path);
+                let charter = read(&path);
+                if let Err(failure) = &charter {
+                    self.refuse(&path, failure);
+                }
+                changed.push((path, charter));
             }
         }
         changed
+    }
+
+    /// Keeps what is wrong with a file.
+    pub(super) fn refuse(&mut self, path: &Path, failure: &Failure) {
+        self.broken.insert(path.to_owned(), Broken { names: names(path), why: why(path, failure) });
+    }
+
+    /// The charters that are missing because their file is broken, and what is wrong with it.
+    pub(super) fn broken(&self) -> BTreeMap<String, String> {
+        let each =
+            |b: &Broken| -> Vec<(String, String)> { b.names.iter().map(|n| (n.clone(), b.why.clone())).collect() };
+        self.broken.values().flat_map(each).collect()
     }
 }
 
@@ -66,6 +95,29 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found)
+}
+
+/// What the charter of a broken file may be called.
+fn names(path: &Path) -> Vec<String> {
+    let text = crate::load::text_of(path).unwrap_or_default();
+    let id = text.lines().find_map(|line| line.strip_prefix("id:"));
+    let id = id.map(|id| id.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']).to_owned());
+    let inside = path.file_name().is_some_and(|name| name == "charter.yaml");
+    let file = if inside { path.parent().and_then(Path::file_name) } else { path.file_stem() };
+    let file = file.map(|name| name.to_string_lossy().into_owned());
+    id.into_iter().chain(file).filter(|name| !name.is_empty()).collect()
+}
+
+/// What is wrong with a file, in a line, without the folder that it is in: others read it.
+fn why(path: &Path, failure: &Failure) -> String {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    match failure {
+        Failure::Source(diagnostics) => match diagnostics.list.iter().find(|d| d.severity == Severity::Error) {
+            Some(d) => format!("{file}:{}:{}: {}", d.line, d.column, d.message),
+            None => format!("{file} cannot be read"),
+        },
+        other => other.to_string().replace(&path.display().to_string(), &file),
+    }
 }
 
 fn read(path: &Path) -> Result<Charter, Failure> {
@@ -96,17 +148,24 @@ mod tests {
         std::fs::write(dir.join("two.yaml"), source("two")).unwrap();
         std::fs::write(dir.join("notes.txt"), "no charter").unwrap();
         let mut folder = CharterFolder::new(dir.clone()).unwrap();
-        let ids = |found: Vec<Result<Charter, Failure>>| -> Vec<String> {
-            found.into_iter().map(|c| c.map_or("error".into(), |c| c.machine().definition().id.clone())).collect()
+        let ids = |found: Vec<(PathBuf, Result<Charter, Failure>)>| -> Vec<String> {
+            found.into_iter().map(|(_, c)| c.map_or("error".into(), |c| c.machine().definition().id.clone())).collect()
         };
         assert_eq!(ids(folder.changed()), ["one", "two"]);
         assert_eq!(ids(folder.changed()), Vec::<String>::new());
-        std::fs::write(dir.join("two.yaml"), "charter: 1\nid: [").unwrap();
+        std::fs::write(dir.join("two.yaml"), "charter: 1\nid: third # not yet\ninitial: [").unwrap();
         assert_eq!(ids(folder.changed()), ["error"]);
         assert_eq!(ids(folder.changed()), Vec::<String>::new());
+        let broken = folder.broken();
+        assert_eq!(broken.keys().collect::<Vec<_>>(), ["third", "two"]);
+        assert!(broken["two"].starts_with("two.yaml:3:"), "{broken:?}");
         std::fs::write(dir.join("two.yaml"), source("second")).unwrap();
         std::fs::write(dir.join("host.yaml"), source("host")).unwrap();
         assert_eq!(ids(folder.changed()), ["error", "second"]);
+        let why = "`host.yaml`: the id `host` belongs to the server; choose another one";
+        assert_eq!(folder.broken().into_iter().collect::<Vec<_>>(), [("host".to_owned(), why.to_owned())]);
+        std::fs::remove_file(dir.join("host.yaml")).unwrap();
+        assert_eq!((ids(folder.changed()), folder.broken().len()), (Vec::new(), 0));
         std::fs::remove_dir_all(&dir).unwrap();
         assert!(CharterFolder::new(dir).is_err());
     }

@@ -6,7 +6,7 @@ pub mod hook;
 pub mod key;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,11 +97,6 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     let given = args.charters.clone().or_else(|| Some(PathBuf::from("charters")).filter(|dir| dir.is_dir()));
     let mut folder = given.map(CharterFolder::new).transpose()?;
-    if let Some(folder) = &mut folder {
-        for found in folder.changed() {
-            charters.push(found?);
-        }
-    }
     let Some(host) = Host::open_to_stay(&db, &args.models)? else {
         let holder = crate::journal::access::holder_of(&db.db)?;
         let pid = holder.map_or_else(String::new, |h| format!(" (process {})", h.pid));
@@ -117,6 +112,17 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         code_page: page,
         ..Options::local(args.listen.unwrap_or(LISTEN), &user())
     };
+    for (path, found) in folder.iter_mut().flat_map(CharterFolder::changed).collect::<Vec<_>>() {
+        // The others are served in spite of a broken file.
+        let added = found.and_then(|charter| {
+            host.threads.block_on(host.backend()?.add(charter.clone()))?;
+            Ok(charter)
+        });
+        match added {
+            Ok(charter) => charters.push(charter),
+            Err(failure) => not_served(folder.as_mut(), &path, &failure, io)?,
+        }
+    }
     let started = host.threads.block_on(Server::start(host.backend()?, charters, options));
     let server = match started {
         Ok(server) => Arc::new(server),
@@ -125,6 +131,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             return Err(Failure::new(e.to_string()));
         }
     };
+    if let Some(folder) = &folder {
+        server.set_broken(folder.broken());
+    }
     super::journal::warn_if_shared(&db.db, io.err)?;
     let ending = server.clone();
     host.end_with(Box::new(move || Box::pin(async move { ending.close(GRACE).await })));
@@ -165,7 +174,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             host.end();
             return Ok(Exit::Yes);
         }
-        for found in folder.iter_mut().flat_map(CharterFolder::changed) {
+        for (path, found) in folder.iter_mut().flat_map(CharterFolder::changed).collect::<Vec<_>>() {
             let put = match found {
                 Ok(charter) => {
                     let id = charter.machine().definition().id.clone();
@@ -176,10 +185,28 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             };
             match put {
                 Ok(id) => writeln!(io.err, "charter `{id}` read again: runs that start now use it")?,
-                Err(failure) => failure.show(io.err, io.color_err)?,
+                Err(failure) => not_served(folder.as_mut(), &path, &failure, io)?,
             }
         }
+        if let Some(folder) = &folder {
+            server.set_broken(folder.broken());
+        }
     }
+}
+
+/// Reports a file that is not served, and keeps why for who asks for its charter.
+fn not_served(
+    folder: Option<&mut CharterFolder>,
+    path: &Path,
+    failure: &Failure,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
+    failure.show(io.err, io.color_err)?;
+    writeln!(io.err, "`{}` is not served; what it was before stays, and so do the others", path.display())?;
+    if let Some(folder) = folder {
+        folder.refuse(path, failure);
+    }
+    Ok(())
 }
 
 /// Whether actors of a charter read or change this machine, by what the input of a run says.

@@ -1,7 +1,7 @@
 //! `charter serve` and `charter key`, as people use them.
 #![cfg(all(unix, feature = "serve"))]
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -102,6 +102,48 @@ fn five_minutes_with_the_page_and_curl() {
     let log = charter(&["log", "host", "--db", &db]);
     assert!(log.out.contains("SERVER_OPENED") && log.out.contains("SERVER_CLOSED"), "{}", log.out);
     assert_eq!(charter(&["verify", &db]).code, 0);
+}
+
+#[test]
+fn a_broken_charter_is_reported_and_the_others_are_served() {
+    let scratch = Scratch::new("serve-broken");
+    let folder = scratch.0.join("charters");
+    std::fs::create_dir(&folder).unwrap();
+    let good = "charter: 1\nid: good\ninitial: a\nstates: {a: {type: final}}\n";
+    std::fs::write(folder.join("good.yaml"), good).unwrap();
+    std::fs::write(folder.join("bad.yaml"), "charter: 1\nid: bad\ninitial: a\nstates: {b: {}}\n").unwrap();
+    // It can be read, but this host has no such actor.
+    let strange = "actors: {x: {kind: sorcerer}}\ninitial: a\nstates: {a: {invoke: {src: x}}}\n";
+    std::fs::write(folder.join("odd.yaml"), format!("charter: 1\nid: strange\n{strange}")).unwrap();
+    let served = Served::start(&scratch.0);
+    let start = |charter: &str| {
+        let body = format!("{{\"charter\": \"{charter}\"}}");
+        post(&served.url, "/v1/runs", &body)
+    };
+    let bad = start("bad");
+    assert!(bad.starts_with("HTTP/1.1 404 "), "{bad}");
+    assert!(bad.contains("the charter `bad` is missing because its file is broken: bad.yaml:3:10: "), "{bad}");
+    assert!(!bad.contains("charters/"), "the folder is the server's own business: {bad}");
+    let strange = start("strange");
+    assert!(strange.contains("its file is broken: ") && strange.contains("sorcerer"), "{strange}");
+    assert!(start("good").starts_with("HTTP/1.1 201 "), "{}", start("good"));
+    let (_, said) = served.end("-TERM");
+    assert!(said.contains("bad.yaml:3:10") && said.contains("^"), "file, line and caret: {said}");
+    assert!(said.contains("bad.yaml` is not served") && said.contains("odd.yaml` is not served"), "{said}");
+    assert!(!said.contains("good.yaml"), "{said}");
+}
+
+/// Sends a body to a server without keys, and returns the answer.
+fn post(url: &str, path: &str, body: &str) -> String {
+    let host = url.strip_prefix("http://").unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nCharter-As: ana\r\n");
+    let length = body.len();
+    let request = format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 #[test]

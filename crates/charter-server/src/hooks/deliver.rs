@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::Hook;
-use super::event::{Message, message};
+use super::asked::asked;
+use super::event::{HookEvent, Message, message};
 use super::progress::{self, Dead, MAX_DEAD, Progress};
 use super::schedule::{MAX_PAUSE, pause};
 use super::send::{Attempt, Post, Sender};
@@ -280,7 +281,12 @@ impl Worker {
         if hook.charter.as_ref().is_some_and(|id| *id != charter.machine().definition().id) {
             return Ok(None);
         }
-        let Some(found) = message(&self.id, &hook.on, &self.app.url(), *position, record, &charter) else {
+        let app = &self.app;
+        let asked = match hook.on.contains(&HookEvent::Task) {
+            true => asked(app, record, &charter).await?,
+            false => Vec::new(),
+        };
+        let Some(found) = message(&self.id, &hook.on, &self.app.url(), *position, record, &charter, &asked) else {
             return Ok(None);
         };
         // The records that a fork shares were sent when they were made.

@@ -19,7 +19,7 @@ pub enum HookEvent {
     Ended,
     /// An event was refused.
     Refused,
-    /// A task waits for a person.
+    /// A task or an approval waits for a person.
     Task,
     /// A run has started.
     Started,
@@ -45,12 +45,12 @@ impl HookEvent {
     }
 
     /// Whether a record is this event.
-    pub(super) fn is(self, record: &Record, charter: &Charter) -> bool {
+    fn is(self, record: &Record, tasks: &[Json], approvals: &[Json]) -> bool {
         let accepted = record.verdict == Verdict::Accepted;
         match self {
             HookEvent::Ended => accepted && record.status.is_some_and(|status| status.is_finished()),
             HookEvent::Refused => record.verdict == Verdict::Refused,
-            HookEvent::Task => !tasks(record, charter).is_empty(),
+            HookEvent::Task => !tasks.is_empty() || !approvals.is_empty(),
             HookEvent::Started => accepted && record.seq == 0,
             HookEvent::Record => true,
         }
@@ -116,7 +116,8 @@ fn message_id(hook: &str, position: u64, record: &Record) -> String {
 }
 
 /// The message about a record, if a hook for these events sends one. `source` is the address of the
-/// server. It has what happened, and not the data of the event: who may see that asks for it.
+/// server, `approvals` are those that the record has made wait. It has what happened, and neither
+/// the data of the event nor what is approved: who may see that asks for it.
 pub(super) fn message(
     hook: &str,
     on: &[HookEvent],
@@ -124,8 +125,10 @@ pub(super) fn message(
     position: u64,
     record: &Record,
     charter: &Charter,
+    approvals: &[Json],
 ) -> Option<Message> {
-    let is = |event: &HookEvent| on.contains(event) && event.is(record, charter);
+    let tasks = tasks(record, charter);
+    let is = |event: &HookEvent| on.contains(event) && event.is(record, &tasks, approvals);
     let event = HookEvent::ALL.into_iter().find(is)?;
     let definition = charter.machine().definition();
     let id = message_id(hook, position, record);
@@ -142,9 +145,10 @@ pub(super) fn message(
     if let (Json::Object(data), Some(refusal)) = (&mut data, record.explanation(None)) {
         data.insert("refusal".to_owned(), json!({"code": refusal.code, "rule": refusal.rule}));
     }
-    let tasks = tasks(record, charter);
-    if let (Json::Object(data), false) = (&mut data, tasks.is_empty()) {
-        data.insert("tasks".to_owned(), tasks.into());
+    for (name, list) in [("tasks", tasks.as_slice()), ("approvals", approvals)] {
+        if let (Json::Object(data), false) = (&mut data, list.is_empty()) {
+            data.insert(name.to_owned(), list.into());
+        }
     }
     let body = json!({
         "specversion": "1.0", "id": id, "source": source, "type": format!("charter.{event}"), "subject": record.run,

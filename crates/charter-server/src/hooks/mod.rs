@@ -1,6 +1,7 @@
 //! Webhooks: facts about records, sent to addresses that administrators have named, signed, in
 //! order, at least once.
 
+mod asked;
 mod deliver;
 mod event;
 mod office;

@@ -28,8 +28,16 @@ fn loaded(app: &App) -> RwLockReadGuard<'_, BTreeMap<String, Arc<Charter>>> {
     app.charters.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn unknown(name: &str) -> Problem {
-    Problem::new(StatusCode::NOT_FOUND, "unknown-charter", format!("there is no charter `{name}` that you may use"))
+fn unknown(app: &App, caller: &Caller, name: &str) -> Problem {
+    let broken = app.broken.read().unwrap_or_else(PoisonError::into_inner);
+    // Somebody whose roles are for other charters does not hear of this one.
+    let may_know =
+        caller.grants.as_ref().is_none_or(|all| all.iter().any(|g| g.charter.as_deref().is_none_or(|c| c == name)));
+    let detail = match broken.get(name).filter(|_| may_know) {
+        Some(why) => format!("the charter `{name}` is missing because its file is broken: {why}"),
+        None => format!("there is no charter `{name}` that you may use"),
+    };
+    Problem::new(StatusCode::NOT_FOUND, "unknown-charter", detail)
 }
 
 /// Finds a charter by its id, or by its digest, if the caller may see its runs.
@@ -37,12 +45,12 @@ pub(super) async fn find(app: &App, caller: &Caller, name: &str) -> Result<Arc<C
     let by_id = loaded(app).get(name).cloned();
     let found = match (by_id, Digest::parse(name)) {
         (Some(found), _) => found,
-        (None, Some(digest)) => app.charter(digest).await.map_err(|_| unknown(name))?,
-        (None, None) => return Err(unknown(name)),
+        (None, Some(digest)) => app.charter(digest).await.map_err(|_| unknown(app, caller, name))?,
+        (None, None) => return Err(unknown(app, caller, name)),
     };
     match is_known_to(caller, &found) {
         true => Ok(found),
-        false => Err(unknown(name)),
+        false => Err(unknown(app, caller, name)),
     }
 }
 

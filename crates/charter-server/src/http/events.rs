@@ -17,6 +17,7 @@ use super::body::Body;
 use super::caller::one;
 use super::named::Named;
 use super::problem::Problem;
+use crate::approval;
 use crate::identity::{Caller, HOST_RUN};
 
 /// The value of `ETag` after a record.
@@ -101,10 +102,17 @@ pub(super) async fn send(
 /// An event, and what it needs from the sender.
 pub(super) fn offer(machine: &Machine, snapshot: &Snapshot, event: &Legal, by: &Principal, at: Timestamp) -> Value {
     let demands = machine.demands(snapshot, &event.to, &event.r#type, by, at);
-    json!({
+    let value = demands.as_ref().and_then(|demands| approval::value(machine, snapshot, &event.to, demands, at));
+    let is_approval = demands.as_ref().is_some_and(|demands| demands.approves.is_some());
+    let mut offer = json!({
         "type": event.r#type, "to": event.to, "data": event.data, "description": event.description,
         "depends_on_data": event.depends_on_data, "demands": demands,
-    })
+    });
+    // Nobody approves a digest unseen.
+    if let Some(offer) = offer.as_object_mut().filter(|_| is_approval) {
+        offer.insert("value".to_owned(), value.into());
+    }
+    offer
 }
 
 /// `GET /v1/runs/{run}/legal`

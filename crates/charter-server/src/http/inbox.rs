@@ -9,9 +9,7 @@ use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use charter_journal::{Record, RunFilter, RunInfo, Verdict};
 use charter_kernel::definition::{Chart, State as StateDef};
-use charter_kernel::{
-    Auth, Definition, Demands, Digest, Legal, Machine, Principal, PrincipalKind, Status, Timestamp, WithheldBy,
-};
+use charter_kernel::{Auth, Definition, Demands, Legal, Principal, PrincipalKind, Status, Timestamp, WithheldBy};
 use charter_runtime::{Task, View};
 use charter_scenario::timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::app::{App, takes_part};
 use super::problem::Problem;
+use crate::approval;
 use crate::identity::{Caller, HOST_RUN};
 
 /// Requests in an answer, and runs that are looked at for it.
@@ -28,8 +27,6 @@ const MAX_RUNS: usize = 10_000;
 const SEARCHED: usize = 50;
 /// The tag of states in which a person is expected to act.
 const WAITING: &str = "waiting";
-/// Nobody's name: no key and no claim can have it.
-const SOMEBODY: &str = " somebody else ";
 
 /// Something that waits.
 #[derive(Debug, Serialize)]
@@ -77,7 +74,7 @@ struct Decision {
 impl Decision {
     /// Whether somebody is asked for consent: an approval, or a vote.
     fn is_approval(&self) -> bool {
-        self.demands.as_ref().is_some_and(|demands| demands.approves.is_some() || demands.quorum.is_some())
+        self.demands.as_ref().is_some_and(approval::is_approval)
     }
 }
 
@@ -185,10 +182,7 @@ fn open_requests(view: &View, by: &Principal, now: Timestamp, charter: &Value) -
         let main = decisions.iter().find(|decision| decision.is_approval());
         let may_act = decisions.iter().any(|decision| decision.withheld.is_none());
         let (kind, place) = match main.and_then(|decision| decision.demands.as_ref()) {
-            Some(demands) => {
-                let digest = demands.approves.as_ref().map(|approves| approves.digest.to_string());
-                ("approval", format!("{}/{}", demands.transition, digest.unwrap_or_default()))
-            }
+            Some(demands) => ("approval", approval::place(demands)),
             None if may_act && is_waiting(view, &actor) => ("waiting", states(view, &actor).join("+")),
             None => continue,
         };
@@ -239,12 +233,7 @@ fn chart<'d>(definition: &'d Definition, machine: &str) -> Option<&'d Chart> {
 fn decisions(view: &View, by: &Principal, now: Timestamp) -> BTreeMap<String, Vec<Decision>> {
     let machine = view.charter.machine();
     let snapshot = &view.snapshot;
-    let somebody = Principal {
-        id: SOMEBODY.to_owned(),
-        roles: by.roles.clone(),
-        kind: Some(PrincipalKind::Person),
-        auth: Some(Auth::Key),
-    };
+    let somebody = approval::somebody(by.roles.clone());
     let mine = machine.legal(snapshot, by, now);
     let theirs = machine.legal(snapshot, &somebody, now);
     let is_in = |list: &[Legal], event: &Legal| list.iter().any(|e| e.to == event.to && e.r#type == event.r#type);
@@ -261,7 +250,7 @@ fn decisions(view: &View, by: &Principal, now: Timestamp) -> BTreeMap<String, Ve
             },
             (false, None) => continue,
         };
-        let value = demands.as_ref().and_then(|demands| approved(machine, view, &event.to, demands, now));
+        let value = demands.as_ref().and_then(|demands| approval::value(machine, snapshot, &event.to, demands, now));
         let decision = Decision {
             r#type: event.r#type.clone(),
             data: event.data.clone(),
@@ -290,13 +279,4 @@ fn why_not(demands: &Demands, by: &Principal) -> Option<WithheldBy> {
     } else {
         None
     }
-}
-
-/// Exactly what an approval is about. `None` if the charter has no expression for it, or if its
-/// value is not the one of the digest.
-fn approved(machine: &Machine, view: &View, actor: &str, demands: &Demands, now: Timestamp) -> Option<Value> {
-    let approves = demands.approves.as_ref()?;
-    let query = machine.query(&approves.value).ok()?;
-    let value = machine.ask(&view.snapshot, actor, &query, now).ok()?;
-    (Digest::of_json(&value) == approves.digest).then_some(value)
 }

@@ -122,7 +122,7 @@ pub(crate) fn fixed() -> Map<String, Value> {
         "Request": object(request_of_inbox, &["id", "kind", "run", "to", "seq", "decisions"]),
         "Inbox": object(json!({"requests": list("Request"), "all": {"type": "boolean", "description": "Whether there are no more"}}), &["requests", "all"]),
         "TaskPage": object(json!({"tasks": list("Task"), "all": {"type": "boolean", "description": "Whether there are no more"}}), &["tasks", "all"]),
-        "LegalEvent": object(json!({"type": text, "to": text, "data": {}, "description": nullable, "depends_on_data": {"type": "boolean"}, "demands": {}}), &["type", "to"]),
+        "LegalEvent": object(json!({"type": text, "to": text, "data": {}, "description": nullable, "depends_on_data": {"type": "boolean"}, "demands": {}, "value": {"description": "What is approved: the value of the digest in `demands`"}}), &["type", "to"]),
         "LegalEvents": object(json!({"run": text, "seq": whole, "status": status, "by": {"$ref": "#/components/schemas/Principal"}, "events": list("LegalEvent"), "tasks": list("Task")}), &["run", "seq", "events"]),
         "Explained": object(json!({"run": text, "seq": whole, "verdict": text, "type": text, "by": {"$ref": "#/components/schemas/Principal"}, "transitions": {"type": "array", "items": text}, "refusal": {}, "notes": {"type": "array", "items": text}}), &["run", "seq", "verdict"]),
         "ForkRun": request(json!({"at": whole, "run": text, "live": {"type": "boolean", "default": false, "description": "Whether actors work for the new run"}}), &["at"]),

@@ -78,9 +78,10 @@ fn what_happens_is_told_in_order_and_signed() {
     assert_eq!(ana.start("ask", "a1").status, 201);
     assert_eq!(ana.post("/v1/runs/p1/events", &json!({"type": "charter.cancel", "data": {}})).status, 200);
     ana.post("/v1/runs/p1/fork", &json!({"at": 1, "run": "p2"}));
-    let got: Vec<Got> = (0..4).map(|_| hook.next()).collect();
+    let got: Vec<Got> = (0..5).map(|_| hook.next()).collect();
     let types: Vec<_> = got.iter().map(|got| (got.r#type(), got.seq())).collect();
-    let expected = [("charter.started", 0), ("charter.refused", 1), ("charter.task", 0), ("charter.ended", 3)];
+    let [start, refused] = [("charter.started", 0), ("charter.refused", 1)];
+    let expected = [start, refused, ("charter.task", 2), ("charter.task", 0), ("charter.ended", 3)];
     assert_eq!(types, expected.map(|(name, seq)| (name.to_owned(), seq)));
     assert!(hook.is_quiet(), "what a fork shares is told once");
     for message in &got {
@@ -91,11 +92,11 @@ fn what_happens_is_told_in_order_and_signed() {
         assert_eq!(event["source"], "https://charter.example");
         assert!(message.id().starts_with(&format!("msg_{id}_")) && !message.body.contains("tulip"), "{message:?}");
     }
-    let (refused, task) = (got[1].json(), got[2].json());
+    let (refused, task) = (got[1].json(), got[3].json());
     assert_eq!((refused["subject"].as_str(), &refused["data"]["refusal"]["code"]), (Some("p1"), &json!("schema")));
     assert_eq!(task["data"]["tasks"], json!([{"task": "a1/0/0", "src": "person", "title": "Shall it be?"}]));
     let ids: std::collections::BTreeSet<_> = got.iter().map(Got::id).collect();
-    assert_eq!(ids.len(), 4);
+    assert_eq!(ids.len(), 5);
 
     // The secret is nowhere but in the file.
     let mut exported = Vec::new();
@@ -103,7 +104,7 @@ fn what_happens_is_told_in_order_and_signed() {
         export(store.as_ref(), run, &mut exported).unwrap();
     }
     let metrics = root.get("/metrics").body;
-    assert!(metrics.contains("charter_hook_deliveries_total 4"), "{metrics}");
+    assert!(metrics.contains("charter_hook_deliveries_total 5"), "{metrics}");
     let listed = root.get("/v1/hooks").body;
     assert!(listed.contains(&hook.url), "{listed}");
     let records = root.get("/v1/runs/host/records").body;
@@ -114,6 +115,30 @@ fn what_happens_is_told_in_order_and_signed() {
     assert_eq!(root.delete(&format!("/v1/hooks/{id}")).status, 204);
     assert_eq!(store.host_state("hook-secret").unwrap(), []);
     reviewed(&ana, "p3");
+    assert!(hook.is_quiet());
+}
+
+#[test]
+fn an_approval_that_begins_to_wait_is_told_once_and_without_its_value() {
+    let site = Site::new();
+    let root = site.person("root", &["admin"]);
+    let (ana, bob) = (site.person("ana", &["clerk"]), site.person("bob", &["boss"]));
+    let hook = Hook::new(&[]);
+    hook.add(&root, &["task"]);
+    ana.start("payment", "p1");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 73_519}}));
+    note(&ana, "p1");
+    let told = hook.next();
+    assert_eq!((told.r#type(), told.seq()), ("charter.task".to_owned(), 1));
+    assert!(hook.is_quiet(), "a draft waits for nobody, and a note changes nothing");
+    let inbox = bob.get("/v1/inbox").json();
+    let request = &inbox["requests"][0];
+    let decision = request["decisions"].as_array().unwrap().iter().find(|d| d["type"] == "APPROVE").unwrap();
+    let digest = &decision["demands"]["approves"]["digest"];
+    let expected = json!([{"approval": request["id"], "event": "APPROVE", "to": "root", "digest": digest}]);
+    assert_eq!(told.json()["data"]["approvals"], expected, "{request}");
+    assert!(!told.body.contains("73519"), "{told:?}");
+    assert_eq!(bob.post("/v1/runs/p1/events", &json!({"type": "APPROVE", "data": {"digest": digest}})).status, 200);
     assert!(hook.is_quiet());
 }
 

@@ -31,6 +31,11 @@ fn an_approval_waits_with_its_content_and_leaves_when_it_is_decided() {
     let approve = decision(request, "APPROVE");
     assert_eq!((&approve["value"], &approve["withheld"]), (&json!(250), &Json::Null));
     let digest = approve["demands"]["approves"]["digest"].clone();
+    // Programs see it, too: nobody approves a digest unseen.
+    let legal = bob.get("/v1/runs/p1/legal").json();
+    let offer = |kind: &str| legal["events"].as_array().unwrap().iter().find(|e| e["type"] == kind).unwrap().clone();
+    assert_eq!((&offer("APPROVE")["value"], offer("NOTE").get("value")), (&json!(250), None));
+    assert_eq!(offer("APPROVE")["demands"]["approves"]["digest"], digest);
 
     // Four eyes: the proposer, who has the role too, is told why not.
     let own = requests(&ana, "?run=p1");
