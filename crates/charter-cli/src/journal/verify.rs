@@ -63,8 +63,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let report = match export(path)? {
         Some(file) => exported(args, run, file)?,
         None => {
+            let report = journal(args, path, run)?;
             super::warn_if_shared(path, io.err)?;
-            journal(args, path, run)?
+            report
         }
     };
     let exit = match report.is_verified() {

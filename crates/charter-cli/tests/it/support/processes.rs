@@ -83,7 +83,7 @@ impl Site {
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "no {what} for 20 s");
+        assert!(begin.elapsed() < Duration::from_secs(60), "no {what} for 60 s");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
