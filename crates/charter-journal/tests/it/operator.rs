@@ -351,6 +351,8 @@ fn a_journal_in_a_read_only_folder_can_be_read() {
         let copy = other.join("journal ?.db");
         for end in ends {
             fs::copy(beside(&file, end), beside(&copy, end)).unwrap();
+            // Journals are private; this one is shared on purpose.
+            fs::set_permissions(beside(&copy, end), fs::Permissions::from_mode(0o644)).unwrap();
         }
         fs::set_permissions(&other, fs::Permissions::from_mode(0o555)).unwrap();
         let command = format!(
