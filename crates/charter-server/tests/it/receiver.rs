@@ -84,10 +84,11 @@ impl Hook {
                 let length = head.iter().find(|(n, _)| n == "content-length").map_or(0, |(_, v)| v.parse().unwrap());
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body).unwrap();
+                // Before the test hears of it, and plans the next one.
+                let answer = planned.lock().unwrap().pop_front().unwrap_or_else(|| "204 No Content".into());
                 if sender.send(Got { head, body: String::from_utf8(body).unwrap() }).is_err() {
                     return;
                 }
-                let answer = planned.lock().unwrap().pop_front().unwrap_or_else(|| "204 No Content".into());
                 let text = format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
                 let _ = reader.into_inner().write_all(text.as_bytes());
             }
