@@ -9,6 +9,8 @@ pub mod hooks;
 mod http;
 pub mod identity;
 mod metrics;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod openapi;
 mod options;
 mod patient;
@@ -17,6 +19,6 @@ mod server;
 mod sites;
 mod used;
 
-pub use options::{Clock, Limits, Options};
+pub use options::{Clock, Limits, OidcOptions, Options};
 pub use server::{Server, StartError};
 pub use sites::{BadSite, Sites};

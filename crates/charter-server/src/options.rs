@@ -28,6 +28,8 @@ pub struct Options {
     /// Whether administrators may add webhooks over HTTP whose addresses are not public. Without
     /// it, only the owner can, on the machine.
     pub private_hooks: bool,
+    /// The provider whose tokens name people; needs the feature `oidc`.
+    pub oidc: Option<OidcOptions>,
     /// The user of the machine who owns the run `host`.
     pub owner: String,
     /// The source of time.
@@ -50,6 +52,7 @@ impl Options {
             public_url: None,
             origins: Vec::new(),
             private_hooks: false,
+            oidc: None,
             owner: owner.to_owned(),
             clock: Clock(Arc::new(SystemClock)),
             limits: Limits::default(),
@@ -57,6 +60,19 @@ impl Options {
             code_page: |_| None,
         }
     }
+}
+
+/// An `OpenID` provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OidcOptions {
+    /// Its address, exactly as it stands in its tokens (`iss`).
+    pub issuer: String,
+    /// For whom tokens have to be (`aud`): the id that the server has as a client of the provider.
+    pub client: String,
+    /// The claim that is the id of the principal; `None`: `sub`.
+    pub id_claim: Option<String>,
+    /// The claim with roles; `None`: tokens give no roles.
+    pub roles_claim: Option<String>,
 }
 
 /// Limits of a server.

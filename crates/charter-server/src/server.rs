@@ -54,6 +54,9 @@ pub enum StartError {
     /// An address in its options is none.
     #[error(transparent)]
     Site(#[from] BadSite),
+    /// The provider of tokens cannot be used.
+    #[error("{0}")]
+    Oidc(String),
     /// The run that holds the keys cannot be used.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -86,8 +89,16 @@ impl Server {
         let listener = TcpListener::bind(wanted).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let sites = Sites::new(address, options.public_url.as_deref(), &options.origins)?;
+        #[cfg(feature = "oidc")]
+        let oidc = options.oidc.clone().map(crate::oidc::Provider::new).transpose().map_err(StartError::Oidc)?;
+        #[cfg(not(feature = "oidc"))]
+        if options.oidc.is_some() {
+            return Err(StartError::Oidc(
+                "this program was built without OIDC: build it with `--features oidc`".to_owned(),
+            ));
+        }
         let office = Office::open(backend.clone(), &options.owner).await?;
-        if !address.ip().is_loopback() && !office.directory().has_keys() {
+        if !address.ip().is_loopback() && !office.directory().has_keys() && options.oidc.is_none() {
             return Err(StartError::NoKeys(address));
         }
         let mut known = BTreeMap::new();
@@ -103,6 +114,8 @@ impl Server {
             sessions: Sessions::default(),
             logins: Logins::default(),
             sites,
+            #[cfg(feature = "oidc")]
+            oidc,
             feed: feed.clone(),
             metrics: Metrics::default(),
             charters: RwLock::new(known),

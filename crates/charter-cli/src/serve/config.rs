@@ -25,6 +25,10 @@ struct Config {
     #[serde(default)]
     offer: Vec<String>,
     public_url: Option<String>,
+    oidc_issuer: Option<String>,
+    oidc_client: Option<String>,
+    oidc_id_claim: Option<String>,
+    oidc_roles_claim: Option<String>,
     #[serde(default)]
     origin: Vec<String>,
     db: Option<PathBuf>,
@@ -39,7 +43,7 @@ struct Config {
 }
 
 /// The keys of the file.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 16] = [
     "accept-clock",
     "charters",
     "db",
@@ -47,6 +51,10 @@ const KEYS: [&str; 12] = [
     "model",
     "model-url",
     "offer",
+    "oidc-client",
+    "oidc-id-claim",
+    "oidc-issuer",
+    "oidc-roles-claim",
     "origin",
     "private-hooks",
     "public-url",
@@ -66,6 +74,10 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
         charters,
         offer,
         public_url,
+        oidc_issuer,
+        oidc_client,
+        oidc_id_claim,
+        oidc_roles_claim,
         origin,
         db,
         private_hooks,
@@ -81,6 +93,10 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
     args.listen = args.listen.or(listen);
     args.charters = args.charters.or_else(|| placed(charters));
     args.public_url = args.public_url.or(public_url);
+    args.oidc_issuer = args.oidc_issuer.or(oidc_issuer);
+    args.oidc_client = args.oidc_client.or(oidc_client);
+    args.oidc_id_claim = args.oidc_id_claim.or(oidc_id_claim);
+    args.oidc_roles_claim = args.oidc_roles_claim.or(oidc_roles_claim);
     args.db = args.db.or_else(|| placed(db));
     args.private_hooks |= private_hooks;
     if args.offer.is_empty() {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_runtime::Charter;
-use charter_server::{Options, Server};
+use charter_server::{OidcOptions, Options, Server};
 use serde_json::json;
 
 use crate::io::{Exit, Failure, Io, Paint};
@@ -51,6 +51,20 @@ pub struct Args {
     /// Let administrators add webhooks over HTTP whose addresses are not public
     #[arg(long)]
     private_hooks: bool,
+    /// OpenID provider whose tokens name people, as it stands in them (`iss`); needs a build with
+    /// the feature `oidc`
+    #[arg(long, value_name = "URL")]
+    oidc_issuer: Option<String>,
+    /// For whom the tokens have to be (`aud`): the id of this server at the provider
+    #[arg(long, value_name = "ID")]
+    oidc_client: Option<String>,
+    /// Claim of the tokens that is the id of the principal [default: sub]
+    #[arg(long, value_name = "NAME")]
+    oidc_id_claim: Option<String>,
+    /// Claim of the tokens with roles, as `charter key add --role` takes them; without it, roles
+    /// are those of the person's keys
+    #[arg(long, value_name = "NAME")]
+    oidc_roles_claim: Option<String>,
     /// Origin of pages that may use the server besides its own: scheme, host and port
     #[arg(long = "origin", value_name = "ORIGIN")]
     origins: Vec<String>,
@@ -109,6 +123,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         public_url: args.public_url.clone(),
         origins: args.origins.clone(),
         private_hooks: args.private_hooks,
+        oidc: oidc(&args)?,
         code_page: page,
         ..Options::local(args.listen.unwrap_or(LISTEN), &user())
     };
@@ -207,6 +222,17 @@ fn not_served(
         folder.refuse(path, failure);
     }
     Ok(())
+}
+
+fn oidc(args: &Args) -> Result<Option<OidcOptions>, Failure> {
+    let Args { oidc_issuer, oidc_client, oidc_id_claim, oidc_roles_claim, .. } = args.clone();
+    match (oidc_issuer, oidc_client) {
+        (Some(issuer), Some(client)) => {
+            Ok(Some(OidcOptions { issuer, client, id_claim: oidc_id_claim, roles_claim: oidc_roles_claim }))
+        }
+        (None, None) if oidc_id_claim.is_none() && oidc_roles_claim.is_none() => Ok(None),
+        _ => Err(Failure::new("`oidc-issuer` and `oidc-client` belong together: give both, or none of these options")),
+    }
 }
 
 /// Whether actors of a charter read or change this machine, by what the input of a run says.

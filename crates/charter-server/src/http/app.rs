@@ -36,6 +36,8 @@ pub(crate) struct App {
     pub(crate) sessions: Sessions,
     pub(crate) logins: Logins,
     pub(crate) sites: Sites,
+    #[cfg(feature = "oidc")]
+    pub(crate) oidc: Option<Arc<crate::oidc::Provider>>,
     pub(crate) feed: Feed,
     pub(crate) metrics: Metrics,
     pub(crate) options: Options,

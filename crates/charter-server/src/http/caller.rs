@@ -98,7 +98,7 @@ impl App {
                     .map_err(|e| denied(Problem::unauthenticated(e.to_string()))),
             };
         }
-        if directory.has_keys() {
+        if directory.has_keys() || self.options.oidc.is_some() {
             return Err(denied(Problem::unauthenticated("send a key as `Authorization: Bearer chk_...`")));
         }
         match peer.is_some_and(|Peer(peer)| is_own_user(peer, self.address)) {
@@ -106,6 +106,26 @@ impl App {
             false => Err(denied(Problem::unauthenticated(
                 "without keys, this server is for processes of its own user; `charter key add` adds a key",
             ))),
+        }
+    }
+}
+
+#[cfg(feature = "oidc")]
+impl App {
+    /// Who a token of the provider names; `None` if there is no provider, or no token.
+    async fn with_token(&self, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+        let Some(provider) = &self.oidc else { return Ok(None) };
+        let bearer = one(headers, header::AUTHORIZATION.as_str())?.and_then(|value| value.split_once(' '));
+        let token = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
+        let Some(token) = token.filter(|token| crate::oidc::is_token(token)) else { return Ok(None) };
+        let directory = self.office.directory();
+        match provider.caller(token, &directory, self.now()).await {
+            Ok(caller) => Ok(Some(caller)),
+            Err(e @ crate::oidc::Refused::Token(_)) => Err(self.denied(Problem::unauthenticated(e.to_string()))),
+            Err(e @ crate::oidc::Refused::Provider(_)) => Err(self.denied(Problem {
+                retry_after: Some(60),
+                ..Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", e.to_string())
+            })),
         }
     }
 }
@@ -134,13 +154,17 @@ fn claimed(headers: &HeaderMap) -> Result<Caller, Problem> {
     }
     let grant = |role: &&str| Grant { role: (*role).to_owned(), charter: None, run: None };
     let grants = names.map(|roles| roles.iter().map(grant).collect());
-    Ok(Caller { id: id.to_owned(), kind, auth: Auth::None, grants, key: None })
+    Ok(Caller { id: id.to_owned(), kind, auth: Auth::None, grants, key: None, token: None })
 }
 
 impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Caller, Problem> {
+        #[cfg(feature = "oidc")]
+        if let Some(caller) = app.with_token(&parts.headers).await? {
+            return Ok(caller);
+        }
         let peer = parts.extensions.get::<Peer>().copied();
         let caller = app.authenticate(&parts.method, &parts.headers, peer)?;
         if let Some(key) = &caller.key {

@@ -166,10 +166,15 @@ impl Writer {
     fn may_go_on(&self) -> Result<(), Gone> {
         let app = &self.open.app;
         let (directory, caller) = (app.office.directory(), &self.caller);
-        let is_open = match &caller.key {
-            Some(key) => directory.caller(key, caller.auth, app.now()).is_ok_and(|now| now.grants == caller.grants),
+        let now = app.now();
+        let is_open = match (&caller.key, &caller.token) {
+            (Some(key), _) => directory.caller(key, caller.auth, now).is_ok_and(|now| now.grants == caller.grants),
+            (None, Some(token)) => {
+                let grants = directory.granted_by_token(&caller.id, caller.kind, token, now);
+                now < token.until && caller.grants.as_ref() == Some(&grants)
+            }
             // A server without keys has become one with keys.
-            None => caller.is_owner() || !directory.has_keys(),
+            (None, None) => caller.is_owner() || !directory.has_keys(),
         };
         // An open stream uses its session.
         let has_session = self.cookie.as_ref().is_none_or(|cookie| app.sessions.find(cookie, app.now()).is_some());
@@ -223,6 +228,8 @@ pub(super) async fn of_run(
 
 async fn write_run(writer: &Writer, run: &str, mut next: u64, mut watch: crate::feed::Watch) -> Result<(), Gone> {
     let app = writer.open.app.clone();
+    // A key that is revoked ends the stream now, not with the next record.
+    let mut keys = app.office.changes();
     writer.write(RETRY.to_owned(), None).await?;
     let mut size = PageSize(1);
     loop {
@@ -239,18 +246,20 @@ async fn write_run(writer: &Writer, run: &str, mut next: u64, mut watch: crate::
         }
         let wait = async {
             tokio::select! {
-                next = watch.next() => Some(next),
-                () = writer.frames.closed() => None,
+                next = watch.next() => Ok(Some(next)),
+                changed = keys.changed() => changed.map(|()| None).map_err(|_| Gone),
+                () = writer.frames.closed() => Err(Gone),
             }
         };
-        match tokio::time::timeout(KEEP_ALIVE, wait).await {
-            Ok(Some(Next::Records)) => {}
-            Ok(Some(Next::News(news))) => writer.write(news_frame(&news), None).await?,
-            Ok(None) => return Err(Gone),
-            Err(_) => {
-                writer.may_go_on()?;
-                writer.write(":\n\n".to_owned(), None).await?;
-            }
+        let woken = tokio::time::timeout(KEEP_ALIVE, wait).await;
+        writer.may_go_on()?;
+        match woken {
+            // The keys have changed, or there are records.
+            Ok(woken) => match woken? {
+                Some(Next::News(news)) => writer.write(news_frame(&news), None).await?,
+                Some(Next::Records) | None => {}
+            },
+            Err(_) => writer.write(":\n\n".to_owned(), None).await?,
         }
     }
 }
@@ -278,6 +287,7 @@ pub(super) async fn of_journal(
 
 async fn write_journal(writer: &Writer, mut position: u64) -> Result<(), Gone> {
     let app = writer.open.app.clone();
+    let mut keys = app.office.changes();
     // The place where the stream begins has an id, too, so that a reader that has got no record yet
     // resumes there.
     writer.write(format!("{RETRY}id: {position}\nevent: begin\ndata: {{}}\n\n"), None).await?;
@@ -298,13 +308,13 @@ async fn write_journal(writer: &Writer, mut position: u64) -> Result<(), Gone> {
         }
         let wait = async {
             tokio::select! {
-                () = app.feed.after(position) => true,
-                () = writer.frames.closed() => false,
+                () = app.feed.after(position) => Ok(()),
+                changed = keys.changed() => changed.map_err(|_| Gone),
+                () = writer.frames.closed() => Err(Gone),
             }
         };
         match tokio::time::timeout(KEEP_ALIVE, wait).await {
-            Ok(true) => {}
-            Ok(false) => return Err(Gone),
+            Ok(woken) => woken?,
             Err(_) => {
                 writer.may_go_on()?;
                 writer.write(":\n\n".to_owned(), None).await?;

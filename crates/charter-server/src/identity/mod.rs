@@ -1,12 +1,14 @@
 //! Identities: the keys of a journal, which its run `host` holds, and the sessions of browsers.
 
 mod directory;
+mod grant;
 mod logins;
 mod office;
 mod secret;
 mod sessions;
 
-pub use directory::{ADMIN, BadGrant, Caller, Directory, Grant, Key, NotKnown, OPERATOR, READER};
+pub use directory::{ADMIN, Caller, Directory, Key, NotKnown, OPERATOR, READER, Token};
+pub use grant::{BadGrant, Grant};
 pub use logins::{Logins, VALID};
 pub use office::{HOST_CHARTER, HOST_RUN, HostError, NewKey, Office, host_charter};
 pub use secret::{PREFIX, Secret};

@@ -1,6 +1,5 @@
 //! Ways in that must stay shut.
 
-use charter_kernel::PrincipalKind;
 use serde_json::json;
 
 use crate::site::Site;
@@ -112,36 +111,6 @@ fn pages_of_other_sites_and_rebound_names_are_refused() {
         format!("GET /v1/me HTTP/1.1\r\nHost: {0}\r\nHost: evil.example\r\nConnection: close\r\n\r\n", site.address);
     assert_ne!(site.raw(two.as_bytes()).status, 200);
     assert_ne!(site.raw(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n").status, 200, "no host");
-}
-
-#[test]
-fn a_session_needs_its_token_to_change_anything() {
-    let site = Site::new();
-    let secret = site.key("ana", PrincipalKind::Person, &["clerk", "boss"]);
-    let body = json!({"key": secret.reveal()}).to_string();
-    let opened = site.ask("POST", "/v1/session", &[], Some(&body));
-    assert_eq!(opened.status, 201, "{opened:?}");
-    let cookie = opened.header("set-cookie").unwrap().to_owned();
-    for part in ["HttpOnly", "SameSite=Strict", "Path=/"] {
-        assert!(cookie.contains(part), "{cookie}");
-    }
-    assert!(!cookie.contains(secret.reveal()) && !cookie.contains("Secure"), "{cookie}");
-    let cookie = cookie.split(';').next().unwrap().to_owned();
-    let csrf = opened.json()["csrf"].as_str().unwrap().to_owned();
-    let start = json!({"charter": "payment", "run": "p1"}).to_string();
-    let me = site.get("/v1/me", &[("Cookie", &cookie)]).json();
-    assert_eq!((me["auth"].as_str(), me["csrf"].as_str()), (Some("session"), Some(csrf.as_str())));
-    assert_eq!(site.ask("POST", "/v1/runs", &[("Cookie", &cookie)], Some(&start)).status, 403);
-    assert_eq!(site.ask("POST", "/v1/runs", &[("Cookie", &cookie), ("X-CSRF-Token", "x")], Some(&start)).status, 403);
-    let form = [("Cookie", cookie.as_str()), ("X-CSRF-Token", csrf.as_str()), ("Content-Type", "text/plain")];
-    assert_eq!(site.ask("POST", "/v1/runs", &form, Some(&start)).status, 415);
-    let both = [("Cookie", cookie.as_str()), ("X-CSRF-Token", csrf.as_str())];
-    let started = site.ask("POST", "/v1/runs", &both, Some(&start));
-    assert_eq!((started.status, started.json()["by"]["auth"].as_str()), (201, Some("session")), "{started:?}");
-    assert_eq!(site.ask("DELETE", "/v1/session", &both, None).status, 204);
-    assert_eq!(site.get("/v1/me", &[("Cookie", &cookie)]).status, 401);
-    let wrong = site.ask("POST", "/v1/session", &[], Some(r#"{"key": "chk_nothing"}"#));
-    assert_eq!(wrong.status, 401);
 }
 
 #[test]

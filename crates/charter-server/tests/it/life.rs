@@ -78,6 +78,30 @@ fn an_event_with_an_id_is_recorded_once() {
 }
 
 #[test]
+fn of_those_who_have_seen_the_same_record_one_is_first() {
+    let site = Site::new();
+    let ana = site.person("ana", &["clerk"]);
+    ana.start("payment", "p1");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 5}}));
+    let mut seen = 1;
+    for round in 0..5 {
+        let (ana, tag) = (&ana, format!("\"{seen}\""));
+        let send = |n: i32| {
+            let body = json!({"type": "NOTE", "data": {"n": n}, "id": format!("{round}-{n}")});
+            ana.post_with("/v1/runs/p1/events", &body, &[("If-Match", &tag)])
+        };
+        let answers: Vec<_> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..8).map(|n| scope.spawn(move || send(n))).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1, "{answers:?}");
+        assert!(answers.iter().all(|answer| answer.status == 200 || answer.code() == "stale"), "{answers:?}");
+        // Refused events have records, too.
+        seen = ana.get("/v1/runs/p1").json()["seq"].as_i64().unwrap();
+    }
+}
+
+#[test]
 fn runs_are_listed_page_by_page_as_far_as_one_may_see_them() {
     let site = Site::new();
     let admin = site.person("root", &["admin", "clerk"]);

@@ -15,7 +15,10 @@ mod hooks;
 mod inbox;
 mod life;
 mod many_readers;
+#[cfg(feature = "oidc")]
+mod oidc;
 mod page;
 mod receiver;
+mod sessions;
 mod site;
 mod streams;

@@ -69,6 +69,18 @@ impl Site {
         Site { address: server.address(), host, server: Some(server), threads }
     }
 
+    /// Why a server does not start.
+    #[cfg(feature = "oidc")]
+    pub(crate) fn refused(change: impl FnOnce(&mut Options)) -> String {
+        let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let mut options = Options::local("127.0.0.1:0".parse().unwrap(), "uid:1000");
+        change(&mut options);
+        threads.block_on(async {
+            let (host, _) = Runtime::open(Arc::new(MemoryStore::new()), Default::default()).await.unwrap();
+            Server::start(Arc::new(host), Vec::new(), options).await.unwrap_err().to_string()
+        })
+    }
+
     /// Adds a key at the command line, beside the server.
     pub(crate) fn key(&self, id: &str, kind: PrincipalKind, roles: &[&str]) -> Secret {
         let grants = roles.iter().map(|role| role.parse().unwrap()).collect();

@@ -101,6 +101,25 @@ fn a_stream_ends_with_its_key() {
 }
 
 #[test]
+fn a_quiet_stream_ends_soon_after_its_key() {
+    let site = Site::new();
+    let root = site.person("root", &["admin"]);
+    let made = root.post("/v1/keys", &json!({"id": "ana", "grants": ["clerk"]})).json();
+    let bearer = format!("Bearer {}", made["secret"].as_str().unwrap());
+    // The connection ends with the answer, and is not kept for another one.
+    let ana = [("Authorization", bearer.as_str()), ("Connection", "close")];
+    let start = json!({"charter": "payment", "run": "p1"}).to_string();
+    assert_eq!(site.ask("POST", "/v1/runs", &ana, Some(&start)).status, 201);
+    let mut of_run = site.stream("/v1/runs/p1/stream", &ana);
+    let mut all = site.stream("/v1/stream", &ana);
+    assert!(of_run.record().is_some() && all.next().is_some());
+    let begin = std::time::Instant::now();
+    assert_eq!(root.delete(&format!("/v1/keys/{}", made["key"].as_str().unwrap())).status, 204);
+    assert_eq!((of_run.record(), all.record()), (None, None), "nothing happens in the run");
+    assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{:?}", begin.elapsed());
+}
+
+#[test]
 fn there_are_not_more_streams_than_the_limit() {
     let site = Site::with(Arc::new(charter_journal::MemoryStore::new()), |options| options.limits.streams_of_one = 2);
     let ana = site.person("ana", &["clerk"]);
