@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use charter_actors::SystemClock;
+use charter_actors::{SystemClock, Workspaces};
 
 /// A source of time.
 #[derive(Clone)]
@@ -40,11 +40,14 @@ pub struct Options {
     pub version: String,
     /// The page of a code (a refusal, an error), as Markdown.
     pub code_page: fn(&str) -> Option<&'static str>,
+    /// Where the contents of files lie that runs with workspaces name, if they can be read.
+    pub workspaces: Option<Workspaces>,
 }
 
 impl Options {
-    /// The setup of a server that listens at `listen`, with the clock of the machine and without
-    /// pages of codes. `owner` is the user of the machine, such as `uid:1000`.
+    /// The setup of a server that listens at `listen`, with the clock of the machine, without
+    /// pages of codes and contents of workspaces. `owner` is the user of the machine, such as
+    /// `uid:1000`.
     #[must_use]
     pub fn local(listen: SocketAddr, owner: &str) -> Options {
         Options {
@@ -58,6 +61,7 @@ impl Options {
             limits: Limits::default(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             code_page: |_| None,
+            workspaces: None,
         }
     }
 }

@@ -71,6 +71,18 @@ impl Store {
         Ok(bytes)
     }
 
+    /// Returns the number of bytes of stored content; `None` if it is not stored.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn size(&self, digest: Digest) -> Result<Option<u64>, Error> {
+        let (folder, name) = self.place(digest);
+        match fs::metadata(folder.join(name)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            found => found.map(|file| Some(file.len())).context(|| format!("read the content {digest}")),
+        }
+    }
+
     fn place(&self, digest: Digest) -> (PathBuf, String) {
         let hex = digest.hex();
         let (first, rest) = hex.split_at(2);
@@ -160,6 +172,8 @@ mod tests {
         let digest = store.put(b"hello", &mut Unwatched).unwrap();
         assert_eq!(digest, store.put(b"hello", &mut Unwatched).unwrap());
         assert_eq!(store.get(digest).unwrap(), b"hello");
+        assert_eq!(store.size(digest).unwrap(), Some(5));
+        assert_eq!(store.size(Digest::of_bytes(b"other")).unwrap(), None);
         let (place, name) = store.place(digest);
         fs::write(place.join(name), b"hellO").unwrap();
         assert_eq!(store.get(digest).unwrap_err().code(), "damaged");

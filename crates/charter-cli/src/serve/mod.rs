@@ -125,6 +125,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         private_hooks: args.private_hooks,
         oidc: oidc(&args)?,
         code_page: page,
+        workspaces: Some(charter_actors::Workspaces::new(crate::journal::backup::store_of_workspaces(&db.db))),
         ..Options::local(args.listen.unwrap_or(LISTEN), &user())
     };
     for (path, found) in folder.iter_mut().flat_map(CharterFolder::changed).collect::<Vec<_>>() {

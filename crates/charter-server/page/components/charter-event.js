@@ -3,6 +3,7 @@ import { css, html, nothing } from "../lit.js";
 import { newKey, problemOf } from "../lib/api.js";
 import { Component } from "../lib/base.js";
 import { words } from "../lib/format.js";
+import { below, errorsOf } from "../lib/pointer.js";
 import { visible as show } from "../lib/text.js";
 import { shared } from "../lib/style.js";
 
@@ -64,6 +65,8 @@ export class CharterEvent extends Component {
       charter-form { justify-self: stretch; }
       textarea.text { font: inherit; min-height: 4.5rem; }
       .note { margin-top: 0.5rem; }
+      .error { color: var(--bad); font-size: 0.9rem; overflow-wrap: anywhere; justify-self: stretch; }
+      [aria-invalid="true"] { border-color: var(--bad); outline-color: var(--bad); }
     `,
   ];
 
@@ -84,8 +87,6 @@ export class CharterEvent extends Component {
     this.keys = new Map();
     /** The form of data that are more than one text. @type {import("./charter-form.js").CharterForm | null} */
     this.form = null;
-    /** `errorsOf` of lib/form.js, once it is loaded. @type {((problem: any) => any[]) | null} */
-    this.errorsOf = null;
   }
 
   /** @param {Map<string, any>} changed */
@@ -120,8 +121,7 @@ export class CharterEvent extends Component {
     this.form = null;
     if (!onlyText(schema)) {
       // Most events need none: it is loaded when it is.
-      const { errorsOf, formFor } = await import("../lib/form.js");
-      this.errorsOf = errorsOf;
+      const { formFor } = await import("../lib/form.js");
       this.form = formFor(schema, { label: this.#action });
       this.requestUpdate();
     }
@@ -165,7 +165,8 @@ export class CharterEvent extends Component {
       this.problem = problemOf(error);
       // A refused event is recorded; another attempt is another event.
       if (this.problem.status > 0 && this.problem.status < 500) this.keys.delete(content);
-      if (this.errorsOf) this.form?.showErrors(this.errorsOf(this.problem.body));
+      this.form?.showErrors(errorsOf(this.problem.body));
+      if (this.#atReason().length) this.updateComplete.then(() => /** @type {HTMLElement | null} */ (this.renderRoot.querySelector("textarea"))?.focus());
       this.dispatchEvent(new CustomEvent("refused", { detail: this.problem, bubbles: true, composed: true }));
     }
     this.busy = false;
@@ -178,18 +179,28 @@ export class CharterEvent extends Component {
     this.updateComplete.then(() => /** @type {HTMLElement | null} */ (this.renderRoot.querySelector("button"))?.focus());
   }
 
+  /** What the server says about the only field. */
+  #atReason() {
+    const name = onlyText(open(this.event.data, this.preset));
+    if (!this.opened || this.form || !this.problem || name === null) return [];
+    return errorsOf(this.problem.body).filter(({ pointer }) => pointer === below("", name));
+  }
+
   #reason() {
     const schema = open(this.event.data, this.preset);
     const name = /** @type {string} */ (onlyText(schema));
     const field = resolved(schema.properties[name], schema);
     const required = schema.required.includes(name);
+    const wrong = this.#atReason();
     return html`<form @submit=${this.#submit}>
       <strong>${show(this.label)}</strong>
       <label>
         ${words(name)}${required ? nothing : " (optional)"}
         ${field?.description ? html`<span class="small faint"> ${show(field.description)}</span>` : nothing}
-        <textarea class="text" name="value" ?required=${required} maxlength=${field?.maxLength ?? nothing}></textarea>
+        <textarea class="text" name="value" ?required=${required} maxlength=${field?.maxLength ?? nothing}
+          aria-invalid=${wrong.length > 0} aria-describedby=${wrong.length ? "wrong" : nothing}></textarea>
       </label>
+      ${wrong.length ? html`<div id="wrong" class="error" role="alert">${wrong.map(({ message }) => html`<p>${show(message)}</p>`)}</div>` : nothing}
       <div class="row">
         <button class=${this.main ? "main" : ""} ?disabled=${this.busy}>${this.busy ? "Sending…" : this.#action}</button>
         <button type="button" class="plain" @click=${this.#close}>Cancel</button>
@@ -207,7 +218,9 @@ export class CharterEvent extends Component {
 
   render() {
     const withheld = this.event.withheld;
-    const refusal = this.problem;
+    // What is said at the field is not said twice.
+    const said = this.problem ? errorsOf(this.problem.body).length : 0;
+    const refusal = said > 0 && said === this.#atReason().length ? null : this.problem;
     return html`
       ${this.opened
         ? html`<div @keydown=${(/** @type {KeyboardEvent} */ e) => e.key === "Escape" && (e.stopPropagation(), this.#close())}>

@@ -2,7 +2,7 @@
 import { css, html, nothing, repeat } from "../lit.js";
 import { Component, isTyping } from "../lib/base.js";
 import { ago, clock, count, until, words } from "../lib/format.js";
-import { inboxOf, isMine, titleOf } from "../lib/inbox.js";
+import { inboxOf, isMine, questionOf, titleOf } from "../lib/inbox.js";
 import { visible as show } from "../lib/text.js";
 import { shared } from "../lib/style.js";
 import "./charter-request.js";
@@ -39,6 +39,7 @@ export class CharterInbox extends Component {
       .line { display: flex; justify-content: space-between; gap: 0.75rem; }
       .line > :first-child { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
       .line > :last-child { white-space: nowrap; }
+      .question { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; overflow-wrap: anywhere; }
       .empty { padding: 3rem 1rem; text-align: center; }
       .list h2 { margin-bottom: 0.35rem; color: var(--faint); font-size: 0.95rem; }
       .back { display: none; }
@@ -86,7 +87,7 @@ export class CharterInbox extends Component {
   #matches(request) {
     const text = this.text.trim().toLowerCase();
     if (!text) return true;
-    const all = [request.run, request.charter.id, request.charter.title, titleOf(request), fromOf(request), ...request.state];
+    const all = [request.run, request.charter.id, request.charter.title, titleOf(request), questionOf(request), fromOf(request), ...request.state];
     return all.join(" ").toLowerCase().includes(text);
   }
 
@@ -142,6 +143,7 @@ export class CharterInbox extends Component {
   /** @param {Request} request @param {boolean} chosen @param {any} aside */
   #entry(request, chosen, aside) {
     const charter = request.charter.title ?? request.charter.id;
+    const question = questionOf(request);
     return html`<li>
       <a
         href=${this.#href(request)}
@@ -153,8 +155,8 @@ export class CharterInbox extends Component {
         }}
       >
         <span class="line"><strong>${show(titleOf(request))}</strong><span class="small">${aside}</span></span>
-        <span class="line small faint"><span>${show(request.run)}</span><span>${show(fromOf(request))}</span></span>
-        <span class="line small faint"><span>${show(charter)}</span></span>
+        ${question ? html`<span class="question">${show(question)}</span>` : nothing}
+        <span class="line small faint"><span>${show(request.run)} · ${show(charter)}</span><span>${show(fromOf(request))}</span></span>
       </a>
     </li>`;
   }

@@ -2,10 +2,12 @@
 import { css, html, keyed, nothing } from "../lit.js";
 import { Component } from "../lib/base.js";
 import { charterOf, leadsTo, stateAt } from "../lib/charter.js";
+import { isChangeset } from "../lib/contents.js";
 import { ago, clock, short, until, words } from "../lib/format.js";
 import { inboxOf, titleOf } from "../lib/inbox.js";
 import { visible as show } from "../lib/text.js";
 import { shared } from "../lib/style.js";
+import "./charter-changes.js";
 import "./charter-event.js";
 import "./charter-task.js";
 import "./charter-value.js";
@@ -116,12 +118,22 @@ export class CharterRequest extends Component {
       <h3>Exactly this is approved</h3>
       ${main.value === null
         ? html`<p class="note warn">The value cannot be shown; its digest is below.</p>`
-        : html`<div class="content" tabindex="0" role="region" aria-label="What is approved"><charter-value .value=${main.value}></charter-value></div>`}
-      ${JSON.stringify(main.value ?? null).includes('sha256":')
-        ? html`<p class="note warn">Files are named here by their digests; this page does not show their contents.</p>`
-        : nothing}
+        : isChangeset(main.value)
+          ? this.#changeset(main.value)
+          : html`<div class="content" tabindex="0" role="region" aria-label="What is approved"><charter-value .value=${main.value}></charter-value></div>
+              ${JSON.stringify(main.value).includes('sha256":') ? html`<p class="note">Files are named here by their digests.</p>` : nothing}`}
       <p class="digest"><abbr title="SHA-256 of the canonical JSON of ${approves.value}">Digest</abbr> ${approves.digest.replace("sha256:", "")}</p>
     </section>`;
+  }
+
+  /** @param {import("../lib/contents.js").Changeset} value */
+  #changeset(value) {
+    const { run, seq } = this.request;
+    return html`
+      ${value.summary ? html`<p class="wrap">${show(value.summary)}</p>` : nothing}
+      <charter-changes .client=${this.api} .run=${run} .at=${seq} .value=${value}></charter-changes>
+      <details><summary>As data, with the digests of the contents</summary><charter-value .value=${value}></charter-value></details>
+    `;
   }
 
   /** @param {any} main */
@@ -160,6 +172,17 @@ export class CharterRequest extends Component {
     </section>`;
   }
 
+  /** Where the run is by now, and whether it asks again. */
+  #since() {
+    const now = this.closed?.now;
+    const again = [...inboxOf(this.api).requests.values()].find((other) => other.run === this.request.run);
+    const href = again && `#/inbox?${new URLSearchParams({ run: again.run, request: again.id })}`;
+    return html`
+      ${now ? html`<p>The run is now ${now.status === "active" ? html`in <strong>${show(now.state.join(", "))}</strong>` : html`<strong>${now.status}</strong>`}.</p>` : nothing}
+      ${again ? html`<p><a href=${href}>It asks again: ${show(titleOf(again))}</a>.</p>` : nothing}
+    `;
+  }
+
   #closed() {
     const record = this.closed?.record;
     const run = `#/run/${encodeURIComponent(this.request.run)}`;
@@ -174,13 +197,13 @@ export class CharterRequest extends Component {
         at ${clock(record.at)} (<a href=${`${run}?at=${record.seq}`}>record ${record.seq}</a>).
       </p>
       ${typeof reason === "string" ? html`<p>“${show(reason)}”</p>` : nothing}
-      <p>The run is now ${record.status === "active" ? html`in <strong>${show(record.state.join(", "))}</strong>` : html`<strong>${record.status}</strong>`}.</p>
+      ${this.#since()}
     </div>`;
   }
 
   #answers() {
     const { decisions, run, to, task } = this.request;
-    if (task) return html`<charter-task .client=${this.api} .task=${task} @sent=${this.#settled} @refused=${this.#settled}></charter-task>`;
+    if (task) return html`<charter-task .client=${this.api} .task=${task} .at=${this.request.seq} @sent=${this.#settled} @refused=${this.#settled}></charter-task>`;
     const sorted = [...decisions].sort((a, b) => Number(isMain(b)) - Number(isMain(a)));
     return html`<div class="answers">
       ${sorted.map((decision) =>

@@ -2,16 +2,18 @@
 import { css, html, nothing, repeat } from "../lit.js";
 import { newKey, problemOf } from "../lib/api.js";
 import { charterOf } from "../lib/charter.js";
+import { changesetsOf } from "../lib/contents.js";
 import { ago, clock, count, span, until, words } from "../lib/format.js";
 import { OfRun } from "../lib/of-run.js";
 import { visible as show } from "../lib/text.js";
 import { shared } from "../lib/style.js";
+import "./charter-changes.js";
 import "./charter-chart.js";
 import "./charter-event.js";
 import "./charter-record.js";
 import { tone } from "./charter-runs.js";
 import "./charter-task.js";
-import "./charter-timeline.js";
+import { MAX_PRINTED } from "./charter-timeline.js";
 import "./charter-value.js";
 
 /** @param {any} event */
@@ -45,7 +47,7 @@ export class CharterRun extends OfRun {
       .news li { font-family: var(--mono); font-size: 0.84rem; overflow-wrap: anywhere; white-space: pre-wrap; }
       form.ask { display: grid; gap: 0.6rem; padding: 1rem; max-width: 36rem; }
       @media (max-width: 60rem) { .panes { grid-template-columns: minmax(0, 1fr); } }
-      @media print { .actions, .scrubber, .events { display: none; } .panes { display: block; } }
+      @media print { .actions, .scrubber, .now { display: none; } .panes, .pane { display: block; } section, .pane + .pane, charter-timeline, charter-record { margin-top: 1rem; } }
     `,
   ];
 
@@ -64,6 +66,15 @@ export class CharterRun extends OfRun {
     this.past = null;
     /** Ids of run control by what was asked for after which record, so that a second click is the same. @type {Map<string, string>} */
     this.keys = new Map();
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    this.listen(window, "keydown", (event) => {
+      if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || event.key !== "p") return;
+      event.preventDefault();
+      this.#print();
+    });
   }
 
   /** @param {Map<string, any>} changed */
@@ -145,6 +156,16 @@ export class CharterRun extends OfRun {
     }
   }
 
+  /** A print has all records, not only those that were looked at. */
+  async #print() {
+    if (this.said) return;
+    this.said = "Reading the records…";
+    await this.store?.first(MAX_PRINTED);
+    this.said = "";
+    await this.updateComplete;
+    window.print();
+  }
+
   #head() {
     const store = this.store;
     const view = store?.view;
@@ -161,7 +182,8 @@ export class CharterRun extends OfRun {
         ${operates && view.status === "active" ? button("Pause", () => this.#control("charter.pause")) : nothing}
         ${operates && view.status === "paused" ? button("Resume", () => this.#control("charter.resume")) : nothing}
         ${operates && !ended ? button("Cancel…", () => (this.asking = "cancel")) : nothing}
-        ${roles.length ? button("Fork…", () => (this.asking = "fork")) : nothing} ${button("Export", () => this.#export())}
+        ${roles.length ? button("Fork…", () => (this.asking = "fork")) : nothing} ${button("Print", () => this.#print())}
+        ${button("Export", () => this.#export())}
       </div>
     </div>`;
   }
@@ -201,7 +223,7 @@ export class CharterRun extends OfRun {
     const events = legal?.events ?? [];
     const tasks = legal?.tasks ?? [];
     const refresh = () => this.store?.load();
-    return html`<section>
+    return html`<section class="now">
       <h2>What you may send</h2>
       ${events.length
         ? html`<div class="events">
@@ -209,8 +231,18 @@ export class CharterRun extends OfRun {
               .caption=${event.to === "root" ? "" : `${words(event.type)} (${event.to})`} @sent=${refresh} @refused=${refresh}></charter-event>`)}
           </div>`
         : html`<p class="faint">Nothing now.</p>`}
-      ${tasks.map((/** @type {any} */ task) => html`<h3>${show(task.title ?? words(task.src))}</h3><charter-task .client=${this.api} .task=${task} @sent=${refresh}></charter-task>`)}
+      ${tasks.map((/** @type {any} */ task) => html`<h3>${show(task.title ?? words(task.src))}</h3><charter-task .client=${this.api} .task=${task} .at=${this.store?.view.seq} @sent=${refresh}></charter-task>`)}
     </section>`;
+  }
+
+  /** The files that the data of the run name as changed. @param {any} view */
+  #files(view) {
+    const found = (view.actors ?? []).flatMap((/** @type {any} */ actor) => changesetsOf(actor.context));
+    return found.map(
+      (/** @type {any} */ { name, value }) => html`<section><h2>Changes to files <span class="faint">(${show(words(name))})</span></h2>
+        ${value.summary ? html`<p class="wrap">${show(value.summary)}</p>` : nothing}
+        <charter-changes .client=${this.api} .run=${this.run} .at=${view.seq} .value=${value}></charter-changes></section>`,
+    );
   }
 
   /** @param {any} view */
@@ -263,7 +295,7 @@ export class CharterRun extends OfRun {
                 <dl class="facts">${view.page.map((/** @type {any} */ row) => html`<dt>${show(row.label)}</dt><dd><charter-value .value=${row.value}></charter-value></dd>`)}</dl></section>`
             : nothing}
           ${view.output === null || view.output === undefined ? nothing : html`<section><h2>Output</h2><charter-value .value=${view.output}></charter-value></section>`}
-          ${this.#working(view)} ${this.#due(view)}
+          ${this.#files(view)} ${this.#working(view)} ${this.#due(view)}
         </div>
         <div class="pane">
           <charter-timeline .client=${this.api} .run=${this.run} .at=${this.at}

@@ -2,13 +2,17 @@
 import { css, html, nothing } from "../lit.js";
 import { problemOf } from "../lib/api.js";
 import { Component } from "../lib/base.js";
+import { changesetsOf } from "../lib/contents.js";
+import { errorsOf } from "../lib/pointer.js";
 import { visible as show } from "../lib/text.js";
 import { shared } from "../lib/style.js";
+import "./charter-changes.js";
 import "./charter-value.js";
 
 export class CharterTask extends Component {
   static properties = {
     task: { attribute: false },
+    at: { type: Number },
     declining: { state: true },
     busy: { state: true },
     problem: { state: true },
@@ -20,6 +24,8 @@ export class CharterTask extends Component {
     super();
     /** @type {any} */
     this.task = null;
+    /** The last record of its run. */
+    this.at = 0;
     this.declining = false;
     this.busy = false;
     /** @type {import("./charter-form.js").CharterForm | null} */
@@ -39,6 +45,7 @@ export class CharterTask extends Component {
       this.dispatchEvent(new CustomEvent("sent", { detail: { record }, bubbles: true, composed: true }));
     } catch (error) {
       this.problem = problemOf(error);
+      this.form?.showErrors(errorsOf(this.problem.body));
       this.dispatchEvent(new CustomEvent("refused", { detail: this.problem, bubbles: true, composed: true }));
     }
     this.busy = false;
@@ -73,7 +80,10 @@ export class CharterTask extends Component {
   render() {
     if (!this.task) return nothing;
     return html`
-      <section><charter-value .value=${this.task.input}></charter-value></section>
+      <section>
+        <charter-value .value=${this.task.input}></charter-value>
+        ${changesetsOf(this.task.input).map(({ value }) => html`<charter-changes .client=${this.api} .run=${this.task.run} .at=${this.at} .value=${value}></charter-changes>`)}
+      </section>
       ${this.declining
         ? html`<form @submit=${this.#decline}>
             <label>Why not <textarea name="why" class="text" required></textarea></label>

@@ -13,8 +13,8 @@ const ROW = 38;
 const SPARE = 12;
 /** Browsers draw no boxes higher than about 33 million pixels. */
 const MAX_HEIGHT = 30_000_000;
-/** Records of a printed run. */
-const MAX_PRINTED = 500;
+/** Records of a printed run; they are kept at the same time. */
+export const MAX_PRINTED = 3_000;
 
 /** What happened, in a few words. @param {any} record @returns {string} */
 export function headline(record) {

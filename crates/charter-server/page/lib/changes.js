@@ -1,4 +1,5 @@
 // Which places of a JSON value differ from those of another.
+import { below } from "./pointer.js";
 
 const MAX_CHANGES = 500;
 
@@ -15,7 +16,7 @@ function compare(before, after, path, found) {
     return;
   }
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    compare(before[key], after[key], `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`, found);
+    compare(before[key], after[key], below(path, key), found);
   }
 }
 

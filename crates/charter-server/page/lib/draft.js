@@ -1,5 +1,6 @@
 // What a person has written into a form so far: a tree of parts, which becomes JSON when it is sent.
 import { numberOf } from "./number.js";
+import { below } from "./pointer.js";
 import { canonical, fits, inLabel, isObject, shape } from "./schema.js";
 
 /** Required parts are opened by themselves to this depth; more of them when the person asks for them. */
@@ -27,18 +28,13 @@ let lastId = 0;
  *   part: Part | null,
  * }} Part
  */
-/** @typedef {{pointer: string, message: string}} PointedError */
+/** @typedef {import("./pointer.js").PointedError} PointedError */
 
 /** @param {import("./schema.js").Shape} shape @returns {Part} */
 function empty(shape) {
   return {
     id: (lastId += 1), kind: shape.kind, shape, errors: [], raw: "", bad: false, given: false, index: -1, fields: [], rows: [], items: [], part: null,
   };
-}
-
-/** One more part of a pointer. @param {string} pointer @param {string | number} name */
-export function below(pointer, name) {
-  return `${pointer}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
 /** Whether a part is made when it is needed, and can be removed. @param {import("./schema.js").Shape["kind"]} kind */

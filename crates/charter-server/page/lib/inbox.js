@@ -6,10 +6,13 @@ import { journalOf } from "./live.js";
 const SETTLE_MS = 120;
 /** Closed requests that are kept to be shown. */
 const MAX_CLOSED = 100;
+/** Characters of a question that are shown in the list. */
+const MAX_QUESTION = 300;
 
 /**
  * @typedef {Record<string, any>} Request
- * @typedef {{request: Request, record: Record<string, any> | null, at: number}} Closed
+ * @typedef {{request: Request, record: Record<string, any> | null, at: number, now: {status: string, state: string[]} | null}} Closed
+ *   `record` closed it; `now` is where the run is by now.
  */
 
 /** Whether the caller may decide; what others have to decide is a notice. @param {Request} request */
@@ -22,6 +25,20 @@ export function titleOf(request) {
   if (request.title) return request.title;
   if (request.kind === "task") return words(request.task.src);
   return request.state.map((/** @type {string} */ path) => words(path.split(".").at(-1) ?? path)).join(", ") || request.run;
+}
+
+/** A value in a line: `amount 250, to Blue Ink Ltd`. @param {any} value @returns {string} */
+function inLine(value) {
+  if (Array.isArray(value)) return value.map(inLine).join(", ");
+  if (typeof value !== "object" || value === null) return String(value);
+  return Object.entries(value).map(([name, inner]) => `${name} ${typeof inner === "object" ? JSON.stringify(inner) : inner}`).join(", ");
+}
+
+/** What exactly is asked, in a line: what the charter shows of the run first, or the value that is approved. @param {Request} request @returns {string} */
+export function questionOf(request) {
+  const approved = request.decisions.find((/** @type {any} */ d) => d.demands?.approves)?.value;
+  const value = request.about?.value ?? approved ?? request.task?.input ?? null;
+  return value === null ? "" : inLine(value).replace(/\s+/gu, " ").trim().slice(0, MAX_QUESTION);
 }
 
 /** @type {WeakMap<import("./api.js").Client, Inbox>} */
@@ -101,6 +118,7 @@ export class Inbox extends EventTarget {
       const body = await this.client.get("/v1/inbox");
       this.all = body.all;
       await this.#replace(body.requests, () => true);
+      for (const run of new Set([...this.closed.values()].map(({ request }) => request.run))) await this.#follow(run);
     } catch (error) {
       this.problem = problemOf(error);
       this.#changed();
@@ -112,6 +130,7 @@ export class Inbox extends EventTarget {
     try {
       const body = await this.client.get(`/v1/inbox?run=${encodeURIComponent(run)}`);
       await this.#replace(body.requests, (request) => request.run === run);
+      await this.#follow(run);
     } catch (error) {
       const problem = problemOf(error);
       // A run that the caller may not see (any more).
@@ -133,12 +152,26 @@ export class Inbox extends EventTarget {
     this.problem = null;
     for (const request of found) this.closed.delete(request.id);
     for (const request of gone) {
-      this.closed.set(request.id, { request, record: null, at: Date.now() });
+      this.closed.set(request.id, { request, record: null, at: Date.now(), now: null });
       for (const id of [...this.closed.keys()].slice(0, Math.max(0, this.closed.size - MAX_CLOSED))) this.closed.delete(id);
     }
     this.#changed();
     if (!first && arrived.length) this.dispatchEvent(new CustomEvent("arrived", { detail: arrived.filter(isMine) }));
     await Promise.all(gone.map((request) => this.#explain(request)));
+  }
+
+  /** Where a run is by now, of which requests are shown as closed. @param {string} run */
+  async #follow(run) {
+    const closed = () => [...this.closed.values()].filter(({ request }) => request.run === run);
+    if (!closed().length) return;
+    try {
+      const { status, state } = await this.client.get(`/v1/runs/${encodeURIComponent(run)}`);
+      for (const one of closed()) one.now = { status, state };
+    } catch {
+      // Rather nothing than what is not so any more.
+      for (const one of closed()) one.now = null;
+    }
+    this.#changed();
   }
 
   /** Finds the record that closed a request. @param {Request} request */

@@ -149,6 +149,16 @@ export class Run extends EventTarget {
     return record ?? null;
   }
 
+  /** Reads the first records, as many as are wanted, unless they are here. @param {number} count */
+  async first(count) {
+    const pages = Math.ceil(Math.min(count, this.last + 1) / PAGE);
+    for (let number = 0; number < pages; number++) {
+      const kept = this.pages.get(number) ?? [];
+      const wanted = Math.min(PAGE, this.last + 1 - number * PAGE);
+      if (Object.keys(kept).length < wanted) await this.#page(number);
+    }
+  }
+
   /** @param {number} number */
   async #page(number) {
     if (this.asked.has(number)) return;

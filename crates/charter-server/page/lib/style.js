@@ -74,6 +74,10 @@ export const shared = [
     dl.facts dt { color: var(--faint); }
     dl.facts dd { overflow-wrap: anywhere; }
     .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+    @media print {
+      button, .button { display: none !important; }
+      .block, .content { max-height: none !important; }
+    }
     @media (prefers-reduced-motion: no-preference) {
       button { transition: background 0.1s; }
     }

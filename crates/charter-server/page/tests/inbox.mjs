@@ -145,6 +145,62 @@ test("rejected with a reason, which arrives word for word", async () => {
   await page.context().close();
 });
 
+test("what the server says about a reason is shown at its field", async () => {
+  await server.payment("field-1");
+  const page = await server.page(browser, "bob");
+  await choose(page, "field-1");
+  await page.getByRole("button", { name: "Reject" }).click();
+  const reason = page.getByLabel("Reason");
+  await reason.fill(" ");
+  await page.getByRole("button", { name: /^Send: Reject/ }).click();
+  const said = page.getByRole("alert").filter({ hasText: "[^ ]" });
+  await said.waitFor();
+  assert.equal(await said.count(), 1, "once");
+  const seen = await reason.evaluate((field) => {
+    const root = field.getRootNode();
+    return [field.ariaInvalid, root.activeElement === field, root.getElementById(field.getAttribute("aria-describedby")).textContent.trim()];
+  });
+  assert.deepEqual(seen, ["true", true, (await said.innerText()).trim()]);
+  assert.deepEqual(await axe(page), []);
+  await picture(page, "inbox-refused-reason");
+  await reason.fill("Too expensive");
+  await page.getByRole("button", { name: /^Send: Reject/ }).click();
+  await page.getByText("The run is now in open.").waitFor();
+  assert.deepEqual(unexpected(page, "422"), []);
+  await page.context().close();
+});
+
+test("the list says what each request is about, and finds it by that", async () => {
+  for (const [run, to] of [["about-1", "Red Ink Ltd"], ["about-2", "Green Ink Ltd"]]) await server.payment(run, { to });
+  const page = await server.page(browser, "bob");
+  await page.getByRole("link", { name: /amount 250, to Red Ink Ltd/ }).waitFor();
+  const filter = page.getByLabel("Filter");
+  if (await filter.count()) {
+    await filter.fill("green ink");
+    await page.getByRole("link", { name: /Red Ink/ }).waitFor({ state: "detached" });
+  }
+  await page.getByRole("link", { name: /Green Ink Ltd/ }).waitFor();
+  assert.deepEqual(unexpected(page), []);
+  await page.context().close();
+});
+
+test("where a run is now is said as long as it is there, and whether it asks again", async () => {
+  await server.payment("again-1");
+  const page = await server.page(browser, "bob");
+  await choose(page, "again-1");
+  await server.send("bob", "again-1", "REJECT", { reason: "First" });
+  await page.getByText("The run is now in open.").waitFor();
+  await server.send("ana", "again-1", "REQUEST", { amount: 251, to: "Blue Ink Ltd" });
+  await page.getByText("The run is now in review.").waitFor();
+  assert.equal(await page.getByText("The run is now in open.").count(), 0);
+  const again = page.getByRole("link", { name: "It asks again" });
+  await again.waitFor();
+  await again.click();
+  await page.getByRole("article").getByRole("button", { name: "Approve" }).click();
+  await page.getByText("The run is now done.").waitFor();
+  await page.context().close();
+});
+
 test("a double click is one event, and the second approver reads who decided", async () => {
   await server.payment("double-1");
   const [bob, carol] = await Promise.all([server.page(browser, "bob"), server.page(browser, "carol")]);

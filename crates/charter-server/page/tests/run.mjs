@@ -101,6 +101,61 @@ test("an operator pauses, resumes, forks, exports and cancels", async () => {
   await page.context().close();
 });
 
+test("a print is white, has no buttons, and has every record", async () => {
+  await server.payment("print-1");
+  for (let times = 0; times < 36; times++) {
+    await server.send("bob", "print-1", "REJECT", { reason: `Round ${times}` });
+    await server.send("ana", "print-1", "REQUEST", { amount: times, to: "Blue Ink Ltd" });
+  }
+  const page = await server.page(browser, "bob", "#/run/print-1", { colorScheme: "dark" });
+  await page.getByLabel("Colors").selectOption("dark");
+  await page.getByText("live, 74 records").waitFor();
+  assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor), "rgb(15, 18, 22)");
+  await page.evaluate(() => (window.print = () => (window.dispatchEvent(new Event("beforeprint")), (window.printed = true))));
+  await page.keyboard.press("Control+p");
+  await page.waitForFunction(() => window.printed);
+  await page.emulateMedia({ media: "print" });
+  const rows = page.locator("charter-timeline tbody tr");
+  assert.equal(await rows.count(), 74);
+  assert.match(await rows.last().innerText(), /^73\s/);
+  assert.equal(await page.locator("button:visible").count(), 0);
+  const colors = await page.evaluate(() => {
+    const of = (element) => ((style) => [style.backgroundColor, style.color])(getComputedStyle(element));
+    const run = document.querySelector("charter-app").shadowRoot.querySelector("charter-run");
+    return [of(document.documentElement), of(run)];
+  });
+  assert.deepEqual(colors, [["rgb(255, 255, 255)", "rgb(27, 31, 36)"], ["rgba(0, 0, 0, 0)", "rgb(27, 31, 36)"]]);
+  await picture(page, "run-print", { fullPage: true });
+  assert.deepEqual(unexpected(page), []);
+  await page.context().close();
+});
+
+test("with reduced motion, nothing moves", async () => {
+  await server.payment("still-1");
+  const moving = async (reducedMotion) => {
+    const page = await server.page(browser, "bob", "#/run/still-1", { reducedMotion });
+    await page.getByRole("group", { name: "Chart" }).waitFor();
+    await page.getByRole("button", { name: "Fork…" }).click();
+    const found = await page.evaluate(() => {
+      const all = [];
+      const visit = (root) => {
+        for (const element of root.querySelectorAll("*")) {
+          const { transitionDuration, animationName, scrollBehavior } = getComputedStyle(element);
+          const moves = transitionDuration.split(", ").some((time) => parseFloat(time) > 0) || animationName !== "none" || scrollBehavior === "smooth";
+          if (moves) all.push(`${element.localName} ${transitionDuration} ${animationName}`);
+          if (element.shadowRoot) visit(element.shadowRoot);
+        }
+      };
+      visit(document);
+      return [...all, ...document.getAnimations().map((animation) => String(animation.effect?.target?.localName))];
+    });
+    await page.context().close();
+    return found;
+  };
+  assert.deepEqual(await moving("reduce"), []);
+  assert.notDeepEqual(await moving("no-preference"), [], "otherwise this test sees nothing");
+});
+
 test("who has no role reads no buttons that would be refused", async () => {
   await server.payment("ana-1");
   const page = await server.page(browser, "ana", "#/run/ana-1");

@@ -49,6 +49,28 @@ test("a browser computes the hashes of the records again, and finds one that was
   await page.context().close();
 });
 
+test("the journal says what came last, and which timers are overdue", async () => {
+  const page = await server.page(browser, "bob", "#/journal");
+  const facts = async () => page.locator("view-journal dl.facts").innerText();
+  await page.getByText("No timer is overdue.").waitFor();
+  await server.payment("view-2");
+  await page.getByText("1 of view-2").waitFor();
+  const last = (await server.records("bob", "view-2")).at(-1);
+  await page.getByText(last.hash.replace("sha256:", "")).waitFor();
+  assert.match(await facts(), /Came\s+(just now|\d+ s ago)/);
+  // Three days later, by the clock of the browser.
+  await page.clock.install({ time: Date.now() + 73 * 3_600_000 });
+  await page.reload();
+  await page.getByText(/in review: a timer is overdue by/).first().waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.getByRole("button", { name: "Verify the hashes" }).click();
+  await page.getByText(/all hashes are right/).waitFor();
+  await page.reload();
+  await page.getByText(/Verified in this browser .* 4 records of 2 runs/).waitFor();
+  assert.deepEqual(unexpected(page), []);
+  await page.context().close();
+});
+
 test("a charter is tried by clicking its events; findings come as it is typed", async () => {
   const page = await server.page(browser, "bob", "#/try?charter=motion");
   const active = page.getByRole("group", { name: "Chart" }).locator("rect.active + text");

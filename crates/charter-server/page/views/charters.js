@@ -147,7 +147,7 @@ class ViewCharters extends Component {
           <button ?disabled=${this.checking} @click=${this.#check}>${this.checking ? "Checking…" : "Check"}</button>
           ${explored ? html`<span class="faint small">${count(explored.states ?? 0, "state")} explored${explored.complete ? ", completely" : ", not completely"}</span>` : nothing}
         </div>
-        ${this.report ? (this.report.findings.length ? findingsOf(this.report.findings) : html`<p>Nothing is wrong that was found.</p>`) : nothing}
+        ${this.report ? (this.report.findings.length ? findingsOf(this.report.findings) : html`<p>Nothing wrong was found.</p>`) : nothing}
       </section>
       <section>
         <h2>Events</h2>

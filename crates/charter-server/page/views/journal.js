@@ -2,11 +2,15 @@
 import { css, html, nothing } from "../lit.js";
 import { problemOf } from "../lib/api.js";
 import { Component } from "../lib/base.js";
-import { ago, count } from "../lib/format.js";
+import { ago, clock, count, until } from "../lib/format.js";
 import { journalOf } from "../lib/live.js";
 import { shared } from "../lib/style.js";
 import { visible as show } from "../lib/text.js";
 import { verifyRun } from "../lib/verify.js";
+
+const SETTLE_MS = 1_000;
+/** When this browser verified the hashes, and how many. */
+const VERIFIED = "charter-verified";
 
 class ViewJournal extends Component {
   static properties = {
@@ -17,6 +21,7 @@ class ViewJournal extends Component {
     working: { state: true },
     problem: { state: true },
     seen: { state: true },
+    verified: { state: true },
   };
 
   static styles = [
@@ -26,6 +31,7 @@ class ViewJournal extends Component {
       section { display: grid; gap: 0.5rem; }
       .numbers { display: flex; flex-wrap: wrap; gap: 0.75rem; }
       .numbers div { padding: 0.7rem 1rem; min-width: 8rem; }
+      .hash { font-family: var(--mono); font-size: 0.84rem; overflow-wrap: anywhere; }
       .numbers strong { display: block; font-size: 1.4rem; font-weight: 650; font-variant-numeric: tabular-nums; }
     `,
   ];
@@ -44,14 +50,33 @@ class ViewJournal extends Component {
     this.problem = null;
     /** Records since the page was opened. */
     this.seen = 0;
+    /** @type {{at: string, records: number, runs: number} | null} */
+    this.verified = null;
+    this.timer = 0;
+    try {
+      this.verified = JSON.parse(localStorage.getItem(VERIFIED) ?? "null");
+    } catch {
+      // Something else has that name.
+    }
   }
 
   connectedCallback() {
     super.connectedCallback();
     const journal = journalOf(this.api);
     this.ends.push(journal.use());
-    this.listen(journal, "record", () => (this.seen += 1));
+    this.listen(journal, "record", ({ detail }) => this.#note(detail));
+    this.listen(journal, "state", ({ detail }) => detail === "live" && this.#load());
+    this.ends.push(() => clearTimeout(this.timer));
     this.#load();
+  }
+
+  /** What a record changes in the list: more of its run is read, since it may have set a timer. @param {any} record */
+  #note(record) {
+    this.seen += 1;
+    const { run, seq, hash, at: updated } = record;
+    this.runs = this.runs && this.runs.map((known) => (known.run === run && known.seq < seq ? { ...known, seq, hash, updated } : known));
+    if (this.timer) return;
+    this.timer = window.setTimeout(() => ((this.timer = 0), this.#load()), SETTLE_MS);
   }
 
   async #load() {
@@ -67,6 +92,7 @@ class ViewJournal extends Component {
       }
       this.runs = runs;
       this.more = Boolean(after);
+      this.problem = null;
     } catch (error) {
       this.problem = problemOf(error);
     }
@@ -86,6 +112,10 @@ class ViewJournal extends Component {
         if (found.wrong) this.wrong = [...this.wrong, { run, wrong: found.wrong }];
         this.checked = { runs: before.runs + 1, records: before.records + found.count };
       }
+      if (!this.wrong.length) {
+        this.verified = { at: new Date().toISOString(), ...this.checked };
+        localStorage.setItem(VERIFIED, JSON.stringify(this.verified));
+      }
     } catch (error) {
       this.problem = problemOf(error);
     }
@@ -100,6 +130,10 @@ class ViewJournal extends Component {
     const active = runs.filter((run) => run.status === "active").length;
     const number = (/** @type {number} */ n, /** @type {string} */ label) => html`<div class="card"><strong>${n.toLocaleString("en")}${this.more ? "+" : ""}</strong>${label}</div>`;
     const done = this.checked && !this.working;
+    const last = runs.reduce((found, run) => (found && found.updated >= run.updated ? found : run), null);
+    const overdue = runs.filter((run) => run.status === "active" && run.next_due && Date.parse(run.next_due) < this.now).sort((a, b) => (a.next_due < b.next_due ? -1 : 1));
+    const link = (/** @type {any} */ run, /** @type {number | null} */ at = null) =>
+      html`<a href=${`#/run/${encodeURIComponent(run.run)}${at === null ? "" : `?at=${at}`}`}>${show(run.run)}</a>`;
     return html`
       <h1>Journal</h1>
       ${this.problem ? html`<p class="note bad" role="alert">${show(this.problem.detail)}</p>` : nothing}
@@ -107,10 +141,27 @@ class ViewJournal extends Component {
         ? html`<div class="numbers">${number(runs.length, "runs that you may see")} ${number(active, "active")} ${number(records, "records")}
             ${number(this.seen, "records since you came")}</div>`
         : html`<p class="faint" aria-busy="true">Loading…</p>`}
+      ${last
+        ? html`<section>
+            <h2>Last record</h2>
+            <dl class="facts">
+              <dt>Record</dt><dd>${last.seq} of ${link(last, last.seq)} <span class="faint">(${show(last.charter.id)})</span></dd>
+              <dt>Came</dt><dd>${ago(last.updated, this.now)} <span class="faint">(${clock(last.updated)})</span></dd>
+              <dt>Hash</dt><dd class="hash">${last.hash.replace("sha256:", "")}</dd>
+            </dl>
+          </section>`
+        : nothing}
+      <section>
+        <h2>Overdue</h2>
+        ${overdue.length
+          ? html`<ul>${overdue.map((run) => html`<li>${link(run)}
+              <span class="faint">${show(run.charter.id)}, in ${show((run.state ?? []).join(", "))}: a timer is ${until(run.next_due, this.now)} (${clock(run.next_due)})</span></li>`)}</ul>`
+          : html`<p class="faint">${this.runs ? "No timer is overdue." : ""}</p>`}
+      </section>
       <section>
         <h2>Cannot go on</h2>
         ${stuck.length
-          ? html`<ul>${stuck.map((run) => html`<li><a href=${`#/run/${encodeURIComponent(run.run)}`}>${show(run.run)}</a>
+          ? html`<ul>${stuck.map((run) => html`<li>${link(run)}
               <span class="faint">${show(run.charter.id)}, in ${show(run.state.join(", "))}, since ${ago(run.updated, this.now)}</span></li>`)}</ul>`
           : html`<p class="faint">${this.runs ? "Nothing." : ""}</p>`}
       </section>
@@ -124,6 +175,9 @@ class ViewJournal extends Component {
             ${this.checked ? `${count(this.checked.records, "record")} of ${count(this.checked.runs, "run")}` : ""}${done && !this.wrong.length && !this.problem ? ": all hashes are right." : ""}
           </span>
         </div>
+        ${this.verified && !this.checked
+          ? html`<p class="faint small">Verified in this browser ${ago(this.verified.at, this.now)}: ${count(this.verified.records, "record")} of ${count(this.verified.runs, "run")}.</p>`
+          : nothing}
         ${this.wrong.map(({ run, wrong }) => html`<p class="note bad" role="alert">Run ${show(run)}: ${wrong}.</p>`)}
       </section>
     `;

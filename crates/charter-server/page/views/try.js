@@ -224,7 +224,7 @@ class ViewTry extends Component {
           <label>Input, as JSON <textarea class="input" spellcheck="false" .value=${this.input} @change=${(/** @type {any} */ e) => ((this.input = e.target.value), this.#restart())}></textarea></label>
           <section aria-busy=${this.checking}>
             <h2>Findings</h2>
-            ${this.findings ? (this.findings.length ? findingsOf(this.findings) : html`<p>Nothing is wrong that was found.</p>`) : html`<p class="faint">Checking…</p>`}
+            ${this.findings ? (this.findings.length ? findingsOf(this.findings) : html`<p>Nothing wrong was found.</p>`) : html`<p class="faint">Checking…</p>`}
           </section>
         </div>
         <div class="pane">

@@ -23,6 +23,8 @@ use crate::identity::{Caller, HOST_RUN};
 /// Requests in an answer, and runs that are looked at for it.
 const MAX_REQUESTS: usize = 1_000;
 const MAX_RUNS: usize = 10_000;
+/// Bytes of what a run is about, in an answer.
+const MAX_ABOUT: usize = 1_000;
 /// Records that are searched for the one that led to a request.
 const SEARCHED: usize = 50;
 /// The tag of states in which a person is expected to act.
@@ -42,10 +44,18 @@ struct Request {
     seq: u64,
     state: Vec<String>,
     title: Option<String>,
+    about: Option<About>,
     due: Option<String>,
     since: Option<Since>,
     decisions: Vec<Decision>,
     task: Option<Task>,
+}
+
+/// What a run is about: the first row of its page.
+#[derive(Debug, Clone, Serialize)]
+struct About {
+    label: String,
+    value: Value,
 }
 
 /// The record that led to a request.
@@ -125,6 +135,10 @@ async fn of_run(app: &App, caller: &Caller, info: RunInfo) -> Result<Vec<Request
     let definition = charter.machine().definition();
     let by = caller.principal(&definition.id, Some(&info.run), definition.roles.keys());
     let view = app.backend.view(info.run.clone()).await?;
+    // A decision in a dry fork has no effect outside: who tries one looks at its run.
+    if view.dry {
+        return Ok(Vec::new());
+    }
     let charter = json!({
         "id": definition.id, "version": definition.version, "title": definition.title, "digest": info.charter,
     });
@@ -132,6 +146,7 @@ async fn of_run(app: &App, caller: &Caller, info: RunInfo) -> Result<Vec<Request
     if found.is_empty() {
         return Ok(found);
     }
+    let about = about(&view, app.now());
     let from = view.snapshot.seq().saturating_sub(SEARCHED as u64);
     let records = app.backend.records(info.run, from, SEARCHED.saturating_add(1)).await?;
     for request in &mut found {
@@ -141,8 +156,27 @@ async fn of_run(app: &App, caller: &Caller, info: RunInfo) -> Result<Vec<Request
             None => led_here(record, &request.to),
         });
         request.since = since.map(led);
+        request.about.clone_from(&about);
     }
     Ok(found)
+}
+
+/// What a run is about; a long value is the beginning of its text.
+fn about(view: &View, now: Timestamp) -> Option<About> {
+    let rows = charter_runtime::page_rows(view.charter.machine(), &view.snapshot, now);
+    let (label, value) = rows.into_iter().next()?;
+    let mut text = match &value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    let value = match text.len() > MAX_ABOUT {
+        true => {
+            text.truncate(text.floor_char_boundary(MAX_ABOUT));
+            format!("{text}…").into()
+        }
+        false => value,
+    };
+    Some(About { label, value })
 }
 
 /// Whether a record brought an actor into the states in which it is now, if no later one did.
@@ -167,6 +201,7 @@ fn open_requests(view: &View, by: &Principal, now: Timestamp, charter: &Value) -
         seq: view.snapshot.seq(),
         state: states(view, to),
         title: None,
+        about: None,
         due: due(view, to),
         since: None,
         decisions: Vec::new(),

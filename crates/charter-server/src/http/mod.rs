@@ -4,6 +4,7 @@ mod app;
 mod body;
 mod caller;
 mod charters;
+mod contents;
 mod events;
 mod hooks;
 mod inbox;
@@ -65,6 +66,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/runs/{run}/at/{seq}", get(records::at))
         .route("/v1/runs/{run}/explain/{seq}", get(records::explain))
         .route("/v1/runs/{run}/graph.svg", get(runs::graph))
+        .route("/v1/runs/{run}/blobs/{digest}", get(contents::one))
         .route("/v1/runs/{run}/fork", post(runs::fork))
         .route("/v1/stream", get(stream::of_journal))
         .route("/v1/inbox", get(inbox::list))

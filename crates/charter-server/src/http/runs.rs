@@ -103,6 +103,7 @@ pub(super) async fn list(
                 if let Some(row) = row.as_object_mut().filter(|_| query.state) {
                     if let Some(view) = &view {
                         row.insert("state".to_owned(), active(view).into());
+                        row.insert("next_due".to_owned(), json!(view.next_due.map(timestamp::text)));
                     }
                     row.insert("stuck".to_owned(), stuck.into());
                 }

@@ -168,6 +168,7 @@ fn described(operation: &Operation) -> Value {
     if !schema.is_empty() {
         let schema = match schema {
             "string" => json!({"type": "string"}),
+            "binary" => json!({"type": "string", "format": "binary"}),
             name => json!({"$ref": format!("#/components/schemas/{name}")}),
         };
         answer = json!({"description": operation.gives, "content": {media: {"schema": schema}}});

@@ -193,6 +193,14 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .says("The chart of a run, with its active states", "A picture")
         .params(&[Param { name: "at", place: "query", kind: "integer", text: "As it was after this record" }])
         .media("image/svg+xml"),
+    get("/v1/runs/{run}/blobs/{digest}", "getContent", "look", "binary")
+        .says(
+            "A file that the data of a run name by its SHA-256, such as those of a changeset",
+            "Its bytes, up to 4 MiB",
+        )
+        .params(&[Param { name: "at", place: "query", kind: "integer", text: "As the data were after this record" }])
+        .media("application/octet-stream")
+        .problems(&["400", "401", "404", "413"]),
     post("/v1/runs/{run}/fork", "forkRun", "runs", "ForkRun", ("201", "Fork"))
         .says("Create a run that shares the first records of another", "The new run"),
     get("/v1/stream", "streamJournal", "streams", "string")

@@ -35,6 +35,8 @@ pub(crate) fn fixed() -> Map<String, Value> {
         let state = "With `?state=true`; a run whose start was refused has none";
         listed.insert("state".to_owned(), json!({"type": "array", "items": text, "description": state}));
         listed.insert("stuck".to_owned(), json!({"type": "boolean", "description": "With `?state=true`"}));
+        let due = "With `?state=true`: when the next timer fires";
+        listed.insert("next_due".to_owned(), json!({"type": ["string", "null"], "description": due}));
     }
     let mut run = summary;
     if let Some(run) = run.as_object_mut() {
@@ -95,6 +97,7 @@ pub(crate) fn fixed() -> Map<String, Value> {
     let request_of_inbox = json!({
         "id": text, "kind": {"enum": ["approval", "task", "waiting"], "type": "string"}, "run": text, "charter": {"$ref": "#/components/schemas/CharterName"},
         "to": text, "seq": whole, "state": {"type": "array", "items": text}, "title": nullable, "due": nullable,
+        "about": {"description": "What the run is about: `label` and `value`, the first row of `meta.page`"},
         "since": {"description": "The record that led here: `seq`, `at`, `by`, `type`"}, "decisions": list("Decision"), "task": {},
     });
     let any_event = json!({"type": text, "data": {}, "to": text, "id": text});

@@ -70,6 +70,51 @@ fn another_amount_is_another_request() {
 }
 
 #[test]
+fn a_request_says_what_its_run_is_about() {
+    const QUESTION: &str = "
+charter: 1
+id: question
+roles: {boss: {}}
+events: {ANSWER: {by: boss}}
+input: {type: object, properties: {text: {type: string}}}
+context: {text: '= input.text'}
+initial: open
+states:
+  open: {tags: [waiting], on: {ANSWER: closed}}
+  closed: {type: final}
+meta:
+  page:
+    - {label: Never, when: in('closed'), value: this is not so}
+    - {label: Question, value: '= context.text'}
+";
+    let site = Site::new();
+    let bob = site.person("bob", &["admin", "question/boss"]);
+    assert_eq!(bob.post("/v1/charters", &json!({"source": QUESTION})).status, 201);
+    let about = |run: &str, text: &str| {
+        let start = json!({"charter": "question", "run": run, "input": {"text": text}});
+        assert_eq!(bob.post("/v1/runs", &start).status, 201);
+        requests(&bob, &format!("?run={run}"))[0]["about"].clone()
+    };
+    assert_eq!(about("q1", "Blue or green?"), json!({"label": "Question", "value": "Blue or green?"}));
+    let long = about("q2", &"ä".repeat(5_000));
+    assert_eq!(long["value"], format!("{}…", "ä".repeat(500)), "a long one is cut");
+}
+
+#[test]
+fn a_dry_fork_waits_for_nobody() {
+    let site = Site::new();
+    let (ana, bob) = (site.person("ana", &["clerk"]), site.person("bob", &["boss", "operator"]));
+    ana.start("payment", "p1");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 1}}));
+    assert_eq!(bob.post("/v1/runs/p1/fork", &json!({"at": 1, "run": "dry"})).status, 201);
+    assert_eq!(bob.post("/v1/runs/p1/fork", &json!({"at": 1, "run": "live", "live": true})).status, 201);
+    let waiting = requests(&bob, "");
+    let runs: Vec<_> = waiting.iter().map(|request| &request["run"]).collect();
+    assert_eq!(runs, [&json!("live"), &json!("p1")]);
+    assert!(requests(&bob, "?run=dry").is_empty());
+}
+
+#[test]
 fn who_has_no_part_in_a_run_has_nothing_in_the_inbox() {
     let site = Site::new();
     let (ana, bot) = (site.person("ana", &["clerk"]), site.agent("bot", &["boss"]));
@@ -91,6 +136,7 @@ fn the_list_of_runs_tells_their_states_if_they_are_wanted() {
     ana.start("payment", "p1");
     let row = |query: &str| ana.get(&format!("/v1/runs{query}")).json()["runs"][0].clone();
     assert_eq!((&row("?state=true")["state"], &row("?state=true")["stuck"]), (&json!(["draft"]), &json!(false)));
+    assert_eq!((row("?state=true").get("next_due"), row("").get("next_due")), (Some(&Json::Null), None));
     assert_eq!(row("")["state"], Json::Null);
 }
 

@@ -8,6 +8,7 @@
 )]
 
 mod attack;
+mod contents;
 mod description;
 mod doors;
 mod files;

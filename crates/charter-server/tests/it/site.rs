@@ -57,13 +57,23 @@ impl Site {
     }
 
     pub(crate) fn with(store: Arc<dyn Store>, change: impl FnOnce(&mut Options)) -> Site {
+        Site::offering(&[PAYMENT], store, change)
+    }
+
+    /// A server with charters that it does not accept over HTTP.
+    pub(crate) fn offering(charters: &[&str], store: Arc<dyn Store>, change: impl FnOnce(&mut Options)) -> Site {
         let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut options = Options::local("127.0.0.1:0".parse().unwrap(), "uid:1000");
         options.private_hooks = true;
         change(&mut options);
+        let charters = charters.iter().map(|source| charter(source)).collect();
         let (host, server) = threads.block_on(async {
-            let (host, _) = Runtime::open(store, Default::default()).await.unwrap();
-            let server = Server::start(Arc::new(host.clone()), vec![charter(PAYMENT)], options).await.unwrap();
+            let mut of_host = charter_runtime::Options::default();
+            if let Some(workspaces) = options.workspaces.clone() {
+                of_host = of_host.executor("workspace", workspaces);
+            }
+            let (host, _) = Runtime::open(store, of_host).await.unwrap();
+            let server = Server::start(Arc::new(host.clone()), charters, options).await.unwrap();
             (host, server)
         });
         Site { address: server.address(), host, server: Some(server), threads }

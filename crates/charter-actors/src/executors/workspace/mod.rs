@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
 use charter_workspace::{Error, VerifyCommand, Watch, Workspace};
 use serde_json::Value as Json;
@@ -35,7 +36,7 @@ use hold::Holds;
 /// |---|---|---|
 /// | `curate` | `patterns`, `cleared` | `{files: [{path, size, sha256, kind}], curator, passedOver, insights}` |
 /// | `plan`, `reflect` | `files`, and anything else | the answer of the other actor |
-/// | `propose` | `files` | `{changeset, digest, proposer}`: the manifest; contents go into the store |
+/// | `propose` | `files` | `{changeset, digest, proposer}`: the manifest; contents, old and new, go into the store |
 /// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify` | a report of what was done |
 /// | `rollback` | `cycle`, `needed` | `{restored}` |
 /// | `remember` | `cycle`, `insights` | `{}` |
@@ -116,6 +117,26 @@ impl Workspaces {
     ) -> Result<Vec<charter_workspace::FileDiff>, Error> {
         let store = charter_workspace::Store::open(&self.folder)?;
         charter_workspace::review(&self.place(run, workspace), changeset, &store)
+    }
+
+    /// Returns stored content of a file, at most `max` bytes, for people to read; `None` if it is
+    /// not stored.
+    ///
+    /// # Errors
+    /// The content is longer, or damaged, or cannot be read.
+    pub fn content(&self, digest: Digest, max: u64) -> Result<Option<Vec<u8>>, Error> {
+        // Opening the store would make its folder.
+        if !self.folder.is_dir() {
+            return Ok(None);
+        }
+        let store = charter_workspace::Store::open(&self.folder)?;
+        match store.size(digest)? {
+            None => Ok(None),
+            Some(size) if size > max => {
+                Err(Error::TooLarge(format!("the content has {size} bytes; {max} bytes can be shown")))
+            }
+            Some(_) => store.get(digest).map(Some),
+        }
     }
 }
 

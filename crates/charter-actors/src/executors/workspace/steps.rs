@@ -92,6 +92,7 @@ impl Workspaces {
         Ok(input)
     }
 
+    /// Asks for a changeset. Its contents, and those that it would replace, go into the store.
     pub(super) async fn propose(&self, call: &Call) -> Result<Json, Fault> {
         let mut input = self.with_contents(call).await?;
         let shown: BTreeMap<RelPath, Digest> = approved(&call.input)?.into_iter().collect();
@@ -113,6 +114,14 @@ impl Workspaces {
         let keep = self.on(call, move |workspace, watch| {
             for content in changeset.changes().iter().filter_map(|c| c.content.as_ref()) {
                 workspace.store().put(content, watch)?;
+            }
+            // What would be replaced, for the approver to read. If a file has changed by now, there
+            // is nothing to read, and applying will be a conflict.
+            let replaced = changeset.changes().iter().filter_map(|c| Some((c.path.clone(), c.old_sha256?)));
+            if let Ok(old) = workspace.bundle(&replaced.collect::<Vec<_>>()) {
+                for content in old.files.values() {
+                    workspace.store().put(content, watch)?;
+                }
             }
             Ok(())
         });

@@ -20,11 +20,19 @@ const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
   "frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 
-/** Starts Debian's chromium, or the one that `CHROMIUM` names. */
-export function launch() {
+/** Starts Debian's chromium, or the one that `CHROMIUM` names. With `PAGE_FILES`, it takes the files of the page from its folder. */
+export async function launch() {
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   if (!existsSync(executablePath)) throw new Error(`no browser at ${executablePath}: install chromium, or set CHROMIUM`);
-  return chromium.launch({ executablePath });
+  const browser = await chromium.launch({ executablePath });
+  if (!process.env.PAGE_FILES) return browser;
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    await context.route(/\/page\/.*\.(js|css|svg)$/, (route) => route.fulfill({ path: path.join(PAGE, new URL(route.request().url()).pathname.slice("/page/".length)) }));
+    return context;
+  };
+  return browser;
 }
 
 /**

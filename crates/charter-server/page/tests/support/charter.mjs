@@ -17,7 +17,7 @@ roles: {clerk: {}, controller: {}}
 events:
   REQUEST: {by: clerk, data: {type: object, required: [amount, to], properties: {amount: {type: number, minimum: 0}, to: {type: string}, soon: {type: boolean}}}}
   APPROVE: {by: controller, data: {type: object, required: [digest], properties: {digest: {type: string}}}}
-  REJECT: {by: controller, data: {type: object, required: [reason], properties: {reason: {type: string, minLength: 1}}}}
+  REJECT: {by: controller, data: {type: object, required: [reason], properties: {reason: {type: string, minLength: 1, pattern: '[^ ]'}}}}
 context: {payment: null, clerk: null, reason: null, patience: 72h}
 delays: {patience: "= context.patience"}
 initial: open
@@ -50,6 +50,7 @@ states:
   open: {on: {PROPOSE: {target: voting, actions: {assign: {text: "= event.text"}}}}}
   voting: {on: {AGREE: {target: carried, quorum: {count: 2, of: member}}}}
   carried: {type: final}
+meta: {page: [{label: Motion, value: "= context.text"}]}
 `;
 
 export class Charter {
@@ -60,6 +61,8 @@ export class Charter {
     writeFileSync(path.join(this.home, "charters/motion.yaml"), MOTION);
     this.keys = {};
     this.port = 0;
+    /** Further arguments of `serve`. @type {string[]} */
+    this.more = [];
   }
 
   run(...args) {
@@ -78,7 +81,7 @@ export class Charter {
   async start() {
     const env = { ...process.env };
     delete env.CHARTER_DB;
-    this.child = spawn(charter, ["serve", "--listen", `127.0.0.1:${this.port}`], { cwd: this.home, env, stdio: ["ignore", "pipe", "ignore"] });
+    this.child = spawn(charter, ["serve", "--listen", `127.0.0.1:${this.port}`, ...this.more], { cwd: this.home, env, stdio: ["ignore", "pipe", "ignore"] });
     this.url = await new Promise((resolve, reject) => {
       let text = "";
       this.child.stdout.on("data", (chunk) => {
@@ -114,8 +117,28 @@ export class Charter {
     return { status: response.status, body: await response.json() };
   }
 
-  start_run(who, charter, run) {
-    return this.ask(who, "POST", "/v1/runs", { charter, run });
+  start_run(who, charter, run, input) {
+    return this.ask(who, "POST", "/v1/runs", { charter, run, input });
+  }
+
+  /** Waits until a run is in a state. */
+  async reach(who, run, state) {
+    for (let times = 0; times < 300; times++) {
+      const { body } = await this.ask(who, "GET", `/v1/runs/${run}`);
+      if (body.state?.includes(state)) return body;
+      await new Promise((done) => setTimeout(done, 100));
+    }
+    throw new Error(`run ${run} does not reach ${state}`);
+  }
+
+  /** A run of sentinel in a copy of its example workspace, whose proposal waits for a person. */
+  async proposal(who, run) {
+    await this.start_run(who, "sentinel", run, { workspace: "scratch:example", goal: "Greet in German" });
+    await this.reach(who, run, "AWAITING_CONTEXT_APPROVAL");
+    const [request] = (await this.ask(who, "GET", `/v1/inbox?run=${run}`)).body.requests;
+    const { digest } = request.decisions.find(({ type }) => type === "APPROVE_CONTEXT").demands.approves;
+    await this.send(who, run, "APPROVE_CONTEXT", { digest });
+    return this.reach(who, run, "AWAITING_PROPOSAL_APPROVAL");
   }
 
   send(who, run, type, data = {}) {
