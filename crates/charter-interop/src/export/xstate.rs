@@ -71,7 +71,7 @@ fn written(node: &Node) -> OrderedJson {
         Value::Map(entries) => {
             OrderedJson::Object(entries.iter().map(|e| (e.key.text.clone(), written(&e.value))).collect())
         }
-        _ => OrderedJson::Json(node.json()),
+        _ => OrderedJson::Json(node.as_written()),
     }
 }
 

@@ -19,7 +19,7 @@ id: governed
 title: "Permits & approvals <here>"
 roles: {reviewer: {}, founder: {}}
 events: {ASK: {by: founder}, YES: {by: reviewer, unique: {key: event.order}}, STOP: {}}
-context: {n: 1, text: "a ]]> b", computed: "= 1 + 1"}
+context: {n: 1, text: "a ]]> b", computed: "= 1 + 1", double: 0.0, list: [1, 2.0]}
 guards: {some: context.n > 0}
 actions: {count: {assign: {n: "= context.n + 1"}}}
 actors: {work: {kind: exec}}
