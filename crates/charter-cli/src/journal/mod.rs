@@ -152,19 +152,33 @@ fn begins_as_sqlite(path: &Path) -> Option<bool> {
     Some(bytes == BEGIN)
 }
 
-/// Refuses to overwrite a journal file with results.
+/// The ends of the names of the files beside a journal file.
+const BESIDE: [&str; 5] = ["-wal", "-shm", "-head", "-lock", "-socket"];
+
+/// Refuses to overwrite a journal file, or a file that belongs to one, with results.
 ///
 /// # Errors
-/// The file is a journal file.
+/// The file is, or belongs to, a journal file.
 pub(crate) fn refuse_overwrite(path: &Path) -> Result<(), Failure> {
-    if path.is_file() && begins_as_sqlite(path) == Some(true) {
-        let shown = path.display();
-        return Err(Failure::with_help(
-            format!("cannot overwrite `{shown}`: it is a journal file or another SQLite file"),
-            "choose another file",
-        ));
-    }
-    Ok(())
+    let is_sqlite = |path: &Path| path.is_file() && begins_as_sqlite(path) == Some(true);
+    // A link leads to the file itself; a file that is not there yet, to its folder.
+    let real = path.canonicalize().or_else(|_| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Ok::<_, std::io::Error>(folder.canonicalize()?.join(path.file_name().unwrap_or_default()))
+    });
+    let real = real.unwrap_or_else(|_: std::io::Error| path.to_owned());
+    let name = real.as_os_str().as_encoded_bytes();
+    let journal = BESIDE.iter().find_map(|end| {
+        let stem = name.strip_suffix(end.as_bytes())?;
+        let journal = PathBuf::from(String::from_utf8_lossy(stem).into_owned());
+        is_sqlite(&journal).then_some(journal)
+    });
+    let why = match journal {
+        Some(journal) => format!("it belongs to the journal file `{}`", journal.display()),
+        None if is_sqlite(path) => "it is a journal file or another SQLite file".to_owned(),
+        None => return Ok(()),
+    };
+    Err(Failure::with_help(format!("cannot overwrite `{}`: {why}", path.display()), "choose another file"))
 }
 
 /// Warns if users other than its owner can read a journal file.

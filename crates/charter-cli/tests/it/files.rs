@@ -106,3 +106,22 @@ fn a_name_that_is_not_utf_8_is_a_name_or_an_error() {
     let output = site.command("runs").env("CHARTER_DB", OsString::from(name)).output().unwrap();
     assert!(output.status.success(), "{output:?}");
 }
+
+#[test]
+fn results_are_not_written_over_the_files_of_a_journal() {
+    let site = site("beside");
+    let holder = charter_journal::SqliteStore::open(&site.path("charter.db")).unwrap();
+    std::os::unix::fs::symlink("charter.db-wal", site.path("link")).unwrap();
+    for name in ["charter.db", "charter.db-wal", "./charter.db-head", "charter.db-lock", "charter.db-socket", "link"] {
+        let before = std::fs::read(site.path("charter.db-wal")).unwrap();
+        for args in ["export r -o", "graph c.yaml -o"] {
+            let output = site.command(args).arg(name).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.code() == Some(2) && said.contains("cannot overwrite"), "{args} {name}: {said}");
+        }
+        assert_eq!(std::fs::read(site.path("charter.db-wal")).unwrap(), before, "{name}");
+    }
+    drop(holder);
+    site.run("export r -o other-wal");
+    assert_eq!(site.records("r").len(), 1);
+}
