@@ -20,8 +20,10 @@ pub enum RuntimeError {
     /// The run's start was refused.
     #[error("run `{0}` never started: its start was refused (record 0 has the reason)")]
     NeverStarted(String),
-    /// A run with this id exists and was started with another charter or input.
-    #[error("run `{0}` exists and was started with another charter or input; choose another id, or omit it")]
+    /// A run with this id exists and was started with another charter or input, or by somebody else.
+    #[error(
+        "run `{0}` exists and was started with another charter or input, or by somebody else; choose another id, or omit it"
+    )]
     RunExists(String),
     /// The id of a run has the wrong length or characters.
     #[error(transparent)]

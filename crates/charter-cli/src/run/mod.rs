@@ -283,7 +283,7 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     let start = Start { charter: digest, run: Some(run.clone()), input, by: args.who.principal() };
     let Acknowledged { record, repeated } = host.try_call(|b| b.start(start.clone()))?.map_err(|e| match e {
         RuntimeError::RunExists(run) => Failure::with_help(
-            format!("run `{run}` already exists, with another charter or input"),
+            format!("run `{run}` already exists, with another charter or input, or started by somebody else"),
             format!("choose another id, or resume it: `charter run --resume {run}{}`", args.db.option()),
         ),
         other => other.into(),
