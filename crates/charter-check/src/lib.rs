@@ -5,6 +5,7 @@ mod above;
 mod after;
 pub mod codes;
 mod diff;
+mod effort;
 mod explore;
 mod finding;
 mod lints;
@@ -113,7 +114,7 @@ fn explored_findings(
         (exploration.explored.abstract_states, exploration.explored.abstract_steps) = (above.states, above.steps);
         exploration.above = Some(above);
     }
-    report::report(model, &exploration, document, findings);
+    report::report(model, &mut exploration, document, options, findings);
     exploration
 }
 

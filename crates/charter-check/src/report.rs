@@ -9,13 +9,28 @@ use charter_kernel::Code;
 use charter_kernel::definition::PropertyRule;
 use rustc_hash::FxHashSet;
 
+use crate::Options;
 use crate::codes;
+use crate::effort::{Effort, fuel};
 use crate::explore::{Exploration, Move, condition_of, repeat_a_key, replay};
 use crate::finding::{Explored, Finding, Severity, Verdict};
 use crate::model::Model;
 use crate::properties::PropertyOutcome;
 
-pub(crate) fn report(model: &Model<'_>, e: &Exploration, document: Option<&Document>, findings: &mut Vec<Finding>) {
+/// How often the effort may be used again for replays: for those of properties, and for all others.
+const REPLAYS: (u64, u64) = (2, 1);
+/// Steps of the effort that replays have at least.
+const MIN_REPLAYS: usize = 1_000;
+
+pub(crate) fn report(
+    model: &Model<'_>,
+    e: &mut Exploration,
+    document: Option<&Document>,
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) {
+    let effort = fuel(options.effort.max(MIN_REPLAYS));
+    e.replays = Effort::new(effort.saturating_mul(REPLAYS.1));
     samples(e, findings);
     if e.explored.states == 0 {
         findings.push(not_started(e));
@@ -23,6 +38,7 @@ pub(crate) fn report(model: &Model<'_>, e: &Exploration, document: Option<&Docum
     ends(model, e, findings);
     refusals(model, e, findings);
     coverage(model, e, findings);
+    e.replays = Effort::new(effort.saturating_mul(REPLAYS.0));
     properties(model, e, document, findings);
 }
 
@@ -65,7 +81,7 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let complete = e.explored.complete;
     // Report only the first explored state for each place: it has a shortest trace.
     let mut seen: FxHashSet<String> = FxHashSet::default();
-    for (node, stuck) in &e.ends {
+    for (node, stuck) in e.ends.iter().take_while(|_| !e.replays.is_over()) {
         // A trace that the kernel does not confirm is not reported.
         let Some(snapshot) = e.snapshot(model.machine, *node) else {
             continue;
@@ -96,7 +112,7 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
 }
 
 fn refusals(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
-    for r in e.refused.iter().filter(|r| e.is_refused(model.machine, r)) {
+    for r in e.refused.iter().take_while(|_| !e.replays.is_over()).filter(|r| e.is_refused(model.machine, r)) {
         let (place, names) = e.where_is(model, r.node);
         let what = r.how.label();
         let finding = match r.code {
@@ -147,7 +163,7 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let finding = |certain: bool, code, at: &str, proved: String, missed: String, help: &'static str| match certain {
         true => Finding::new(Severity::Warning, code, at, proved).verdict(Verdict::Proved),
         false => {
-            let message = format!("{missed}, {}", tried(&e.explored));
+            let message = format!("{missed}, {}; {}", tried(&e.explored), obstacle(&e.explored));
             Finding::new(Severity::Info, code, at, message).verdict(Verdict::Undecided).help(help)
         }
     };
@@ -188,6 +204,13 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 continue;
             }
             let (proved, missed) = (format!("`{}` is never taken", t.name), format!("`{}` was not taken", t.name));
+            if never_taken(number, place) && e.is_forbidden(number, place) {
+                // The charter says so: a transition may be there for what the interlock refuses.
+                let message = format!("{proved}: an interlock refuses each event that would take it");
+                let found = Finding::new(Severity::Info, codes::TRANSITION_NOT_TAKEN, t.at, message);
+                findings.push(found.verdict(Verdict::Proved));
+                continue;
+            }
             let help = "if it can be taken, add data that satisfies its condition as `examples` to the schema";
             let found = finding(never_taken(number, place), codes::TRANSITION_NOT_TAKEN, t.at, proved, missed, help);
             findings.push(match &t.def.when {
@@ -239,13 +262,17 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
                 Finding::new(Severity::Info, codes::PROPERTY_HOLDS, at, message).verdict(Verdict::Proved)
             }
             PropertyOutcome::Holds => {
+                // What stands in the way of other proofs does not matter to this property.
                 let stands = e.stands_in_the_way(verdict.property, document);
-                undecided(&format!("no violation was seen, {}{stands}", tried(&e.explored)))
+                let why = stands.unwrap_or_else(|| obstacle(&e.explored).to_owned());
+                undecided(&format!("no violation was seen, {}; {why}", tried(&e.explored)))
             }
+            // No replay of a state takes more than finding it, but many may.
+            _ if e.replays.is_over() => undecided("the effort ended before what was seen could be replayed"),
             PropertyOutcome::Violated { node, .. } if !confirms(model, e, *node, cel, word == "never") => {
                 unconfirmed(&to(*node))
             }
-            PropertyOutcome::NeverReached { lasso } if replay(model.machine, &lasso.moves).is_none() => {
+            PropertyOutcome::NeverReached { lasso } if replay(model.machine, &lasso.moves, &e.replays).is_none() => {
                 unconfirmed(&lasso.moves)
             }
             PropertyOutcome::NeverReached { lasso } if repeat_a_key(model.machine, &lasso.twice()) => {
@@ -294,18 +321,17 @@ fn confirms(model: &Model<'_>, e: &Exploration, node: u32, cel: &str, bad: bool)
     machine.ask(&snapshot, "root", &query, now).is_ok_and(|answer| answer == bad)
 }
 
-/// Says what an exploration that decides nothing has tried, and what it lacks.
+/// Says what an exploration that decides nothing has tried.
 fn tried(explored: &Explored) -> String {
     let count = |n: usize, one: &str, many: &str| match n {
         1 => format!("1 {one}"),
         n => format!("{n} {many}"),
     };
     format!(
-        "in {} with up to {} and {} per event; {}",
+        "in {} with up to {} and {} per event",
         count(explored.states, "state", "states"),
         count(explored.principals, "principal", "principals"),
-        count(explored.data, "value of the data", "values of the data"),
-        obstacle(explored)
+        count(explored.data, "value of the data", "values of the data")
     )
 }
 

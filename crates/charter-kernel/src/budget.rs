@@ -78,17 +78,13 @@ pub(crate) struct Budget {
     over: Cell<Option<(Resource, Work)>>,
     /// Decides what is not known, in an analysis.
     unknowns: Option<Rc<dyn Unknowns>>,
+    /// Whether an interlock may refuse the event.
+    interlocks: bool,
 }
 
 impl Budget {
     pub(crate) fn new(limits: &Limits) -> Budget {
-        Budget {
-            fuel: Cell::new(limits.fuel),
-            bytes: Cell::new(limits.bytes.min(MAX_LIMIT_BYTES)),
-            limits: (limits.fuel, limits.bytes.min(MAX_LIMIT_BYTES)),
-            over: Cell::new(None),
-            unknowns: None,
-        }
+        Budget::with(limits.fuel, limits.bytes.min(MAX_LIMIT_BYTES))
     }
 
     /// Half of the budget of an event.
@@ -96,11 +92,32 @@ impl Budget {
         Budget::new(&Limits { fuel: limits.fuel / 2, bytes: limits.bytes / 2, ..*limits })
     }
 
-    /// A budget without limits, for a step whose values are not all known: what the real event
-    /// costs is not known either, and an event that is refused changes nothing.
-    pub(crate) fn unlimited(unknowns: Rc<dyn Unknowns>) -> Budget {
-        let (fuel, bytes) = (Cell::new(u64::MAX), Cell::new(u64::MAX));
-        Budget { fuel, bytes, limits: (u64::MAX, u64::MAX), over: Cell::new(None), unknowns: Some(unknowns) }
+    /// The budget of a step whose values are not all known. What the real event costs is not known
+    /// either, so that the limits of the charter do not matter; the analysis has its own.
+    pub(crate) fn of_analysis(unknowns: &Rc<dyn Unknowns>, fuel: u64, limits: &Limits) -> Budget {
+        let bytes = limits.bytes.min(MAX_LIMIT_BYTES).saturating_mul(4);
+        Budget { unknowns: Some(unknowns.clone()), ..Budget::with(fuel, bytes) }
+    }
+
+    /// The budget of an event that no interlock refuses.
+    pub(crate) fn without_interlocks(limits: &Limits) -> Budget {
+        Budget { interlocks: false, ..Budget::new(limits) }
+    }
+
+    pub(crate) fn checks_interlocks(&self) -> bool {
+        self.interlocks && self.unknowns().is_none_or(Unknowns::checks_interlocks)
+    }
+
+    fn with(fuel: u64, bytes: u64) -> Budget {
+        let (fuel_left, bytes_left) = (Cell::new(fuel), Cell::new(bytes));
+        Budget {
+            fuel: fuel_left,
+            bytes: bytes_left,
+            limits: (fuel, bytes),
+            over: Cell::new(None),
+            unknowns: None,
+            interlocks: true,
+        }
     }
 
     /// What decides the values that are not known; `None` in a run.
@@ -249,6 +266,9 @@ impl Budget {
             return;
         }
         self.fuel.set(fuel.saturating_sub(lent.saturating_sub(left.left())));
+        if let Some(unknowns) = self.unknowns() {
+            self.spend(unknowns.cost(), Work::Expressions);
+        }
     }
 
     /// Whether data matches its schema.

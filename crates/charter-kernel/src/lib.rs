@@ -58,7 +58,9 @@ pub use ledger::{Entry, EntryStatus, Ledger};
 pub use legal::{Legal, NotLegal};
 pub use machine::Machine;
 pub use outline::{Outline, StateOutline, TransitionOutline};
-pub use principal::{Auth, Principal, PrincipalKind, RESERVED_NAMES, ReservedName, UnknownWord, check_name};
+pub use principal::{
+    Auth, MAX_PRINCIPAL_ID_BYTES, Principal, PrincipalKind, RESERVED_NAMES, ReservedName, UnknownWord, check_name,
+};
 pub use problem::Problem;
 pub use query::Query;
 pub use refusal::{

@@ -5,6 +5,9 @@ use std::str::FromStr;
 use charter_expr::{Object, Str, Value};
 use serde::{Deserialize, Serialize};
 
+/// Upper limit in bytes of the id of a principal who sends an event.
+pub const MAX_PRINCIPAL_ID_BYTES: usize = 256;
+
 /// What a principal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Default)]
 #[serde(rename_all = "lowercase")]

@@ -46,11 +46,27 @@ impl Machine {
         query: &Query,
         at: impl Into<Timestamp>,
     ) -> Result<Json, EvalError> {
+        self.ask_metered(snapshot, actor, query, at).0
+    }
+
+    /// Like [`Machine::ask`]; also returns the fuel that the evaluation has used, for callers that
+    /// limit the work of many questions.
+    pub fn ask_metered(
+        &self,
+        snapshot: &Snapshot,
+        actor: &str,
+        query: &Query,
+        at: impl Into<Timestamp>,
+    ) -> (Result<Json, EvalError>, u64) {
+        let limit = self.definition.limits.expression;
+        let mut fuel = Fuel::new(limit);
+        let budget = Budget::new(&self.definition.limits);
         let ask = |ctx: &EvalContext<'_>| {
-            let value = query.program.eval(ctx, &mut Fuel::new(self.definition.limits.expression))?;
+            let value = query.program.eval(ctx, &mut fuel)?;
             ctx.budget.json(&value)
         };
-        self.scope_of(snapshot, actor, at.into(), &Budget::new(&self.definition.limits), ask)
+        let result = self.scope_of(snapshot, actor, at.into(), &budget, ask);
+        (result, limit.saturating_sub(fuel.left()).saturating_add(budget.fuel_used()))
     }
 
     /// Decides a condition in the scope of the root.

@@ -3,8 +3,9 @@
 //!
 //! An unknown value is a string that only the analysis understands; the kernel stores and copies
 //! it. Timers fire in any order, the ledger is empty (a requirement holds or does not), votes for
-//! one value of the data are counted, and nothing is limited by the budget. Of the actors that are
-//! spawned under an unknown id, one for each machine is followed, any of them, as [`ANYBODY`].
+//! one value of the data are counted, and the limits on what an event may cost do not matter; the
+//! analysis limits its own work. Of the actors that are spawned under an unknown id, one for each
+//! machine is followed, any of them, as [`ANYBODY`].
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use charter_expr::{EvalError, Fuel, Program, Scope, Value};
 use serde_json::Value as Json;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Work};
 use crate::candidates::Reached;
 use crate::digest::Digest;
 use crate::envelope::{Envelope, Event};
@@ -20,6 +21,7 @@ use crate::fault::Fault;
 use crate::machine::{Machine, Quorum, TransitionId};
 use crate::query::Query;
 use crate::refusal::{Code, Refusal};
+use crate::run::within;
 use crate::scope::EvalContext;
 use crate::selection::Evaluation;
 use crate::snapshot::{Identity, Snapshot, TimerKind, Vote};
@@ -41,6 +43,8 @@ pub trait Unknowns {
     /// # Errors
     /// The expression fails, or may fail.
     fn eval<'a>(&self, scope: &dyn Scope<'a>, program: &'a Program, fuel: &mut Fuel) -> Result<Value<'a>, EvalError>;
+    /// The fuel that its decisions have used since it was asked last, beside that of evaluations.
+    fn cost(&self) -> u64;
     /// Decides whether a value is true; `None` if it is not a bool.
     fn truth(&self, value: &Value<'_>) -> Option<bool>;
     /// Whether a value, or a part of it, is unknown.
@@ -84,44 +88,64 @@ pub enum Place {
 
 impl Machine {
     /// Like [`Machine::start`], with unknown values. The input is not compared with its schema.
+    /// Spends what it costs of `fuel`.
     ///
     /// # Errors
-    /// See [`Machine::start`].
-    pub fn start_with(&self, run: &str, envelope: &Envelope, unknowns: &Rc<dyn Unknowns>) -> Result<Step, Refusal> {
-        self.start_within(run, envelope, &Budget::unlimited(unknowns.clone()))
+    /// See [`Machine::start`]; `too-costly` if the fuel does not suffice.
+    pub fn start_with(
+        &self,
+        run: &str,
+        envelope: &Envelope,
+        unknowns: &Rc<dyn Unknowns>,
+        fuel: &mut Fuel,
+    ) -> Result<Step, Refusal> {
+        self.metered(unknowns, fuel, |budget| within(budget, self.start_within(run, envelope, budget)))
     }
 
     /// Like [`Machine::step`], with unknown values. The data of an event is not compared with its
-    /// schema.
+    /// schema. Spends what it costs of `fuel`.
     ///
     /// # Errors
-    /// See [`Machine::step`].
+    /// See [`Machine::step`]; `too-costly` if the fuel does not suffice.
     pub fn step_with(
         &self,
         snapshot: &Snapshot,
         envelope: &Envelope,
         unknowns: &Rc<dyn Unknowns>,
+        fuel: &mut Fuel,
     ) -> Result<Step, Refusal> {
-        let budget = Budget::unlimited(unknowns.clone());
-        match &envelope.event {
-            Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data, true, &budget),
-            _ => self.step_within(snapshot, envelope, &budget),
-        }
+        self.metered(unknowns, fuel, |budget| {
+            let result = match &envelope.event {
+                Event::External { r#type, data } => self.external(snapshot, envelope, r#type, data, true, budget),
+                _ => self.step_within(snapshot, envelope, budget),
+            };
+            within(budget, result)
+        })
     }
 
     /// Decides a condition over a snapshot with unknown values, in the scope of the root; see
-    /// [`Machine::ask`].
+    /// [`Machine::ask`]. Spends what it costs of `fuel`.
     ///
     /// # Errors
-    /// The evaluation fails, or its value is not a bool.
+    /// The evaluation fails, its value is not a bool, or the fuel does not suffice.
     pub fn ask_with(
         &self,
         snapshot: &Snapshot,
         query: &Query,
         at: impl Into<Timestamp>,
         unknowns: &Rc<dyn Unknowns>,
+        fuel: &mut Fuel,
     ) -> Result<bool, EvalError> {
-        self.holds_in(snapshot, query, at.into(), &Budget::unlimited(unknowns.clone()))
+        self.metered(unknowns, fuel, |budget| self.holds_in(snapshot, query, at.into(), budget))
+    }
+
+    /// Works with the fuel as its budget, and spends what it costs.
+    fn metered<T>(&self, unknowns: &Rc<dyn Unknowns>, fuel: &mut Fuel, work: impl FnOnce(&Budget) -> T) -> T {
+        let budget = Budget::of_analysis(unknowns, fuel.left(), &self.definition.limits);
+        let result = work(&budget);
+        budget.spend(unknowns.cost(), Work::Expressions);
+        *fuel = Fuel::new(fuel.left().saturating_sub(budget.fuel_used()));
+        result
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::domain::{ANY, BOOL, INT, LIST, MAP, OTHER, STRING, Values};
 use super::oracle::{Oracle, fails};
-use super::store::{FAILS, MARK, holds_unknown, marker};
+use super::store::{FAILS, MARK, marker};
 
 pub(super) type Evaluated<'a> = Result<Value<'a>, EvalError>;
 
@@ -185,7 +185,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
                 // Any other name is that of a type.
                 let Some(id) = (self.roots)(name) else { return self.unknown(Values::of(OTHER), false) };
                 let root = self.scope.root(id).ok_or_else(fails)?;
-                if name == "by" && apply::field(&root, "id").is_ok_and(|id| holds_unknown(&id)) {
+                if name == "by" && apply::field(&root, "id").is_ok_and(|id| self.oracle.holds_unknown(&id)) {
                     // Everything about the sender is unknown; the id has a name.
                     return self.sender(root);
                 }
@@ -313,7 +313,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
 
     fn call(&mut self, function: &str, args: &[Node]) -> Evaluated<'a> {
         let args = self.all(args)?;
-        let unknown = args.iter().any(|arg| holds_unknown(&self.oracle.normal(arg.clone())));
+        let unknown = args.iter().any(|arg| self.oracle.holds_unknown(&self.oracle.normal(arg.clone())));
         let host = FUNCTIONS.iter().position(|name| *name == function).and_then(|place| u16::try_from(place).ok());
         match (host, args.as_slice()) {
             (Some(id), _) if !unknown => self.scope.call(FunctionId(id), &args, self.fuel),
@@ -332,7 +332,7 @@ impl<'e, 'a> Evaluator<'e, 'a> {
         let args: Vec<Value<'a>> = args.iter().map(|arg| self.oracle.normal(arg.clone())).collect();
         let known = match (name, args.as_slice()) {
             ("size", [value]) => self.oracle.symbol(value).is_none(),
-            _ => !args.iter().any(|arg| holds_unknown(arg)),
+            _ => !args.iter().any(|arg| self.oracle.holds_unknown(arg)),
         };
         if known {
             return apply::call(name, method, &args, self.fuel).ok_or_else(fails)?;

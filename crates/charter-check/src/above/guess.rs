@@ -74,7 +74,9 @@ impl Oracle {
         let mut ways = 0usize;
         loop {
             self.store.replace(store.clone());
-            let value = self.value(scope, program, &ast, &mut Fuel::new(limit));
+            let mut fuel = Fuel::new(limit);
+            let value = self.value(scope, program, &ast, &mut fuel);
+            self.spend(limit.saturating_sub(fuel.left()).saturating_add(store.size()));
             let guess = match (value.map(|value| self.normal(value)), how) {
                 (Err(_), _) => Guess::Fails,
                 (Ok(_), Unread::Value) => Guess::Holds,

@@ -1,8 +1,10 @@
 //! Evaluates properties in abstract states.
 
+use charter_expr::Fuel;
+
 use crate::explore::{Obstacle, START};
 
-use super::search::{AbstractState, Search, Violation};
+use super::search::{AbstractState, FUEL_PER_MOVE, Search, Violation};
 use super::slice::Path;
 
 impl Search<'_, '_> {
@@ -20,14 +22,20 @@ impl Search<'_, '_> {
             loop {
                 self.oracle.begin(&state.store);
                 let snapshot = self.with_unknowns(&state.snapshot);
-                let answer = self.model.machine.ask_with(&snapshot, &rule.query, START, &self.unknowns);
+                let (query, unknowns) = (&rule.query, &self.unknowns);
+                let answer = self.model.machine.ask_with(&snapshot, query, START, unknowns, &mut self.fuel);
                 self.out.steps = self.out.steps.saturating_add(1);
-                cut = self.out.steps >= self.limits.effort;
+                let cost = FUEL_PER_MOVE.saturating_add(state.cost);
+                self.fuel = Fuel::new(self.fuel.left().saturating_sub(cost));
+                cut = self.fuel.left() <= self.reserve;
+                if cut {
+                    break;
+                }
                 if answer.is_err() || answer.is_ok_and(|answer| answer == rule.bad) {
                     violated = Some(self.path(&state.path));
                     break;
                 }
-                if cut || !self.oracle.tape.borrow_mut().next() {
+                if !self.oracle.tape.borrow_mut().next() {
                     break;
                 }
             }

@@ -6,6 +6,7 @@
 //! ([`widen`]), and the search ends after a number of steps, so that it always gives an answer.
 
 mod anybody;
+mod canonical;
 mod cost;
 mod domain;
 mod equal;
@@ -23,6 +24,7 @@ mod store;
 mod widen;
 
 use crate::Options;
+use crate::effort::{fuel, units};
 use crate::explore::{Obstacle, condition_of};
 use crate::model::Model;
 use crate::model::walk::Item;
@@ -30,8 +32,9 @@ use crate::tree;
 use search::{Limits, Outcome, Search};
 use slice::Level;
 
-/// Upper limit of the steps of the search that follows all variables.
-const MAX_FOR_ALL: usize = 5_000;
+/// Upper limits of the steps of the search that follows all variables: whatever the other searches
+/// have used, and of what they have left.
+const FOR_ALL: (usize, usize) = (1_000, 5_000);
 
 /// What the exploration from above has found.
 pub(crate) struct Above {
@@ -47,6 +50,8 @@ pub(crate) struct Above {
     pub(crate) states: usize,
     /// Steps of the kernel.
     pub(crate) steps: usize,
+    /// The fuel that was used.
+    work: u64,
 }
 
 impl Above {
@@ -77,8 +82,15 @@ fn pass_through(model: &Model<'_>, taken: &[Vec<bool>], reached: &mut [Vec<bool>
 /// Explores a charter from above.
 pub(crate) fn above(model: &Model<'_>, options: &Options) -> Above {
     let count = model.def.properties.len();
-    let mut out =
-        Above { proved: vec![false; count], open: vec![None; count], reached: None, taken: None, states: 0, steps: 0 };
+    let mut out = Above {
+        proved: vec![false; count],
+        open: vec![None; count],
+        reached: None,
+        taken: None,
+        states: 0,
+        steps: 0,
+        work: 0,
+    };
     if let Some(obstacle) = uncovered(model) {
         out.open.fill(Some(obstacle));
         return out;
@@ -86,7 +98,8 @@ pub(crate) fn above(model: &Model<'_>, options: &Options) -> Above {
     // First without the values of variables, which is quick and often enough; then for each
     // property with those that matter to it; at last with all that conditions read.
     let limits = |effort| Limits { effort, memory: options.memory };
-    let mut left = options.effort.checked_div(4).unwrap_or(0);
+    let effort = fuel(options.effort);
+    let mut left = effort.checked_div(4).unwrap_or(0);
     out.search(Search::new(model, Level::nothing(model), limits(left)));
     let anybody = anybody::spawns(model);
     let undecidable: Vec<Option<Obstacle>> = (0..count).map(|p| undecidable(model, p, anybody)).collect();
@@ -103,11 +116,11 @@ pub(crate) fn above(model: &Model<'_>, options: &Options) -> Above {
             (0..count).filter(|p| out.proved.get(*p) == Some(&false) && alone(*p) && (!again || ended(p))).collect();
         for (place, property) in unproved.iter().enumerate() {
             let share = unproved.len().saturating_sub(place);
-            left = options.effort.saturating_sub(out.steps).checked_div(share).unwrap_or(0);
+            left = effort.saturating_sub(out.work).checked_div(units(share)).unwrap_or(0);
             out.prove(model, *property, limits(left));
         }
     }
-    left = options.effort.saturating_sub(out.steps).max(options.effort.min(1_000)).min(MAX_FOR_ALL);
+    left = effort.saturating_sub(out.work).max(effort.min(fuel(FOR_ALL.0))).min(fuel(FOR_ALL.1));
     out.search(Search::new(model, Level::all(model), limits(left)));
     out
 }
@@ -141,14 +154,15 @@ impl Above {
     fn count(&mut self, found: &Outcome) {
         self.states = self.states.saturating_add(found.states);
         self.steps = self.steps.saturating_add(found.steps);
+        self.work = self.work.saturating_add(found.work);
     }
 
     /// Tries to prove a property, following more and more, until nothing more matters to it.
     fn prove(&mut self, model: &Model<'_>, property: usize, limits: Limits) {
         let mut level = Level::of_property(model, property);
-        let end = self.steps.saturating_add(limits.effort);
+        let end = self.work.saturating_add(limits.effort);
         while self.proved.get(property) == Some(&false) {
-            let limits = Limits { effort: end.saturating_sub(self.steps), ..limits };
+            let limits = Limits { effort: end.saturating_sub(self.work), ..limits };
             let found = Search::new(model, level.clone(), limits).run_for(property);
             self.count(&found);
             let violation = found.violated.get(property).and_then(|v| v.as_ref());

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 
 use super::domain::Values;
 use super::oracle::Oracle;
+use crate::effort::units;
 use crate::explore::{START, takes};
 use crate::model::{Model, Transition, Trigger, matches};
 
@@ -91,6 +92,12 @@ impl Moves {
             out.push(Move::Cancel);
         }
         out
+    }
+
+    /// What it costs to find the moves from a state.
+    pub(super) fn cost(&self, snapshot: &Snapshot) -> u64 {
+        let states = snapshot.actors().map(|a| a.configuration().1.len()).fold(0, usize::saturating_add);
+        units(self.events.len().saturating_mul(states)).checked_div(4).unwrap_or(0)
     }
 
     /// The name of the event that a principal sends.

@@ -7,7 +7,7 @@ use charter_kernel::Unknowns;
 use super::domain::{BOOL, INT, LIST, MAP, NUMBER, OTHER, STRING, Types, Values};
 use super::eval::{Evaluated, Evaluator};
 use super::oracle::fails;
-use super::store::{holds_unknown, mirrored};
+use super::store::mirrored;
 
 impl<'a> Evaluator<'_, 'a> {
     pub(super) fn binary(&mut self, op: BinaryOp, left: Value<'a>, right: Value<'a>) -> Evaluated<'a> {
@@ -35,7 +35,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     fn contains(&mut self, item: &Value<'a>, container: &Value<'a>) -> Evaluated<'a> {
-        if !holds_unknown(item) && !holds_unknown(container) {
+        if !self.oracle.holds_unknown(item) && !self.oracle.holds_unknown(container) {
             return apply::binary(BinaryOp::In, item.clone(), container.clone(), self.fuel);
         }
         match container {

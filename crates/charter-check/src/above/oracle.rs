@@ -62,6 +62,8 @@ pub(super) struct Oracle {
     pub(super) schemas: Schemas,
     asts: RefCell<FxHashMap<String, Option<Rc<Ast>>>>,
     pub(super) evaluating: RefCell<Option<Rc<str>>>,
+    /// The fuel that decisions have used.
+    cost: Cell<u64>,
 }
 
 impl Oracle {
@@ -74,6 +76,11 @@ impl Oracle {
         self.store.replace(store.clone());
         self.decided.borrow_mut().clear();
         self.evaluating.replace(None);
+    }
+
+    /// Counts what a decision has used.
+    pub(super) fn spend(&self, fuel: u64) {
+        self.cost.set(self.cost.get().saturating_add(fuel));
     }
 
     pub(super) fn fresh(&self, values: Values) -> Json {
@@ -176,6 +183,13 @@ impl Oracle {
         ast
     }
 
+    pub(super) fn holds_unknown(&self, value: &Value<'_>) -> bool {
+        let mut looked_at = 0;
+        let holds = holds_unknown(value, &mut looked_at);
+        self.spend(looked_at / 8);
+        holds
+    }
+
     /// Whether an expression reads something unknown.
     fn reads_unknown<'a>(&self, scope: &dyn Scope<'a>, program: &Program) -> bool {
         program.reads().iter().any(|path| {
@@ -185,7 +199,7 @@ impl Oracle {
             }
             let Some(value) = path.root_id().and_then(|id| scope.root(id)) else { return false };
             if root == "by" {
-                return charter_expr::apply::field(&value, "id").is_ok_and(|id| holds_unknown(&id));
+                return charter_expr::apply::field(&value, "id").is_ok_and(|id| self.holds_unknown(&id));
             }
             let mut at = value;
             for (place, segment) in path.segments().iter().enumerate() {
@@ -208,7 +222,7 @@ impl Oracle {
                     Err(_) => return false,
                 }
             }
-            holds_unknown(&at)
+            self.holds_unknown(&at)
         })
     }
 }
@@ -252,6 +266,8 @@ impl Unknowns for Oracle {
         if !self.reads_unknown(scope, program) {
             return program.eval(scope, fuel);
         }
+        // What is known is looked through.
+        self.spend(self.store.borrow().size().checked_div(4).unwrap_or(0));
         if let Some(how) = self.unread.get(program.source()) {
             return self.guess(scope, program, *how, fuel.left());
         }
@@ -260,6 +276,10 @@ impl Unknowns for Oracle {
         let result = self.value(scope, program, &ast, fuel);
         self.evaluating.replace(before);
         result.map(|value| self.normal(value))
+    }
+
+    fn cost(&self) -> u64 {
+        self.cost.take()
     }
 
     fn truth(&self, value: &Value<'_>) -> Option<bool> {

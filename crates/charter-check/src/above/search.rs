@@ -3,28 +3,37 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use charter_expr::Fuel;
 use charter_kernel::definition::PropertyRule;
-use charter_kernel::{Envelope, Event, FingerprintFilter, Place, Query, Snapshot, Status, Step, Unknowns, Verdict};
+use charter_kernel::{
+    Code, Envelope, Event, FingerprintFilter, Query, Refusal, Snapshot, Status, Step, Unknowns, Verdict,
+};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
+use super::anybody;
 use super::moves::{Move, Moves};
 use super::oracle::Oracle;
-use super::slice::{Depth, Level, Path};
-use super::store::{ANYTHING, Store};
+use super::slice::{Level, Path};
+use super::store::Store;
 use super::widen::Constants;
-use super::{anybody, domain};
+use crate::effort::{FUEL_PER_STEP, units};
 use crate::explore::{Obstacle, START, condition_of, key};
 use crate::model::Model;
 
 /// How the obstacle begins that the effort was too little.
 pub(super) const ENDED: &str = "the effort ended";
 
+/// What a step costs besides the fuel that it uses: a state is copied, compared and remembered.
+pub(super) const FUEL_PER_MOVE: u64 = FUEL_PER_STEP / 2;
+/// The bytes of a state that cost a unit of fuel.
+const BYTES_PER_UNIT: usize = 16;
+
 /// Limits of one search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Steps that it may take.
-    pub(super) effort: usize,
+    /// Fuel that it may use.
+    pub(super) effort: u64,
     /// Bytes that its states may take.
     pub(super) memory: usize,
 }
@@ -41,6 +50,8 @@ pub(super) struct Outcome {
     pub(super) taken: Vec<Vec<bool>>,
     pub(super) states: usize,
     pub(super) steps: usize,
+    /// The fuel that it has used.
+    pub(super) work: u64,
 }
 
 /// An abstract state that violates a property.
@@ -59,6 +70,8 @@ pub(super) struct AbstractState {
     resuming: bool,
     /// What was decided both ways on the way here.
     pub(super) path: Option<Rc<Path>>,
+    /// What copying it costs.
+    pub(super) cost: u64,
 }
 
 pub(super) struct Rule {
@@ -72,11 +85,15 @@ pub(super) struct Rule {
 
 pub(super) struct Search<'m, 'd> {
     pub(super) model: &'m Model<'d>,
-    level: Level,
-    pub(super) limits: Limits,
+    pub(super) level: Level,
+    limits: Limits,
+    /// The fuel that is left, with a reserve of one evaluation: so none ever fails for the lack of
+    /// effort, which would be a wrong answer.
+    pub(super) fuel: Fuel,
+    pub(super) reserve: u64,
     /// The memory that the known states take, roughly.
     bytes: usize,
-    constants: Constants,
+    pub(super) constants: Constants,
     pub(super) oracle: Rc<Oracle>,
     pub(super) unknowns: Rc<dyn Unknowns>,
     pub(super) rules: Vec<Option<Rule>>,
@@ -145,10 +162,28 @@ impl<'m, 'd> Search<'m, 'd> {
             taken: model.charts.iter().map(|c| vec![false; c.transitions.len()]).collect(),
             states: 0,
             steps: 0,
+            work: 0,
         };
+        let reserve = model.def.limits.expression.saturating_add(1);
+        let fuel = Fuel::new(limits.effort.saturating_add(reserve));
         let constants = Constants::of(model, &level);
         let (known, waiting) = (FxHashMap::default(), VecDeque::new());
-        Search { model, level, limits, bytes: 0, constants, oracle, unknowns, rules, only: None, known, waiting, out }
+        Search {
+            model,
+            level,
+            limits,
+            fuel,
+            reserve,
+            bytes: 0,
+            constants,
+            oracle,
+            unknowns,
+            rules,
+            only: None,
+            known,
+            waiting,
+            out,
+        }
     }
 
     /// Searches. Properties that are `proved` already are left out.
@@ -181,6 +216,7 @@ impl<'m, 'd> Search<'m, 'd> {
             if state.snapshot.status() != Status::Active {
                 continue;
             }
+            self.spend(moves.cost(&state.snapshot));
             for how in moves.of(self.model, &state.snapshot) {
                 if !state.resuming || matches!(how, Move::Done { .. } | Move::Failed { .. }) {
                     self.follow(&moves, &state, &how);
@@ -190,6 +226,7 @@ impl<'m, 'd> Search<'m, 'd> {
         // The last step of all may be the one that is not covered.
         self.note_gap();
         self.out.states = self.known.len();
+        self.out.work = self.limits.effort.saturating_add(self.reserve).saturating_sub(self.fuel.left());
         self.out
     }
 
@@ -200,9 +237,9 @@ impl<'m, 'd> Search<'m, 'd> {
             self.oracle.begin(&empty);
             let input = self.oracle.fresh(self.oracle.matching(self.model.def.root.input.as_ref()));
             let envelope = Envelope::host(0, Event::Start { input }, START);
-            let result = self.model.machine.start_with("explored", &envelope, &self.unknowns);
-            self.out.steps = self.out.steps.saturating_add(1);
-            if let Ok(step) = result {
+            self.spend(FUEL_PER_MOVE);
+            let result = self.model.machine.start_with("explored", &envelope, &self.unknowns, &mut self.fuel);
+            if let Some(step) = self.taken(result) {
                 self.arrive(step, 0, false, &None);
             }
             if self.is_over() || !self.oracle.tape.borrow_mut().next() {
@@ -225,7 +262,7 @@ impl<'m, 'd> Search<'m, 'd> {
     /// Whether the search has to end: it does not cover something, or takes too long.
     pub(super) fn is_over(&mut self) -> bool {
         self.note_gap();
-        if self.out.steps >= self.limits.effort {
+        if self.fuel.left() <= self.reserve {
             let why = format!("{ENDED} at step {}, state {}", self.out.steps, self.known.len());
             self.out.obstacle.get_or_insert(Obstacle::whole(why));
         }
@@ -235,6 +272,21 @@ impl<'m, 'd> Search<'m, 'd> {
         }
         let found = self.only.is_some_and(|only| matches!(self.out.violated.get(only), Some(Some(_))));
         found || self.out.obstacle.is_some()
+    }
+
+    /// Spends fuel for what is done beside steps.
+    pub(super) fn spend(&mut self, units: u64) {
+        self.fuel = Fuel::new(self.fuel.left().saturating_sub(units));
+    }
+
+    /// The result of a step, unless it is refused; counts it.
+    fn taken(&mut self, result: Result<Step, Refusal>) -> Option<Step> {
+        self.out.steps = self.out.steps.saturating_add(1);
+        if result.as_ref().is_err_and(|refusal| refusal.code == Code::TooLarge) {
+            let why = "one event builds more values than are followed";
+            self.out.obstacle.get_or_insert_with(|| Obstacle::whole(why));
+        }
+        result.ok().filter(|_| self.fuel.left() > self.reserve)
     }
 
     /// Where an expression is in the charter.
@@ -273,9 +325,9 @@ impl<'m, 'd> Search<'m, 'd> {
                 let before = self.with_unknowns(&from.snapshot);
                 let seq = before.seq().saturating_add(1);
                 let Some(envelope) = moves.envelope(self.model, &self.oracle, how, seq) else { return };
-                let result = self.model.machine.step_with(&before, &envelope, &self.unknowns);
-                self.out.steps = self.out.steps.saturating_add(1);
-                if let Ok(step) = result
+                self.spend(FUEL_PER_MOVE.saturating_add(from.cost));
+                let result = self.model.machine.step_with(&before, &envelope, &self.unknowns, &mut self.fuel);
+                if let Some(step) = self.taken(result)
                     && !(step.verdict == Verdict::Ignored && step.snapshot.seq() == before.seq())
                 {
                     let event = moves.event_of(how).filter(|_| step.verdict == Verdict::Accepted);
@@ -288,13 +340,6 @@ impl<'m, 'd> Search<'m, 'd> {
                 }
             }
         }
-    }
-
-    /// Gives a name to each unknown value that has none.
-    pub(super) fn with_unknowns(&self, snapshot: &Snapshot) -> Snapshot {
-        let mut snapshot = snapshot.clone();
-        snapshot.replace_values(&mut |_, value| (value.as_str() == Some(ANYTHING)).then(|| self.oracle.anything()));
-        snapshot
     }
 
     /// Adds the state after a step, unless it is known.
@@ -314,13 +359,15 @@ impl<'m, 'd> Search<'m, 'd> {
         bytes.push(u8::from(resuming));
         self.model.machine.fingerprint(&snapshot, &Everything, &mut bytes);
         bytes.extend_from_slice(format!("{store:?}").as_bytes());
+        let cost = units(bytes.len().checked_div(BYTES_PER_UNIT).unwrap_or(0));
+        self.spend(cost);
         if self.known.insert(key(&bytes), ()).is_some() {
             return;
         }
         // What a state takes in memory is a small multiple of its text.
         self.bytes = self.bytes.saturating_add(bytes.len().saturating_mul(4)).saturating_add(2_048);
         let path = self.path(before);
-        let state = AbstractState { snapshot, store, seen, resuming, path };
+        let state = AbstractState { snapshot, store, seen, resuming, path, cost };
         if !resuming {
             for actor in state.snapshot.actors() {
                 let (chart, configuration) = actor.configuration();
@@ -343,36 +390,5 @@ impl<'m, 'd> Search<'m, 'd> {
             [] => before.clone(),
             decided => Some(Rc::new(Path { decided: decided.into(), before: before.clone() })),
         }
-    }
-
-    /// The state with its values in a form in which equal ones are found again.
-    fn canonical(&self, mut snapshot: Snapshot) -> Option<(Snapshot, Store)> {
-        let oracle = &self.oracle;
-        let followed = |place: Place| match place {
-            Place::Variable(chart, slot) => {
-                self.level.variables.get(chart).and_then(|v| v.get(slot)).copied().unwrap_or(Depth::Not)
-            }
-            Place::Input if self.level.inputs => Depth::All,
-            Place::Event | Place::Voter => Depth::All,
-            Place::Input | Place::Unread => Depth::Not,
-        };
-        let mut values = Vec::new();
-        snapshot.replace_values(&mut |place, value| {
-            values.push(match (followed(place), place) {
-                (Depth::Not, Place::Unread) => Json::Null,
-                (Depth::Not, _) => Json::from(ANYTHING),
-                (depth, _) => {
-                    let value = oracle.store.borrow().resolve(value);
-                    let value = if depth == Depth::Shape { oracle.shape(value) } else { value };
-                    self.constants.blur(oracle, &value, 0)
-                }
-            });
-            None
-        });
-        let mut store = oracle.store.borrow().compact(&mut values)?;
-        store.widen(&|values: &mut domain::Values| self.constants.widen(values));
-        let mut values = values.into_iter();
-        snapshot.replace_values(&mut |_, _| values.next());
-        Some((snapshot, store))
     }
 }

@@ -10,6 +10,7 @@ use charter_expr::ast::BinaryOp;
 use serde_json::Value as Json;
 
 use super::domain::{self, Values};
+use crate::effort::units;
 
 /// The first character of the strings that stand for unknown values; a private-use character that a
 /// charter cannot contain where it is analyzed.
@@ -74,17 +75,23 @@ pub(super) fn has_unknown(value: &Json) -> bool {
     }
 }
 
-/// The same for a value of an expression.
-pub(super) fn holds_unknown(value: &Value<'_>) -> bool {
+/// The same for a value of an expression; counts the values that it looks at.
+pub(super) fn holds_unknown(value: &Value<'_>, looked_at: &mut u64) -> bool {
+    *looked_at = looked_at.saturating_add(1);
     match value {
         Value::String(text) => is_marker(text),
-        Value::List(list) => list.iter().any(|item| holds_unknown(&item)),
-        Value::Map(map) => map.entries().iter().any(|(_, item)| holds_unknown(item)),
+        Value::List(list) => list.iter().any(|item| holds_unknown(&item, looked_at)),
+        Value::Map(map) => map.entries().iter().any(|(_, item)| holds_unknown(item, looked_at)),
         _ => false,
     }
 }
 
 impl Store {
+    /// The number of things that it knows.
+    pub(super) fn size(&self) -> u64 {
+        units(self.symbols.len().saturating_add(self.terms.len()).saturating_add(self.different.len()))
+    }
+
     pub(super) fn fresh(&mut self, values: Values) -> Json {
         let number = u32::try_from(self.symbols.len()).unwrap_or(u32::MAX);
         self.symbols.push(Symbol { values: Some(values), is: None, linear: None });

@@ -7,7 +7,8 @@ use charter_kernel::{Machine, Snapshot, TakenKeys};
 use serde_json::{Value as Json, json};
 
 use super::{Change, Example, Side};
-use crate::explore::{Exploration, Move, MoveKind, start, trace_of};
+use crate::effort::{Effort, units};
+use crate::explore::{Exploration, FUEL_PER_MOVE, Move, MoveKind, start, trace_of};
 use crate::model::{Model, Trigger, escape, matches};
 
 /// Upper limit of the changes for which examples are looked for.
@@ -18,9 +19,23 @@ const MAX_TRIES: usize = 256;
 const MAX_CONSTANTS: usize = 32;
 /// Upper limit of the values in the data of an event that are replaced.
 const MAX_PLACES: usize = 32;
+/// The moves of a list that are copied for a unit of fuel.
+const MOVES_PER_UNIT: u64 = 8;
+/// The bytes of variables that are copied for a unit of fuel.
+const BYTES_PER_UNIT: u64 = 16;
 
-pub(super) fn add(a: &Side<'_>, b: &Side<'_>, before: &Exploration, after: &Exploration, changes: &mut [Change]) {
+pub(super) fn add(
+    a: &Side<'_>,
+    b: &Side<'_>,
+    before: &Exploration,
+    after: &Exploration,
+    effort: &Effort,
+    changes: &mut [Change],
+) {
     for change in changes.iter_mut().take(MAX_CHANGES) {
+        if effort.is_over() {
+            break;
+        }
         let (old, new) = change.at.clone();
         let mut tries = moves_to(&b.model, after, change, new.as_deref());
         tries.extend(moves_to(&a.model, before, change, old.as_deref()));
@@ -29,18 +44,27 @@ pub(super) fn add(a: &Side<'_>, b: &Side<'_>, before: &Exploration, after: &Expl
         let deep = change.key == Some("actions") || matches!(change.part, "action" | "variable");
         let mut all: Vec<Vec<Arc<Move>>> = Vec::new();
         let constants = constants(change);
-        for moves in tries {
+        for moves in tries.into_iter().take(MAX_TRIES) {
+            if effort.is_over() {
+                break;
+            }
+            let known = all.len();
             all.extend(with_data(&moves, &constants, |event| approves(&a.model, event) || approves(&b.model, event)));
             all.extend(roles.iter().filter_map(|role| with_role(&moves, role)));
             if matches!(change.key, Some("quorum" | "approves" | "not_by" | "when")) {
                 all.extend(with_earlier_senders(&moves));
             }
+            let copies = units(all.len().saturating_sub(known).saturating_add(1));
+            effort.spend(copies.saturating_mul(units(moves.len())) / MOVES_PER_UNIT);
             all.push(moves);
         }
         // The shortest one first; of the same length, in the order of the explorations.
         all.sort_by_key(Vec::len);
-        let mut found =
-            all.iter().take(MAX_TRIES).filter_map(|moves| shown(a.model.machine, b.model.machine, moves, deep));
+        let mut found = all
+            .iter()
+            .take(MAX_TRIES)
+            .take_while(|_| !effort.is_over())
+            .filter_map(|moves| shown(a.model.machine, b.model.machine, moves, deep, effort));
         change.example = found.next();
     }
 }
@@ -214,8 +238,8 @@ fn with_earlier_senders(moves: &[Arc<Move>]) -> Vec<Vec<Arc<Move>>> {
 }
 
 /// Replays moves in both versions; an example if they differ at the last one, and not before.
-fn shown(old: &Machine, new: &Machine, moves: &[Arc<Move>], deep: bool) -> Option<Example> {
-    let (was, is) = (outcomes(old, moves), outcomes(new, moves));
+fn shown(old: &Machine, new: &Machine, moves: &[Arc<Move>], deep: bool, effort: &Effort) -> Option<Example> {
+    let (was, is) = (outcomes(old, moves, effort), outcomes(new, moves, effort));
     let differ = |(a, b): (&Outcome, &Outcome)| a.text != b.text || (deep && a.variables != b.variables);
     let differs = was.iter().zip(&is).position(differ)?;
     if differs.saturating_add(1) != moves.len() {
@@ -233,7 +257,7 @@ struct Outcome {
 }
 
 /// What one version does with each move, up to the first one that it refuses.
-fn outcomes(machine: &Machine, moves: &[Arc<Move>]) -> Vec<Outcome> {
+fn outcomes(machine: &Machine, moves: &[Arc<Move>], effort: &Effort) -> Vec<Outcome> {
     let mut at: Option<Snapshot> = None;
     let mut keys = TakenKeys::default();
     let mut all = Vec::new();
@@ -246,10 +270,14 @@ fn outcomes(machine: &Machine, moves: &[Arc<Move>]) -> Vec<Outcome> {
         match done {
             Ok(next) => {
                 let text = format!("{}: {}", next.verdict.word(), places(&next.snapshot));
-                all.push(Outcome { text, variables: variables(&next.snapshot) });
+                let variables = variables(&next.snapshot);
+                let copied = charter_expr::json::memory(&variables) / BYTES_PER_UNIT;
+                effort.spend(next.fuel.saturating_add(FUEL_PER_MOVE).saturating_add(copied));
+                all.push(Outcome { text, variables });
                 at = Some(next.snapshot);
             }
             Err(refused) => {
+                effort.spend(refused.fuel.saturating_add(FUEL_PER_MOVE));
                 all.push(Outcome { text: format!("refused: {}", refused.refusal.code), variables: Json::Null });
                 break;
             }

@@ -15,6 +15,7 @@ use charter_kernel::{Definition, Machine};
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::effort::{Effort, fuel};
 use crate::explore::{Exploration, condition_of};
 use crate::finding::{Report, Verdict};
 use crate::model::Model;
@@ -149,7 +150,8 @@ pub fn diff(old: Version<'_>, new: Version<'_>, options: &Options) -> Diff {
     }
     let explored = options.explore.then(|| [explored(&old, options), explored(&new, options)]);
     if let Some([(_, before), (_, after)]) = &explored {
-        examples::add(&a, &b, before, after, &mut changes);
+        let effort = Effort::new(fuel(options.effort));
+        examples::add(&a, &b, before, after, &effort, &mut changes);
     }
     changes.sort_by_key(|c| c.effect);
     let (was, is) = (transitions::ways(&a), transitions::ways(&b));

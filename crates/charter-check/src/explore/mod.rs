@@ -27,15 +27,16 @@ use charter_format::Document;
 use charter_kernel::definition::StateKind;
 use charter_kernel::{Machine, Snapshot, Status, TakenKeys};
 
+use crate::effort::Effort;
 use crate::finding::Explored;
 use crate::model::Model;
 use crate::{Options, Trace};
 pub(crate) use cone::cone_of_influence;
-pub(crate) use moves::{Move, MoveKind, START, start, takes};
+pub(crate) use moves::{FUEL_PER_QUESTION, Move, MoveKind, START, start, takes};
 pub(crate) use obstacle::{Obstacle, condition_of};
 use predecessors::PredecessorTree;
 pub(crate) use predecessors::trace_of;
-pub(crate) use search::key;
+pub(crate) use search::{FUEL_PER_MOVE, key};
 
 /// The explored state, and the move from it, in which something first happened.
 type First = Option<(u32, Arc<Move>)>;
@@ -51,6 +52,8 @@ pub struct Exploration {
     /// For each transition, by chart: the first explored state in which it is taken, and the move
     /// that takes it.
     pub(crate) taken: Vec<Vec<First>>,
+    /// For each transition, by chart: whether an interlock has refused an event that would take it.
+    pub(crate) forbidden: Vec<Vec<bool>>,
     /// Explored states in which none of the events that were tried is accepted, and whether none
     /// can be (a deadlock).
     pub(crate) ends: Vec<(u32, bool)>,
@@ -65,6 +68,8 @@ pub struct Exploration {
     pub(crate) obstacle: Option<Obstacle>,
     /// What the exploration from above has proved, if this one is not complete.
     pub(crate) above: Option<crate::above::Above>,
+    /// What is left of the effort for replaying what was found.
+    pub(crate) replays: Effort,
     names: Vec<ChartNames>,
 }
 
@@ -139,19 +144,21 @@ pub(crate) fn run(model: &Model<'_>, options: &Options) -> Exploration {
 
 /// Applies moves, of which the first starts the run, in the kernel. `None` if it refuses one. A
 /// unique key is free until an event of the run takes it.
-pub(crate) fn replay(machine: &Machine, moves: &[Arc<Move>]) -> Option<Snapshot> {
-    replay_with_keys(machine, moves).map(|(snapshot, _)| snapshot)
+pub(crate) fn replay(machine: &Machine, moves: &[Arc<Move>], effort: &Effort) -> Option<Snapshot> {
+    replay_with_keys(machine, moves, effort).map(|(snapshot, _)| snapshot)
 }
 
-fn replay_with_keys(machine: &Machine, moves: &[Arc<Move>]) -> Option<(Snapshot, TakenKeys)> {
+fn replay_with_keys(machine: &Machine, moves: &[Arc<Move>], effort: &Effort) -> Option<(Snapshot, TakenKeys)> {
     let mut at: Option<Snapshot> = None;
     let mut keys = TakenKeys::default();
     for how in moves {
-        at = Some(match (&how.kind, at) {
-            (moves::MoveKind::Start { input }, None) => moves::start(machine, input, how.at).ok()?.snapshot,
-            (_, Some(snapshot)) => how.follow(machine, &snapshot, &mut keys).ok()?.snapshot,
+        let next = match (&how.kind, at) {
+            (moves::MoveKind::Start { input }, None) => moves::start(machine, input, how.at).ok()?,
+            (_, Some(snapshot)) => how.follow(machine, &snapshot, &mut keys).ok()?,
             (_, None) => return None,
-        });
+        };
+        effort.spend(next.fuel.saturating_add(FUEL_PER_MOVE));
+        at = Some(next.snapshot);
     }
     Some((at?, keys))
 }
@@ -179,6 +186,7 @@ impl Exploration {
             reached: model.charts.iter().map(|c| vec![None; c.states.len()]).collect(),
             passed: model.charts.iter().map(|c| vec![None; c.states.len()]).collect(),
             taken: model.charts.iter().map(|c| vec![None; c.transitions.len()]).collect(),
+            forbidden: model.charts.iter().map(|c| vec![false; c.transitions.len()]).collect(),
             ends: Vec::new(),
             refused: Vec::new(),
             not_started: Vec::new(),
@@ -186,6 +194,7 @@ impl Exploration {
             verdicts: Vec::new(),
             obstacle: None,
             above: None,
+            replays: Effort::new(u64::MAX),
             names: names.collect(),
         }
     }
@@ -241,7 +250,7 @@ impl Exploration {
         if matches!(refused.how.kind, moves::MoveKind::Start { .. }) {
             return false;
         }
-        let before = replay_with_keys(machine, &self.predecessors.moves(refused.node));
+        let before = replay_with_keys(machine, &self.predecessors.moves(refused.node), &self.replays);
         before.is_some_and(|(snapshot, mut keys)| {
             let next = refused.how.follow(machine, &snapshot, &mut keys);
             next.is_err_and(|e| e.refusal.code == refused.code)
@@ -250,7 +259,7 @@ impl Exploration {
 
     /// Computes the snapshot of an explored state by replaying its trace.
     pub(crate) fn snapshot(&self, machine: &Machine, node: u32) -> Option<Snapshot> {
-        replay(machine, &self.predecessors.moves(node))
+        replay(machine, &self.predecessors.moves(node), &self.replays)
     }
 
     /// The location of findings about an explored state: the pointer of an active state of the
@@ -280,15 +289,29 @@ impl Exploration {
         reached || self.passed.get(chart).and_then(|c| c.get(state as usize)).is_some_and(Option::is_some)
     }
 
+    /// Whether an interlock has refused an event that would take a transition.
+    pub(crate) fn is_forbidden(&self, chart: usize, transition: u32) -> bool {
+        self.forbidden.get(chart).and_then(|c| c.get(transition as usize)) == Some(&true)
+    }
+
+    /// Notes transitions of an event that an interlock has refused.
+    pub(crate) fn forbid(&mut self, taken: &[(usize, u32)]) {
+        for (chart, transition) in taken {
+            if let Some(place) = self.forbidden.get_mut(*chart).and_then(|c| c.get_mut(*transition as usize)) {
+                *place = true;
+            }
+        }
+    }
+
     /// Whether the exploration from above has proved a property.
     pub(crate) fn is_proved_above(&self, property: usize) -> bool {
         self.above.as_ref().is_some_and(|above| above.proved.get(property) == Some(&true))
     }
 
     /// Why the exploration from above has not proved a property, as the end of a sentence.
-    pub(crate) fn stands_in_the_way(&self, property: usize, document: Option<&Document>) -> String {
-        let obstacle = self.above.as_ref().and_then(|above| above.open.get(property)?.as_ref());
-        obstacle.map(|o| format!("; not proved for all data: {}", o.named(document))).unwrap_or_default()
+    pub(crate) fn stands_in_the_way(&self, property: usize, document: Option<&Document>) -> Option<String> {
+        let obstacle = self.above.as_ref().and_then(|above| above.open.get(property)?.as_ref())?;
+        Some(format!("not proved for all data: {}", obstacle.named(document)))
     }
 
     /// Records what keeps the exploration from covering all behavior; the first one is reported.

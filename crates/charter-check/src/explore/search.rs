@@ -16,16 +16,19 @@ use super::obstacle::{Obstacle, obstacle};
 use super::predecessors::{NO_PARENT, PredecessorTree};
 use super::{Exploration, NotStarted, RefusedMove};
 use crate::Options;
+use crate::effort::{Effort, fuel, units};
 use crate::model::Model;
 use crate::properties::PropertyMonitor;
 
 /// Upper limit of distinct refusals in the report.
 const MAX_REFUSED: usize = 50;
 
-/// The fuel of the kernel that counts as a step of the effort.
-const FUEL_PER_STEP: u64 = 2_500;
-/// What a move costs besides, in the same unit: its snapshot is copied and compared.
-const FUEL_PER_MOVE: u64 = 200;
+/// What a move costs besides the fuel of the kernel: its snapshot is copied and compared.
+pub(crate) const FUEL_PER_MOVE: u64 = 200;
+/// What explaining a refusal costs besides taking the step again.
+const FUEL_PER_EXPLANATION: u64 = 2_000;
+/// The bytes of a fingerprint that cost a unit of fuel.
+const BYTES_PER_UNIT: usize = 16;
 
 /// Restricts fingerprints to the cone of influence.
 pub(crate) struct ConeFilter {
@@ -118,8 +121,7 @@ struct Search<'m> {
     buffer: Vec<u8>,
     /// Whether an event has a unique key.
     has_keys: bool,
-    /// The fuel that the moves have used.
-    fuel: u64,
+    effort: Effort,
 }
 
 pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
@@ -141,7 +143,7 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
         monitor: PropertyMonitor::new(model),
         buffer: Vec::new(),
         has_keys: model.machine.unique_event().is_some(),
-        fuel: 0,
+        effort: Effort::new(fuel(options.effort)),
     };
     s.out.obstacle = obstacle;
     moves.cut.iter().for_each(|why| s.out.cut(why.clone()));
@@ -168,14 +170,17 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
 impl Search<'_> {
     fn begin(&mut self, model: &Model<'_>, input: &Json) {
         let how = Arc::new(Move { at: START, kind: MoveKind::Start { input: input.clone() } });
+        self.effort.spend(FUEL_PER_MOVE);
         match start(self.machine, input, START) {
             Ok(outcome) => {
+                self.effort.spend(outcome.fuel);
                 let seen = self.monitor.seen_after(0, None);
                 self.took(NO_PARENT, &how, &outcome.taken);
                 let node = self.arrive(None, &how, outcome.snapshot, seen);
                 self.monitor.start(node, &how);
             }
-            Err(StepRefused { refusal, envelope, .. }) => {
+            Err(StepRefused { refusal, envelope, fuel, .. }) => {
+                self.effort.spend(fuel.saturating_add(FUEL_PER_EXPLANATION));
                 let message = self.machine.explain(None, &envelope, &refusal).message;
                 let details = self.machine.refusal_details(None, &envelope, &refusal);
                 self.out.hinder(Some(Obstacle::whole("a run could not be started with an input that was tried")));
@@ -187,11 +192,9 @@ impl Search<'_> {
 
     fn run(&mut self, moves: &Moves<'_, '_>, options: &Options) {
         let mut list = Vec::new();
-        let most = u64::try_from(options.effort).unwrap_or(u64::MAX).saturating_mul(FUEL_PER_STEP);
         while let Some(w) = self.frontier.pop_front() {
-            if self.fuel > most {
-                let left = self.frontier.len().saturating_add(1);
-                self.out.cut(format!("the effort ended, and {left} states were not followed"));
+            if self.effort.is_over() {
+                self.ended();
                 break;
             }
             if w.snapshot.status() != Status::Active {
@@ -208,22 +211,29 @@ impl Search<'_> {
             }
             list.clear();
             moves.of(&w.snapshot, w.now, &w.used, &mut list);
+            self.effort.spend(moves.spent());
             if self.has_keys {
                 // A counterexample that uses a key twice is none: reach new states with free keys.
                 list.sort_by_cached_key(|how| how.is_taken(self.machine, &w.keys));
             }
             let mut accepted = false;
             for how in list.drain(..) {
-                self.fuel = self.fuel.saturating_add(FUEL_PER_MOVE);
+                if self.effort.is_over() {
+                    // Not everything that could be accepted in this state was tried.
+                    self.ended();
+                    return;
+                }
+                self.effort.spend(FUEL_PER_MOVE);
                 let outcome = match how.apply(self.machine, &w.snapshot) {
                     Ok(outcome) => outcome,
                     Err(refused) => {
-                        self.fuel = self.fuel.saturating_add(refused.fuel);
+                        self.effort.spend(refused.fuel);
+                        self.out.forbid(&refused.forbidden);
                         self.refused(&w, how, &refused);
                         continue;
                     }
                 };
-                self.fuel = self.fuel.saturating_add(outcome.fuel);
+                self.effort.spend(outcome.fuel);
                 if outcome.verdict == Verdict::Ignored && outcome.snapshot.seq() == w.snapshot.seq() {
                     continue;
                 }
@@ -250,6 +260,11 @@ impl Search<'_> {
         }
     }
 
+    fn ended(&mut self) {
+        let left = self.frontier.len().saturating_add(1);
+        self.out.cut(format!("the effort ended, and {left} states were not followed"));
+    }
+
     /// Adds an edge and, if it is new, the state that it leads to.
     fn step(&mut self, from: &FrontierState, how: &Arc<Move>, snapshot: Snapshot, seen: u64, full: bool) {
         let same = if self.monitor.wants_edges() { self.monitor.continuing(&from.snapshot, &snapshot) } else { 0 };
@@ -263,6 +278,7 @@ impl Search<'_> {
         self.buffer.clear();
         self.buffer.extend_from_slice(&seen.to_le_bytes());
         self.machine.fingerprint(snapshot, &self.filter, &mut self.buffer);
+        self.effort.spend(units(self.buffer.len().checked_div(BYTES_PER_UNIT).unwrap_or(0)));
         key(&self.buffer)
     }
 
@@ -291,7 +307,8 @@ impl Search<'_> {
                 }
             }
         }
-        self.monitor.state(self.machine, node, &snapshot, how.at, seen);
+        let fuel = self.monitor.state(self.machine, node, &snapshot, how.at, seen);
+        self.effort.spend(fuel);
         let depth = from.map_or(0, |f| f.depth.saturating_add(1));
         let used = from.map_or_else(|| Arc::from([]), |f| used_after(&f.used, how));
         let mut keys = from.map_or_else(TakenKeys::default, |f| f.keys.clone());
@@ -330,6 +347,7 @@ impl Search<'_> {
         if code != Code::Interlock && self.out.refused.iter().any(alike) {
             return;
         }
+        self.effort.spend(refused.fuel.saturating_add(FUEL_PER_EXPLANATION));
         let explanation = self.machine.explain(Some(&w.snapshot), &refused.envelope, &refused.refusal);
         let same = |r: &RefusedMove| match code {
             Code::Interlock => r.code == code && r.interlock == explanation.interlock,

@@ -10,7 +10,7 @@ use charter_kernel::{Machine, Query, Snapshot};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
-use crate::explore::Move;
+use crate::explore::{FUEL_PER_QUESTION, Move};
 use crate::model::Model;
 use liveness::{Graph, Lasso};
 
@@ -107,11 +107,13 @@ impl PropertyMonitor {
         bits.fold(seen, |seen, bit| seen | bit)
     }
 
-    /// Evaluates the properties in a new state.
-    pub(crate) fn state(&mut self, machine: &Machine, node: u32, snapshot: &Snapshot, now: i64, seen: u64) {
-        let mut holding = 0;
+    /// Evaluates the properties in a new state; returns the fuel that it takes.
+    pub(crate) fn state(&mut self, machine: &Machine, node: u32, snapshot: &Snapshot, now: i64, seen: u64) -> u64 {
+        let (mut holding, mut spent) = (0, 0u64);
         for (_, rule) in &mut self.rules {
-            let answer = match machine.ask(snapshot, "root", &rule.query, now) {
+            let (answer, fuel) = machine.ask_metered(snapshot, "root", &rule.query, now);
+            spent = spent.saturating_add(fuel).saturating_add(FUEL_PER_QUESTION);
+            let answer = match answer {
                 Ok(Json::Bool(answer)) => Ok(answer),
                 Ok(other) => Err(format!("its value is {other}, not a bool")),
                 Err(e) => Err(e.to_string()),
@@ -132,6 +134,7 @@ impl PropertyMonitor {
         if let Some(graph) = &mut self.graph {
             graph.node(node, holding);
         }
+        spent
     }
 
     /// Marks a state in which a run may stay forever.

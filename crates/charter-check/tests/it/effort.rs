@@ -84,3 +84,72 @@ fn memory() {
     assert_eq!(little, Some(Verdict::Undecided), "{why}");
     assert!(why.contains("the limit of memory was reached"), "{why}");
 }
+
+/// Ten independent toggles, which have more states than the effort suffices for. Each event raises
+/// another one `times` times, and reads a list of so many items.
+fn toggles(times: usize, items: usize) -> String {
+    let list: Vec<String> = (0..items).map(|i| i.to_string()).collect();
+    let (mut events, mut on, mut context, mut all) = (String::new(), String::new(), String::new(), String::new());
+    for i in 0..10 {
+        let _ = write!(
+            events,
+            "T{i}: {{data: {{type: object, required: [now], properties: {{now: {{type: boolean}}}}}}}}, "
+        );
+        let _ = write!(
+            on,
+            "T{i}: {{when: 'event.now && context.l.size() > 0', actions: [{{assign: {{t{i}: '= !context.t{i}', c: 0}}}}, {{raise: AGAIN}}]}}, "
+        );
+        let _ = write!(context, "t{i}: false, ");
+        let _ = write!(all, "context.t{i} && ");
+    }
+    format!(
+        "events: {{{events}AGAIN: {{}}}}
+context: {{{context}c: 0, l: [{}]}}
+states:
+  a:
+    on: {{{on} AGAIN: {{when: context.c < {times}, actions: [{{assign: {{c: '= context.c + 1'}}}}, {{raise: AGAIN}}]}}}}
+properties: [{{id: p, never: '{all} context.c < 0 && context.l.size() == 0'}}]
+",
+        list.join(", ")
+    )
+}
+
+/// The steps from above, and the edges from below, of an exploration that the effort ends.
+#[track_caller]
+fn steps(times: usize, items: usize) -> (usize, usize) {
+    let report = report_with(&toggles(times, items), &Options { effort: 400, ..Options::default() });
+    assert!(!report.explored.complete, "{:#?}", all(&report));
+    (report.explored.abstract_steps, report.explored.edges)
+}
+
+#[test]
+fn an_event_that_raises_others_costs_as_much_as_they_do() {
+    let (few, many) = (steps(1, 1), steps(300, 1));
+    assert!(few.0 > many.0 * 2 && many.0 > 0, "steps from above: {few:?}, {many:?}");
+    assert!(few.1 > many.1 * 5 && many.1 > 0, "edges from below: {few:?}, {many:?}");
+}
+
+#[test]
+fn looking_for_unknown_values_in_a_long_list_costs_as_much_as_it_does() {
+    let (short, long) = (steps(1, 1), steps(1, 5_000));
+    assert!(short.0 > long.0 * 2 && long.0 > 0, "steps from above: {short:?}, {long:?}");
+}
+
+#[test]
+fn properties_that_cost_much_are_paid_for_from_below() {
+    let charter = |items: usize| {
+        let list: Vec<String> = (0..items).map(|i| i.to_string()).collect();
+        format!(
+            "events: {{GO: {{}}}}
+context: {{l: [{}], n: 0}}
+states: {{a: {{on: {{GO: {{actions: {{assign: {{n: '= context.n + 1'}}}}}}}}}}}}
+properties: [{{id: p, never: 'context.l.exists(x, x * 3 == 7 + context.n * 0) || context.n < 0'}}]
+",
+            list.join(", ")
+        )
+    };
+    let states =
+        |items: usize| report_with(&charter(items), &Options { effort: 40, ..Options::default() }).explored.states;
+    let (short, long) = (states(1), states(500));
+    assert!(short > long * 5 && long > 0, "{short}, {long}");
+}

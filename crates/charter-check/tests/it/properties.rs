@@ -156,7 +156,7 @@ fn a_cut_exploration_does_not_claim_more_than_it_explored() {
     let held = report.findings.iter().find(|f| f.code == "property-undecided").unwrap();
     assert_eq!(
         held.message,
-        "property `p` (never) is not decided: no violation was seen, in 50 states with up to 1 principal and 1 value of the data per event; more than 50 states; not proved for all data: `context.n > 1000` (properties[0], line 6): it could be neither solved nor refuted"
+        "property `p` (never) is not decided: no violation was seen, in 50 states with up to 1 principal and 1 value of the data per event; not proved for all data: `context.n > 1000` (properties[0], line 6): it could be neither solved nor refuted"
     );
 }
 

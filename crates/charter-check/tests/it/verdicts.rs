@@ -338,3 +338,28 @@ states:
     };
     decided(&charter("c"), &charter("d"));
 }
+
+#[test]
+fn a_transition_that_an_interlock_always_refuses_is_a_remark() {
+    let charter = |allowed: &str| {
+        format!(
+            "events: {{GO: {{}}, FAIL: {{}}}}
+context: {{n: 0}}
+initial: a
+states: {{a: {{on: {{GO: b, FAIL: c}}}}, b: {{}}, c: {{on: {{GO: b}}}}}}
+interlocks: [{{id: no-failure, assert: \"{allowed}\"}}]
+"
+        )
+    };
+    let found = |source: &str| {
+        let report = report_with(source, &Options::default());
+        let of = report.findings.iter().find(|f| f.code == "transition-not-taken" && f.at.contains("FAIL"));
+        of.map(|f| (f.severity, f.verdict, f.message.clone()))
+    };
+    let message = "`a/on/FAIL` is never taken: an interlock refuses each event that would take it";
+    assert_eq!(
+        found(&charter("!('c' in actors.root.state)")),
+        Some((Severity::Info, Some(Verdict::Proved), message.to_owned()))
+    );
+    assert_eq!(found(&charter("true")), None);
+}

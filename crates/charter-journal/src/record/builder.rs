@@ -191,9 +191,10 @@ fn event_field<'a>(
 ) -> EventField<'a> {
     let r#type = envelope.event.type_name(before);
     let data = sent(&envelope.event);
-    // Data within the limits is recorded, even if handling it would build too much.
-    let too_large =
-        matches!(outcome, Err(r) if r.code == Code::TooLarge && !matches!(r.cause(), Some(Cause::Bytes { .. })));
+    // Data within the limits is recorded, even if handling it would build too much, or if it is the
+    // name of its sender that is too long.
+    let of_data = |r: &Refusal| !matches!(r.cause(), Some(Cause::Bytes { .. } | Cause::PrincipalId { .. }));
+    let too_large = outcome.as_ref().is_err_and(|r| r.code == Code::TooLarge && of_data(r));
     if too_large || (outcome.is_err() && !survives_json(&data)) {
         return EventField { r#type, data: Cow::Owned(Json::Null), redacted: Some(redacted(&data)) };
     }

@@ -87,6 +87,9 @@ impl RefusalDetails {
             Cause::Size { limit } => format!(
                 "the data is larger than {limit} bytes (`limits.data`); store large values elsewhere and send their digest"
             ),
+            Cause::PrincipalId { limit } => {
+                format!("the id of the sender is longer than {limit} bytes; use a shorter name, or its digest")
+            }
             Cause::Depth { limit } => format!("the data is nested deeper than {limit} levels"),
             Cause::Time => "the time of the event is outside the years 1 to 9999".to_string(),
             Cause::Number { at } => format!(

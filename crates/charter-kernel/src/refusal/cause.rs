@@ -21,6 +21,11 @@ pub enum Cause {
         /// The limit.
         limit: u64,
     },
+    /// `too-large`: the id of the sender has more bytes than this.
+    PrincipalId {
+        /// The limit.
+        limit: u64,
+    },
     /// `schema`: the time of the event is outside the years 1 to 9999.
     Time,
     /// `schema`: the data contains an integer that some JSON readers do not preserve.

@@ -7,7 +7,8 @@ use crate::budget::Budget;
 use crate::envelope::Envelope;
 use crate::event::Ev;
 use crate::machine::{Machine, RoleSet, TransitionId};
-use crate::refusal::{Code, Refusal};
+use crate::principal::MAX_PRINCIPAL_ID_BYTES;
+use crate::refusal::{Cause, Code, Refusal};
 use crate::scope::EvalContext;
 use crate::snapshot::{Snapshot, Status, Vote};
 use crate::step::{Step, Verdict};
@@ -30,6 +31,10 @@ impl Machine {
             true => validate::canonical_event(data)?,
             false => validate::validate_event(data, &self.definition.limits, budget)?,
         };
+        if envelope.by.id.len() > MAX_PRINCIPAL_ID_BYTES {
+            let limit = u64::try_from(MAX_PRINCIPAL_ID_BYTES).unwrap_or(u64::MAX);
+            return Err(Refusal::because(Code::TooLarge, Cause::PrincipalId { limit }));
+        }
         let control = CONTROL.contains(&name);
         if !control && crate::compile::is_platform(name) {
             return Err(Code::Reserved.into());

@@ -38,6 +38,14 @@ impl Machine {
         within(&budget, self.start_within(run, envelope, &budget))
     }
 
+    /// Like [`Machine::start`]; also returns the fuel that it has used, for callers that limit the
+    /// work of many steps.
+    pub fn start_metered(&self, run: &str, envelope: &Envelope) -> (Result<Step, Refusal>, u64) {
+        let budget = Budget::new(&self.definition.limits);
+        let result = within(&budget, self.start_within(run, envelope, &budget));
+        (result, budget.fuel_used())
+    }
+
     pub(crate) fn start_within(&self, run: &str, envelope: &Envelope, budget: &Budget) -> Result<Step, Refusal> {
         let Event::Start { input } = &envelope.event else {
             return Err(Code::Reserved.into());
@@ -90,6 +98,16 @@ impl Machine {
         let budget = Budget::new(&self.definition.limits);
         let result = within(&budget, self.step_within(snapshot, envelope, &budget));
         (result, budget.fuel_used())
+    }
+
+    /// What [`Machine::step`] would do if there were no interlocks, for analyses of what they
+    /// refuse. The result is not a step of the run.
+    ///
+    /// # Errors
+    /// See [`Machine::step`].
+    pub fn step_without_interlocks(&self, snapshot: &Snapshot, envelope: &Envelope) -> Result<Step, Refusal> {
+        let budget = Budget::without_interlocks(&self.definition.limits);
+        within(&budget, self.step_within(snapshot, envelope, &budget))
     }
 
     /// Like [`Machine::step`], with a budget that is also used for other things. The caller checks
@@ -190,7 +208,7 @@ impl StepTransaction<'_> {
     /// ended.
     fn finish(mut self, before: Option<&Snapshot>, unless_taken: Verdict) -> Result<Step, Refusal> {
         self.quiesce()?;
-        if !self.m.interlocks.is_empty() && self.budget.unknowns().is_none_or(|u| u.checks_interlocks()) {
+        if !self.m.interlocks.is_empty() && self.budget.checks_interlocks() {
             self.interlocks(before)?;
         }
         self.clean_up()?;
@@ -222,7 +240,7 @@ impl StepTransaction<'_> {
 
 /// Replaces the result of an event that has exceeded its budget with the refusal.
 #[inline]
-fn within(budget: &Budget, mut result: Result<Step, Refusal>) -> Result<Step, Refusal> {
+pub(crate) fn within(budget: &Budget, mut result: Result<Step, Refusal>) -> Result<Step, Refusal> {
     if budget.is_over() {
         result = budget.check().and(result);
     }

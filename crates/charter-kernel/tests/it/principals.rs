@@ -1,7 +1,7 @@
 //! What a principal is and how it was authenticated: in expressions, and as a condition of
 //! transitions.
 
-use charter_kernel::{Auth, Digest, Principal, PrincipalKind};
+use charter_kernel::{Auth, Code, Digest, MAX_PRINCIPAL_ID_BYTES, Principal, PrincipalKind};
 use serde_json::{Value as Json, json};
 
 use crate::common::{Run, problems};
@@ -263,5 +263,19 @@ states: {a: {on: {A: {target: a, agents: true}, B: {target: a, quorum: 2, agents
             "/root/state/states/a/on/0/transitions/0/agents: `agents` is only allowed with `approves` or `quorum`"
                 .to_owned()
         )]
+    );
+}
+
+#[test]
+fn the_id_of_a_sender_has_256_bytes_at_most() {
+    let mut run = Run::start("events: {E: {}}\nstates: {s: {on: {E: {}}}}");
+    let longest = MAX_PRINCIPAL_ID_BYTES;
+    run.by = Principal::new(&"x".repeat(longest), &[]);
+    run.send("E");
+    run.by = Principal::new(&"x".repeat(longest + 1), &[]);
+    let refused = run.try_send("E", json!({})).map(drop).unwrap_err();
+    assert_eq!(
+        (refused.code, refused.message.as_str()),
+        (Code::TooLarge, "the id of the sender is longer than 256 bytes; use a shorter name, or its digest")
     );
 }

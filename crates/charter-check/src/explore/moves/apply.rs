@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{Envelope, Event, Machine, Principal, Refusal, Snapshot, Step, TakenKeys, Verdict};
+use charter_kernel::{Code, Envelope, Event, Machine, Principal, Refusal, Snapshot, Step, TakenKeys, Verdict};
 use serde_json::{Map, Value as Json, json};
 
 /// The time at which explorations start: 2026-01-01T00:00:00Z, in milliseconds since 1970.
@@ -126,7 +126,13 @@ impl Move {
         let seq = snapshot.seq().saturating_add(1);
         let step = |snapshot: &Snapshot, envelope: Envelope| match machine.step_metered(snapshot, &envelope) {
             (Ok(step), fuel) => Ok(Successor::of(step, fuel)),
-            (Err(refusal), fuel) => Err(StepRefused { refusal, envelope: Box::new(envelope), fuel }),
+            (Err(refusal), fuel) if refusal.code == Code::Interlock => {
+                let free = machine.step_without_interlocks(snapshot, &envelope);
+                let forbidden = free.map(|step| step.taken().collect()).unwrap_or_default();
+                let fuel = fuel.saturating_mul(2);
+                Err(StepRefused { refusal, envelope: Box::new(envelope), fuel, forbidden })
+            }
+            (Err(refusal), fuel) => Err(StepRefused::of(refusal, envelope, fuel)),
         };
         let host = |to: &str, event: Event| Envelope::host(seq, event, self.at).to(to);
         match &self.kind {
@@ -183,9 +189,9 @@ impl Move {
 /// Starts a run.
 pub(crate) fn start(machine: &Machine, input: &Json, at: i64) -> Result<Successor, StepRefused> {
     let envelope = Envelope::host(0, Event::Start { input: input.clone() }, at);
-    match machine.start(RUN, &envelope) {
-        Ok(step) => Ok(Successor::of(step, 0)),
-        Err(refusal) => Err(StepRefused { refusal, envelope: Box::new(envelope), fuel: 0 }),
+    match machine.start_metered(RUN, &envelope) {
+        (Ok(step), fuel) => Ok(Successor::of(step, fuel)),
+        (Err(refusal), fuel) => Err(StepRefused::of(refusal, envelope, fuel)),
     }
 }
 
@@ -195,7 +201,7 @@ pub(crate) struct Successor {
     pub(crate) snapshot: Snapshot,
     /// The transitions that were taken: indices of chart and transition.
     pub(crate) taken: Vec<(usize, u32)>,
-    /// The fuel that the kernel has used, without that of a start.
+    /// The fuel that the kernel has used.
     pub(crate) fuel: u64,
 }
 
@@ -211,6 +217,14 @@ pub(crate) struct StepRefused {
     pub(crate) envelope: Box<Envelope>,
     /// As in [`Successor`].
     pub(crate) fuel: u64,
+    /// The transitions that would be taken if no interlock refused it.
+    pub(crate) forbidden: Vec<(usize, u32)>,
+}
+
+impl StepRefused {
+    fn of(refusal: Refusal, envelope: Envelope, fuel: u64) -> StepRefused {
+        StepRefused { refusal, envelope: Box::new(envelope), fuel, forbidden: Vec::new() }
+    }
 }
 
 /// Formats a time as RFC 3339.

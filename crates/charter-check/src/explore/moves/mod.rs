@@ -4,6 +4,7 @@
 mod apply;
 mod senders;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,10 +14,13 @@ use serde_json::{Value as Json, json};
 use super::cone::{ConeOfInfluence, Probes, Source};
 use super::data::{Samples, samples, set};
 use crate::Options;
+use crate::effort::units;
 use crate::model::{Chart, Model, matches};
 pub(crate) use apply::{Move, MoveKind, START, StepRefused, start};
 use senders::Senders;
 
+/// What a question costs besides the fuel of its evaluation.
+pub(crate) const FUEL_PER_QUESTION: u64 = 10;
 /// The field in which an approval names what it approves.
 const DIGEST: &str = "digest";
 
@@ -32,6 +36,8 @@ pub(crate) struct Moves<'m, 'd> {
     pub(crate) cut: Vec<String>,
     /// Schemas for which no data could be generated: pointer and name.
     pub(crate) missing: Vec<(String, String)>,
+    /// The fuel that finding moves has used, since it was taken last.
+    spent: Cell<u64>,
 }
 
 struct EventMoves {
@@ -55,6 +61,7 @@ impl<'m, 'd> Moves<'m, 'd> {
             inputs: Vec::new(),
             cut: Vec::new(),
             missing: Vec::new(),
+            spent: Cell::new(0),
         };
         for (name, decl) in &model.def.events {
             let at = format!("/events/{}/data", crate::model::escape(name));
@@ -193,11 +200,13 @@ impl<'m, 'd> Moves<'m, 'd> {
                 let Some(chart) = model.charts.get(chart) else {
                     continue;
                 };
+                self.spend(units(configuration.len()).checked_div(4).unwrap_or(0));
                 if !configuration.iter().any(|s| takes(chart, *s, &event.name)) {
                     continue;
                 }
                 let to: Arc<str> = actor.id().into();
-                let senders = event.senders.of(used, |query| model.machine.ask(snapshot, actor.id(), query, now).ok());
+                let senders = event.senders.of(used, |query| self.ask(snapshot, actor.id(), query, now));
+                self.spend(units(senders.len()).saturating_pow(2) / 16);
                 let senders: Vec<Arc<Principal>> = senders.iter().cloned().map(Arc::new).collect();
                 for data in self.data_of(event, snapshot, actor.id(), now) {
                     for by in &senders {
@@ -218,10 +227,25 @@ impl<'m, 'd> Moves<'m, 'd> {
         }
     }
 
+    /// The fuel that finding moves has used since it was asked last.
+    pub(crate) fn spent(&self) -> u64 {
+        self.spent.take()
+    }
+
+    fn spend(&self, fuel: u64) {
+        self.spent.set(self.spent.get().saturating_add(fuel));
+    }
+
+    fn ask(&self, snapshot: &Snapshot, actor: &str, query: &Query, now: i64) -> Option<Json> {
+        let (answer, fuel) = self.model.machine.ask_metered(snapshot, actor, query, now);
+        self.spend(fuel.saturating_add(FUEL_PER_QUESTION));
+        answer.ok()
+    }
+
     /// Returns the data to try for an event: the generated samples, adapted to values in the run.
     fn data_of(&self, event: &EventMoves, snapshot: &Snapshot, actor: &str, now: i64) -> Vec<Arc<Json>> {
         let mut out = event.data.clone();
-        let ask = |query: &Query| self.model.machine.ask(snapshot, actor, query, now).ok();
+        let ask = |query: &Query| self.ask(snapshot, actor, query, now);
         if !event.like.is_empty() {
             let mut alike = Vec::new();
             for data in out.iter().take(8) {
@@ -250,6 +274,7 @@ impl<'m, 'd> Moves<'m, 'd> {
         }
         let mut digests: Vec<String> = Vec::new();
         for value in event.approves.iter().filter_map(ask) {
+            self.spend(charter_expr::json::memory(&value) / 64);
             let digest = Digest::of_json(&value).hex();
             if !digests.contains(&digest) {
                 digests.push(digest);

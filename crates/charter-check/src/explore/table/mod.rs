@@ -18,9 +18,16 @@ use super::obstacle::obstacle;
 use super::predecessors::{NO_PARENT, PredecessorTree};
 use super::set::{Set, push};
 use crate::Options;
+use crate::effort::{Effort, fuel, units};
 use crate::model::{Chart, Model};
 pub(crate) use build::table;
 
+/// What following an explored state costs, in the fuel of the kernel.
+const FUEL_PER_STATE: u64 = 2;
+/// The labels that are looked at for a unit of fuel.
+const LABELS_PER_UNIT: u64 = 32;
+/// The edges that are followed for a unit of fuel.
+const EDGES_PER_UNIT: usize = 4;
 /// Upper limit of leaf states, because each has one bit of a `u64`.
 const MAX_LEAVES: usize = 64;
 
@@ -131,7 +138,14 @@ impl Table {
         push(&mut labels, 0);
         let mut edges = 0usize;
         let mut node = 0usize;
+        let effort = Effort::new(fuel(options.effort));
         while let Some(configuration) = set.get(node) {
+            if effort.is_over() {
+                let left = set.len().saturating_sub(node);
+                out.cut(format!("the effort ended, and {left} states were not followed"));
+                break;
+            }
+            effort.spend(FUEL_PER_STATE.saturating_add(units(self.labels.len()) / LABELS_PER_UNIT));
             if node == level_end {
                 level_end = set.len();
                 depth = depth.saturating_add(1);
@@ -154,6 +168,7 @@ impl Table {
                     };
                     accepted = true;
                     edges = edges.saturating_add(1);
+                    effort.spend(u64::from(edges % EDGES_PER_UNIT == 0));
                     for t in &taken {
                         if let Some(slot) = first.get_mut(*t as usize).filter(|f| f.is_none()) {
                             *slot = Some((number, place));
