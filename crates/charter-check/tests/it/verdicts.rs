@@ -353,7 +353,7 @@ interlocks: [{{id: no-failure, assert: \"{allowed}\"}}]
     };
     let found = |source: &str| {
         let report = report_with(source, &Options::default());
-        let of = report.findings.iter().find(|f| f.code == "transition-not-taken" && f.at.contains("FAIL"));
+        let of = report.findings.iter().find(|f| f.code == "transition-not-taken" && f.message.contains("FAIL"));
         of.map(|f| (f.severity, f.verdict, f.message.clone()))
     };
     let message = "`a/on/FAIL` is never taken: an interlock refuses each event that would take it";

@@ -168,7 +168,7 @@ impl Table {
                     };
                     accepted = true;
                     edges = edges.saturating_add(1);
-                    effort.spend(u64::from(edges % EDGES_PER_UNIT == 0));
+                    effort.spend(u64::from(edges.is_multiple_of(EDGES_PER_UNIT)));
                     for t in &taken {
                         if let Some(slot) = first.get_mut(*t as usize).filter(|f| f.is_none()) {
                             *slot = Some((number, place));
