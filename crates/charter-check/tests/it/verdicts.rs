@@ -356,7 +356,7 @@ interlocks: [{{id: no-failure, assert: \"{allowed}\"}}]
         let of = report.findings.iter().find(|f| f.code == "transition-not-taken" && f.message.contains("FAIL"));
         of.map(|f| (f.severity, f.verdict, f.message.clone()))
     };
-    let message = "`a/on/FAIL` is never taken: an interlock refuses each event that would take it";
+    let message = "`a/on/FAIL/0` is never taken: an interlock refuses each event that would take it";
     assert_eq!(
         found(&charter("!('c' in actors.root.state)")),
         Some((Severity::Info, Some(Verdict::Proved), message.to_owned()))
