@@ -20,7 +20,7 @@ pub enum RuntimeError {
     /// The run's start was refused.
     #[error("run `{0}` never started: its start was refused (record 0 has the reason)")]
     NeverStarted(String),
-    /// A run with this id exists and was started with another charter or input, or by somebody else.
+    /// A run with this id exists; its charter or input is another one, or somebody else started it.
     #[error(
         "run `{0}` exists and was started with another charter or input, or by somebody else; choose another id, or omit it"
     )]
