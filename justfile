@@ -32,6 +32,10 @@ charters:
 wasm:
     .ci/run wasm
 
+# Agents over MCP: the conformance suite and the inspector, from npm
+mcp:
+    .ci/run mcp
+
 # Fuzz targets, 30 seconds each
 fuzz:
     .ci/run fuzz

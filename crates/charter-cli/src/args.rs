@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{backup, delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
-use crate::run::{self, answer, background, legal, send, trust};
+use crate::run::{self, answer, background, legal, mcp, send, trust};
 use crate::visible::Visible;
 use crate::{check, codes, conform, diff, eval, graph, new, step, test};
 
@@ -48,6 +48,8 @@ enum Command {
     Trust(trust::Args),
     /// Answer or decline a task for a person
     Answer(answer::Args),
+    /// Serve a run to an agent as an MCP server, on standard input and output
+    Mcp(mcp::Args),
     /// Host the runs of a journal file in the background (started by `--detach`)
     #[command(hide = true)]
     Host(background::Args),
@@ -123,7 +125,7 @@ where
     };
     match &cli.command {
         // What these print is read by programs, and may not be changed.
-        Command::Graph(_) | Command::Export(_) | Command::Completions { .. } => perform(&cli, io),
+        Command::Graph(_) | Command::Export(_) | Command::Mcp(_) | Command::Completions { .. } => perform(&cli, io),
         _ => {
             let (mut out, mut err) = (Visible::new(io.out), Visible::new(io.err));
             let input = std::mem::replace(&mut io.input, Box::new(std::io::empty()));
@@ -147,6 +149,7 @@ fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
         Command::Send(args) => send::run(args, cli.json, io),
         Command::Trust(args) => trust::run(args, cli.json, io),
         Command::Answer(args) => answer::run(args, cli.json, io),
+        Command::Mcp(args) => mcp::run(args, io),
         Command::Host(args) => background::run(args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => crate::serve::run(args, cli.json, io),

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::feed::Feed;
 use crate::hooks::{Hooks, supervise};
-use crate::http::{App, Peer, router};
+use crate::http::{AgentSessions, App, Peer, router};
 use crate::identity::{HOST_RUN, HostError, Logins, Office, Sessions};
 use crate::metrics::Metrics;
 use crate::options::Options;
@@ -113,6 +113,7 @@ impl Server {
             office,
             sessions: Sessions::default(),
             logins: Logins::default(),
+            agents: AgentSessions::default(),
             sites,
             #[cfg(feature = "oidc")]
             oidc,

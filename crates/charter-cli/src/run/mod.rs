@@ -13,6 +13,7 @@ mod hand_over;
 mod hint;
 pub(crate) mod host;
 pub mod legal;
+pub mod mcp;
 mod model_progress;
 mod pages;
 mod progress;

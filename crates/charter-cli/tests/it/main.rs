@@ -32,6 +32,8 @@ mod interrupted;
 mod left;
 #[cfg(unix)]
 mod local_access;
+#[cfg(unix)]
+mod mcp;
 mod newcomer;
 #[cfg(feature = "otel")]
 mod otel;

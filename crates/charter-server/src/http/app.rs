@@ -11,6 +11,7 @@ use charter_runtime::backend::Backend;
 use charter_runtime::{Charter, RuntimeError, View};
 use tokio::sync::Semaphore;
 
+use super::mcp::AgentSessions;
 use super::problem::Problem;
 use super::stream::Readers;
 use crate::feed::Feed;
@@ -35,6 +36,8 @@ pub(crate) struct App {
     pub(crate) office: Office,
     pub(crate) sessions: Sessions,
     pub(crate) logins: Logins,
+    /// The sessions of agents that speak MCP.
+    pub(crate) agents: AgentSessions,
     pub(crate) sites: Sites,
     #[cfg(feature = "oidc")]
     pub(crate) oidc: Option<Arc<crate::oidc::Provider>>,

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use charter_expr::strict_json;
@@ -19,30 +20,8 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &Arc<App>) -> Result<Body<T>, Problem> {
-        let (parts, body) = request.into_parts();
-        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        // A form of another site cannot send this type.
-        if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
-            return Err(Problem::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "media-type",
-                "send JSON, with `Content-Type: application/json`",
-            ));
-        }
-        let limit = app.options.limits.body_bytes;
-        let read = Limited::new(body, limit).collect();
-        let read = tokio::time::timeout(app.options.limits.body_time, read).await.map_err(|_| {
-            Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", "the body of the request did not arrive in time")
-        })?;
-        let bytes = read.map_err(|e| match e.downcast_ref::<LengthLimitError>() {
-            Some(_) => Problem::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too-large",
-                format!("the body of the request has more than {limit} bytes"),
-            ),
-            None => Problem::request(format!("the body of the request cannot be read: {e}")),
-        })?;
-        let json = strict_json::from_slice(&bytes.to_bytes()).map_err(|e| match strict_json::is_too_large(&e) {
+        let bytes = bytes(request, app).await?;
+        let json = strict_json::from_slice(&bytes).map_err(|e| match strict_json::is_too_large(&e) {
             true => Problem::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "too-large",
@@ -52,6 +31,34 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Body<T> {
         })?;
         serde_path(json).map(Body)
     }
+}
+
+/// Reads the body of a request that says that it is JSON.
+pub(super) async fn bytes(request: Request, app: &App) -> Result<Bytes, Problem> {
+    let (parts, body) = request.into_parts();
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    // A form of another site cannot send this type.
+    if !kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json") {
+        return Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "media-type",
+            "send JSON, with `Content-Type: application/json`",
+        ));
+    }
+    let limit = app.options.limits.body_bytes;
+    let read = Limited::new(body, limit).collect();
+    let read = tokio::time::timeout(app.options.limits.body_time, read).await.map_err(|_| {
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "slow", "the body of the request did not arrive in time")
+    })?;
+    let bytes = read.map_err(|e| match e.downcast_ref::<LengthLimitError>() {
+        Some(_) => Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "too-large",
+            format!("the body of the request has more than {limit} bytes"),
+        ),
+        None => Problem::request(format!("the body of the request cannot be read: {e}")),
+    })?;
+    Ok(bytes.to_bytes())
 }
 
 /// Reads a request; a member that it does not have is an error that names the ones it has.

@@ -9,6 +9,7 @@ mod events;
 mod hooks;
 mod inbox;
 mod keys;
+mod mcp;
 mod meta;
 mod named;
 mod page;
@@ -33,6 +34,7 @@ use axum::routing::{delete, get, post};
 pub(crate) use app::{App, Peer};
 use caller::one;
 pub(crate) use charters::is_known_to;
+pub(crate) use mcp::AgentSessions;
 use problem::Problem;
 
 /// The routes.
@@ -73,6 +75,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/tasks", get(tasks::list))
         .route("/v1/check", post(tools::check))
         .route("/v1/step", post(tools::step))
+        .merge(mcp::routes())
         .fallback(|| async {
             Problem::new(
                 StatusCode::NOT_FOUND,
@@ -116,9 +119,13 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
         set(header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, DELETE");
         set(
             header::ACCESS_CONTROL_ALLOW_HEADERS,
-            "Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, X-CSRF-Token",
+            "Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, X-CSRF-Token, \
+             Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name",
         );
-        set(header::ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Link, Retry-After, Charter-Repeated");
+        set(
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            "ETag, Link, Retry-After, Charter-Repeated, Mcp-Session-Id, WWW-Authenticate",
+        );
         response.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     }

@@ -33,7 +33,7 @@ const STALLED: Duration = Duration::from_secs(60);
 const PAGES_OF_ONE: usize = 8;
 /// A comment is sent after this time without a record, so that proxies keep the connection; the key
 /// of the reader is looked at again then.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a client waits before it connects again, in milliseconds.
 const RETRY: &str = "retry: 1000\n\n";
 
@@ -134,7 +134,7 @@ impl Drop for Open {
 }
 
 /// The writing end of a stream.
-struct Writer {
+pub(super) struct Writer {
     frames: mpsc::Sender<FrameText>,
     open: Open,
     caller: Caller,
@@ -143,10 +143,19 @@ struct Writer {
 }
 
 /// The reader is gone, or may not read any more.
-struct Gone;
+pub(super) struct Gone;
 
 impl Writer {
-    async fn write(&self, text: String, page: Option<&Arc<OwnedSemaphorePermit>>) -> Result<(), Gone> {
+    pub(super) fn app(&self) -> &Arc<App> {
+        &self.open.app
+    }
+
+    /// Waits until the reader is gone.
+    pub(super) async fn gone(&self) {
+        self.frames.closed().await;
+    }
+
+    pub(super) async fn write(&self, text: String, page: Option<&Arc<OwnedSemaphorePermit>>) -> Result<(), Gone> {
         let frame = FrameText { text: text.into(), page: page.cloned() };
         match tokio::time::timeout(STALLED, self.frames.send(frame)).await {
             Ok(Ok(())) => Ok(()),
@@ -163,7 +172,7 @@ impl Writer {
     }
 
     /// Whether the reader may still read: its key has not ended, and the server is not closing.
-    fn may_go_on(&self) -> Result<(), Gone> {
+    pub(super) fn may_go_on(&self) -> Result<(), Gone> {
         let app = &self.open.app;
         let (directory, caller) = (app.office.directory(), &self.caller);
         let now = app.now();
@@ -191,7 +200,8 @@ fn news_frame(news: &Update) -> String {
     format!("event: news\ndata: {}\n\n", serde_json::to_string(news).unwrap_or_default())
 }
 
-fn respond(app: &Arc<App>, caller: Caller, headers: &HeaderMap) -> Result<(Writer, Response), Problem> {
+/// Begins a stream.
+pub(super) fn respond(app: &Arc<App>, caller: Caller, headers: &HeaderMap) -> Result<(Writer, Response), Problem> {
     app.writable()?;
     let (frames, receiver) = mpsc::channel(BUFFER);
     let body = Frames { frames: receiver, sending: None };

@@ -11,6 +11,7 @@ pub use directory::{ADMIN, Caller, Directory, Key, NotKnown, OPERATOR, READER, T
 pub use grant::{BadGrant, Grant};
 pub use logins::{Logins, VALID};
 pub use office::{HOST_CHARTER, HOST_RUN, HostError, NewKey, Office, host_charter};
+pub(crate) use secret::random as random_text;
 pub use secret::{PREFIX, Secret};
 pub use sessions::{IDLE, Open, Sessions, Subject, Tickets};
 

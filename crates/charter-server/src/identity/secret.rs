@@ -8,7 +8,7 @@ use charter_kernel::Digest;
 pub const PREFIX: &str = "chk_";
 
 /// 256 random bits as text.
-pub(super) fn random() -> Result<String, getrandom::Error> {
+pub(crate) fn random() -> Result<String, getrandom::Error> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))

@@ -16,6 +16,7 @@ mod hooks;
 mod inbox;
 mod life;
 mod many_readers;
+mod mcp;
 #[cfg(feature = "oidc")]
 mod oidc;
 mod page;

@@ -154,13 +154,21 @@ impl Site {
 
     /// Opens a stream of server-sent events.
     pub(crate) fn stream(&self, path: &str, headers: &[(&str, &str)]) -> Events {
+        self.stream_of("GET", path, headers, "")
+    }
+
+    fn stream_of(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Events {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
-        let mut text = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n", self.address);
+        let mut text = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n", self.address);
         for (name, value) in headers {
             text.push_str(&format!("{name}: {value}\r\n"));
         }
+        if !body.is_empty() {
+            text.push_str(&format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
+        }
         text.push_str("\r\n");
+        text.push_str(body);
         stream.write_all(text.as_bytes()).unwrap();
         let mut events = Events(BufReader::new(stream));
         let head = events.until_blank();
@@ -220,6 +228,13 @@ impl Client<'_> {
         let mut all = vec![("Authorization", self.bearer.as_str())];
         all.extend(headers);
         self.site.stream(path, &all)
+    }
+
+    /// Opens a stream with a request that has a body.
+    pub(crate) fn post_stream(&self, path: &str, body: &Json, headers: &[(&str, &str)]) -> Events {
+        let mut all = vec![("Authorization", self.bearer.as_str())];
+        all.extend(headers);
+        self.site.stream_of("POST", path, &all, &body.to_string())
     }
 
     /// Starts a run of the charter.
