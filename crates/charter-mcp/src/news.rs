@@ -116,7 +116,9 @@ impl Listen {
         };
         let tools = wants("toolsListChanged")? && endpoint.tools.has_events();
         // These never change here, so they are not promised.
-        (wants("promptsListChanged")?, wants("resourcesListChanged")?);
+        for never in ["promptsListChanged", "resourcesListChanged"] {
+            wants(never)?;
+        }
         let mut resources = BTreeSet::new();
         match filter.get("resourceSubscriptions") {
             None => {}

@@ -209,7 +209,7 @@ async fn why_not(endpoint: &Endpoint, arguments: &Map<String, Json>) -> Result<(
     let (kind, to, data) = (kind(arguments)?, text(arguments, "to")?, arguments.get("data"));
     let look = endpoint.look().await?;
     let wanted = to.as_deref().unwrap_or("root");
-    let is_it = |event: &str, actor: &str| event == kind && (actor == wanted || (to.is_none() && event == kind));
+    let is_it = |event: &str, actor: &str| event == kind && (to.is_none() || actor == wanted);
     let offered = look.offers.iter().find(|offer| is_it(&offer.event.r#type, &offer.event.to));
     let (machine, snapshot) = (look.machine(), look.snapshot());
     let reason: Option<Explanation> = match (data, offered) {
