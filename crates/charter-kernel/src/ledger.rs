@@ -180,6 +180,12 @@ impl Ledger {
         }
     }
 
+    /// Whether a permit of a kind can be used.
+    pub(crate) fn has_usable(&self, kind: u32) -> bool {
+        let entries = self.kinds.get(kind as usize).into_iter().flat_map(|kind| kind.entries.values());
+        entries.into_iter().any(|entry| entry.status == EntryStatus::Granted)
+    }
+
     /// Counts one use; the last one exhausts the permit.
     pub(crate) fn count_use(&mut self, kind: u32, key: &str) -> Result<(), Code> {
         self.usable(kind, key)?;

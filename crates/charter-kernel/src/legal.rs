@@ -6,19 +6,22 @@ use serde_json::Value as Json;
 use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
 use crate::event::Ev;
-use crate::machine::{Machine, RoleSet};
+use crate::machine::{Machine, NONE, Pattern, RoleSet};
 use crate::principal::Principal;
 use crate::refusal::{Code, Explanation, Refusal, RefusalDetails};
 use crate::selection::region_candidates;
 use crate::snapshot::{Actor, Snapshot, Status};
 use crate::time::Timestamp;
 
+/// Stands for an event of any type that a lenient machine accepts because of a transition for `*`.
+pub const ANY_EVENT: &str = "*";
+
 /// An event that may be sent now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Legal {
     /// The actor that can take it.
     pub to: String,
-    /// Event type.
+    /// Event type; [`ANY_EVENT`] for any one that no other transition names.
     pub r#type: String,
     /// JSON Schema of its data, if declared.
     pub data: Option<Json>,
@@ -118,13 +121,11 @@ impl Machine {
             .iter()
             .zip(0u32..)
             .filter(|(i, _)| !self.definition.strict && !i.declared && !crate::compile::is_platform(&i.name));
-        let all: Vec<u32> = declared.into_iter().chain(named.map(|(_, id)| id)).collect();
+        let any = (!self.definition.strict).then_some(NONE);
+        let all: Vec<u32> = declared.into_iter().chain(named.map(|(_, id)| id)).chain(any).collect();
         let expired = snapshot.with_expired_permits(at);
         for id in all {
-            let Some(info) = self.events.info(id) else {
-                continue;
-            };
-            if snapshot.status == Status::Paused && !info.while_paused {
+            if snapshot.status == Status::Paused && !self.events.info(id).is_some_and(|info| info.while_paused) {
                 continue;
             }
             for actor in expired.actors().filter(|a| a.status == Status::Active) {
@@ -150,37 +151,39 @@ impl Machine {
         held: RoleSet,
         budget: &Budget,
     ) -> Result<Legal, Option<Obstacle>> {
-        let info = self.events.info(id).ok_or(None)?;
+        let info = self.events.info(id);
+        let name = info.map_or(ANY_EVENT, |info| info.name.as_ref());
         let to = actor.identity().id.to_string();
         let empty = Json::Object(serde_json::Map::new());
         envelope.to = Some(to.clone());
-        envelope.event = Event::External { r#type: info.name.to_string(), data: empty.clone() };
-        let decl = self.definition.events.get(info.name.as_ref());
+        envelope.event = Event::External { r#type: name.to_string(), data: empty.clone() };
+        let decl = self.definition.events.get(name);
         let schema = decl.and_then(|d| d.data.as_ref());
         if schema == Some(&Json::Bool(false)) {
             return Err(None);
         }
-        let ev = Ev::external(&self.events, id, &info.name, &empty);
-        if !info.by.admits(held) {
+        let ev = Ev::external(&self.events, id, name, &empty);
+        let by = info.map(|info| info.by).unwrap_or_default();
+        if !by.admits(held) {
             let named = region_candidates(self.chart(actor.chart()), &actor.configuration, &ev);
-            return Err(named.iter().any(|of| !of.is_empty()).then_some(Obstacle::Roles(info.by)));
+            return Err(named.iter().any(|of| !of.is_empty()).then_some(Obstacle::Roles(by)));
         }
         let depends = {
             let ctx = self.context_of(expired, actor, &ev, envelope, budget);
-            let sent = (info.name.as_ref(), held, &ev);
+            let sent = (name, held, &ev);
             let ways = self.ways(&ctx, actor, sent);
             if ways.found.is_none() {
                 let obstacle = self.obstacle(&ctx, actor, sent);
                 return Err(obstacle.map(|details| Obstacle::Candidates(Box::new(details))));
             }
-            ways.depends_on_data || info.unique.is_some()
+            ways.depends_on_data || info.is_some_and(|info| info.unique.is_some())
         };
-        let fits_empty = info.schema.as_ref().is_none_or(|s| s.accepts(&empty));
+        let fits_empty = info.and_then(|info| info.schema.as_ref()).is_none_or(|s| s.accepts(&empty));
         if !depends {
             // No check reads the data, so a trial step with minimal data also finds interlocks and
             // errors of actions.
             let data = if fits_empty { empty } else { sample(schema, 0) };
-            envelope.event = Event::External { r#type: info.name.to_string(), data };
+            envelope.event = Event::External { r#type: name.to_string(), data };
             match self.step_within(snapshot, envelope, budget) {
                 Ok(_) => {}
                 Err(refusal) if refusal.code == Code::Schema => {}
@@ -190,11 +193,23 @@ impl Machine {
         }
         Ok(Legal {
             to,
-            r#type: info.name.to_string(),
+            r#type: name.to_string(),
             data: schema.cloned(),
-            description: decl.and_then(|d| d.description.clone()),
+            description: decl.map_or_else(|| self.of_pattern(actor, name), |d| d.description.clone()),
             depends_on_data: depends || !fits_empty,
         })
+    }
+
+    /// Describes the events that are accepted beside one that is not declared.
+    fn of_pattern(&self, actor: &Actor, name: &str) -> Option<String> {
+        if name == ANY_EVENT {
+            return Some("an event of any other type".to_owned());
+        }
+        let mut states = actor.configuration.iter().map(|state| self.chart(actor.chart()).state(*state));
+        let is_prefix = |pattern: &Pattern| matches!(pattern, Pattern::Prefix(prefix) if **prefix == *name);
+        states
+            .any(|state| state.patterns.iter().any(|(pattern, _)| is_prefix(pattern)))
+            .then(|| format!("and any type that begins with `{name}.`"))
     }
 
     /// Whether the run can never continue: no timer or answer is awaited, and no event of any

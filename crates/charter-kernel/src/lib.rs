@@ -52,10 +52,10 @@ pub use definition::Definition;
 pub use demands::{Approval, Demands, OtherQuorum, QuorumState, Withheld, WithheldBy};
 pub use digest::Digest;
 pub use envelope::{EffectId, Envelope, Event};
-pub use explain::{Condition, RefusalContext};
+pub use explain::{Condition, RefusalContext, RequirementMet, Taken};
 pub use fingerprint::FingerprintFilter;
 pub use ledger::{Entry, EntryStatus, Ledger};
-pub use legal::{Legal, NotLegal};
+pub use legal::{ANY_EVENT, Legal, NotLegal};
 pub use machine::Machine;
 pub use outline::{Outline, StateOutline, TransitionOutline};
 pub use principal::{

@@ -36,4 +36,34 @@ impl Require {
             }
         }
     }
+
+    /// Whether a requirement of the ledger can hold, whatever the event's data is: if the data
+    /// decides about the key, whether there is an entry that any key might name.
+    pub(crate) fn may_hold<'a>(&'a self, ctx: &EvalContext<'a>) -> Result<(), Code> {
+        if !self.reads_event() {
+            return self.holds(ctx);
+        }
+        let ledger = ctx.snapshot.ledger.as_deref();
+        let count = |kind: u32| ctx.budget.scan(ledger.map_or(0, |l| l.len_of(kind)));
+        match self {
+            Require::Use { kind, key, .. } if key.reads_event() => {
+                count(*kind);
+                match ledger.is_some_and(|l| l.has_usable(*kind)) {
+                    true => Ok(()),
+                    false => Err(Code::PermitMissing),
+                }
+            }
+            Require::Use { kind, key, .. } => {
+                let key = ctx.text(key).map_err(|_| Code::PermitMissing)?;
+                ledger.ok_or(Code::PermitMissing)?.usable(*kind, &key).map(|_| ())
+            }
+            Require::Open { kind, .. } | Require::None { kind, .. } => {
+                count(*kind);
+                match ledger.is_some_and(|l| l.open_keys(*kind).next().is_some()) {
+                    true => Ok(()),
+                    false => Err(Code::ObligationMissing),
+                }
+            }
+        }
+    }
 }

@@ -143,6 +143,23 @@ fn approves<'a>(ctx: &EvalContext<'a>, program: &'a Program) -> bool {
     named.and_then(Digest::parse) == Some(Digest::of_json(&value))
 }
 
+impl Transition {
+    /// Returns the digest of what an event votes for: of its data, in which the digest of an
+    /// approval has one spelling.
+    pub(crate) fn ballot(&self, data: &Json) -> Digest {
+        let spelled = self.approves.as_ref().and_then(|_| data.get("digest")?.as_str());
+        let plain = spelled.and_then(Digest::parse).map(|digest| digest.to_string());
+        match (plain.filter(|plain| spelled != Some(plain)), data) {
+            (Some(plain), Json::Object(data)) => {
+                let mut data = data.clone();
+                data.insert("digest".to_owned(), plain.into());
+                Digest::of_json(&Json::Object(data))
+            }
+            _ => Digest::of_json(data),
+        }
+    }
+}
+
 fn vote<'a, O: Observer<'a>>(
     ctx: &EvalContext<'a>,
     held: RoleSet,
@@ -166,7 +183,7 @@ fn vote<'a, O: Observer<'a>>(
     if !ctx.budget.hash(ev.data()) {
         return Evaluation::Failed(Code::Authority, Reached::Quorum);
     }
-    let digest = Digest::of_json(ev.data());
+    let digest = t.ballot(ev.data());
     ctx.budget.scan(ctx.actor.votes.len());
     let Some(vote) = ctx.actor.votes.iter().find(|v| v.transition == id && v.digest == digest) else {
         return Evaluation::Vote;

@@ -8,7 +8,7 @@ use crate::candidates::Reached;
 use crate::demands::{Demands, OtherQuorum, Withheld, WithheldBy};
 use crate::digest::Digest;
 use crate::event::Ev;
-use crate::machine::{Guard, Machine, RoleSet, Transition, TransitionId, reads_event};
+use crate::machine::{Guard, Machine, Require, RoleSet, Template, Transition, TransitionId, reads_event};
 use crate::observer::{Observer, Unmet};
 use crate::refusal::Code;
 use crate::scope::EvalContext;
@@ -144,7 +144,8 @@ impl Machine {
         let guard = t.guard.as_ref().filter(|guard| !is_open && guard.reads_event());
         let of_data = t.approves.as_ref().filter(|program| reads_event(program));
         let approved = of_data.map(|program| format!("event.digest is the digest of {}", program.source()));
-        let all: Vec<String> = guard.map(Guard::text).into_iter().chain(approved).collect();
+        let required = t.requires.iter().filter(|_| !is_open).filter_map(|require| self.condition_of(require));
+        let all: Vec<String> = guard.map(Guard::text).into_iter().chain(approved).chain(required).collect();
         let condition = Some(all.join(" && ")).filter(|all| !all.is_empty());
         let way = if condition.is_none() { Way::Open } else { Way::Conditional };
         match (&ways.found, demands.quorum) {
@@ -157,6 +158,29 @@ impl Machine {
         }
         ways.conditions.extend(condition);
         Some(way)
+    }
+
+    /// Renders what a requirement of the ledger asks of the event's data; `None` if it reads none.
+    fn condition_of(&self, require: &Require) -> Option<String> {
+        let entry = |kind: &u32, key: &Template| match key {
+            Template::Cel(key) if reads_event(key) => {
+                Some(format!("ledger.{}[{}]", self.ledger_name(*kind), key.source()))
+            }
+            _ => None,
+        };
+        let (mut all, when) = match require {
+            Require::Use { kind, key, when, .. } => {
+                let entry = entry(kind, key).map(|entry| format!("{entry}.status == 'granted'"));
+                (Vec::from_iter(entry), when.as_ref().filter(|when| reads_event(when)))
+            }
+            Require::Open { kind, key, .. } => {
+                let entry = entry(kind, key).map(|entry| format!("{entry}.status in ['open', 'overdue']"));
+                (Vec::from_iter(entry), None)
+            }
+            Require::None { .. } => return None,
+        };
+        all.extend(when.map(|when| when.source().to_string()));
+        Some(all.join(" && ")).filter(|all| !all.is_empty())
     }
 
     /// Evaluates a candidate as far as the event's data does not decide.
@@ -184,8 +208,8 @@ impl Machine {
                 observer.unmet(ctx, t, Unmet::Approval);
                 return Evaluation::Failed(Code::Stale, Reached::Approval);
             }
-            for require in t.requires.iter().filter(|require| !require.reads_event()) {
-                if let Err(code) = require.holds(ctx) {
+            for require in &t.requires {
+                if let Err(code) = require.may_hold(ctx) {
                     observer.unmet(ctx, t, Unmet::Requirement(require, code));
                     return Evaluation::Failed(code, Reached::Requirement);
                 }

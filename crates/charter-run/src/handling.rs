@@ -209,8 +209,14 @@ impl Handling<'_> {
 
     /// Applies the kernel's step and builds its record. A late answer has none.
     fn append(&mut self, id: Option<String>, incoming: Incoming) -> Result<Reply, Denied> {
+        let now = self.run.position.time(self.now);
+        self.append_at(id, incoming, now)
+    }
+
+    /// Like [`Handling::append`], for an event at a time that is not before the last record.
+    pub(crate) fn append_at(&mut self, id: Option<String>, incoming: Incoming, at: Timestamp) -> Result<Reply, Denied> {
         let run = &mut *self.run;
-        let envelope = run.position.envelope(incoming, run.position.time(self.now));
+        let envelope = run.position.envelope(incoming, at);
         let outcome = run.position.step(self.machine, run.chain.run(), &envelope);
         if !has_record(&outcome) {
             return Ok(Reply::NotAwaited);

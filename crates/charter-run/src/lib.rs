@@ -2,6 +2,7 @@
 
 mod clock;
 mod fault;
+mod fork;
 mod handled;
 mod handling;
 mod input;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_journal::{Chain, Loaded, Record};
-use charter_kernel::{EffectId, Machine, Snapshot, Timestamp};
+use charter_journal::{Chain, Loaded, Origin, Record};
+use charter_kernel::{EffectId, Machine, Millis, Snapshot, Timestamp};
 use serde_json::Value as Json;
 
 use crate::fault::Fault;
@@ -78,7 +78,9 @@ pub struct Run {
     /// Whether the run had so many records that its timers no longer fire, at the last input.
     full: bool,
     /// Whether it is a dry fork.
-    dry: bool,
+    pub(crate) dry: bool,
+    /// The number of the last record that it shares with the run that it is a fork of.
+    pub(crate) fork_point: Option<u64>,
 }
 
 impl Run {
@@ -93,6 +95,7 @@ impl Run {
             recent: RecentIds::default(),
             full: false,
             dry: false,
+            fork_point: None,
         }
     }
 
@@ -102,7 +105,8 @@ impl Run {
     pub fn loaded(loaded: Loaded, at: Timestamp) -> Run {
         let Loaded { snapshot, chain } = loaded;
         let position = Position::resume(snapshot, chain.next_seq(), at, RefusedTimers::default());
-        Run { position, chain, attempts: Arc::default(), recent: RecentIds::unknown(), full: false, dry: false }
+        let recent = RecentIds::unknown();
+        Run { position, chain, attempts: Arc::default(), recent, full: false, dry: false, fork_point: None }
     }
 
     /// Restores a run that a host has stored. `keep_every` is as in [`Run::new`].
@@ -119,7 +123,8 @@ impl Run {
         };
         let position = Position::resume(snapshot, last.seq.saturating_add(1), last.at, kept.refused);
         let chain = Chain::after(&last).snapshot_every(keep_every);
-        Ok(Run { position, chain, attempts: Arc::new(kept.attempts), recent: kept.recent, full: false, dry: false })
+        let (attempts, recent) = (Arc::new(kept.attempts), kept.recent);
+        Ok(Run { position, chain, attempts, recent, full: false, dry: false, fork_point: None })
     }
 
     /// Counts the failed attempts of the open invocations of a restored run. `read` is as in
@@ -165,10 +170,10 @@ impl Run {
         }
     }
 
-    /// Sets whether the run is a dry fork ([`charter_journal::Origin::dry`]).
+    /// Sets the origin of a run that is a fork.
     #[must_use]
-    pub fn with_dry(self, dry: bool) -> Run {
-        Run { dry, ..self }
+    pub fn with_origin(self, origin: Option<&Origin<'_>>) -> Run {
+        Run { dry: origin.is_some_and(|origin| origin.dry), fork_point: origin.map(|origin| origin.seq), ..self }
     }
 
     /// Whether the run is a dry fork: the host calls no actor for it, and persons may answer all of
@@ -209,10 +214,12 @@ impl Run {
     }
 
     /// When its next timer is due; `None` if there is none, or if the last input has found that the
-    /// run has too many records for more ([`Bounds::records`]).
+    /// run has too many records for more ([`Bounds::records`]). Of a fork whose time stands still,
+    /// the time after its last record, so that a host handles it at once.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        self.position.timer().filter(|_| !self.full).map(|t| t.due)
+        let (stands_still, begins) = (self.stands_still(), self.last().saturating_add(Millis(1)));
+        self.position.timer().filter(|_| !self.full).map(|t| if stands_still { begins } else { t.due })
     }
 
     /// Returns what is known about an event's id.
@@ -263,7 +270,8 @@ impl Run {
         self.snapshot().is_some_and(|s| !s.status().is_finished() && s.invocations().any(|(_, i)| i.effect == effect))
     }
 
-    /// Handles an input that arrives `now`, after the timers that are due.
+    /// Handles an input that arrives `now`, after the timers that are due. In a dry fork, an answer
+    /// from the past takes no time, so it comes before the timers.
     pub fn handle(
         &mut self,
         machine: &Machine,
@@ -273,7 +281,10 @@ impl Run {
         known: Known,
     ) -> Handled {
         let mut out = Handling { run: self, machine, bounds, now, appended: Vec::new(), troubles: Vec::new() };
-        out.fire();
+        out.begin_fork();
+        if !(out.run.dry && matches!(input, Input::Outcome { .. })) {
+            out.fire();
+        }
         let reply = match out.input(input, known) {
             Ok(reply) => reply,
             Err(denied) => Reply::Denied(denied),

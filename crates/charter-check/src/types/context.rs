@@ -46,7 +46,8 @@ fn declared(model: &Model<'_>, types: &Types, number: usize, chart: &Chart<'_>, 
         fields.entry(name.clone()).or_insert_with(|| Field::optional(first())).required = true;
     }
     for name in &chart.outline.variables {
-        fields.entry((*name).to_string()).or_insert_with(|| Field::optional(Type::Dyn));
+        let field = || Field { ty: Type::Dyn, required: !model.def.strict };
+        fields.entry((*name).to_string()).or_insert_with(field);
     }
     // The context of a strict charter is closed, other than objects elsewhere in schemas.
     let open = match model.def.strict {
@@ -102,7 +103,9 @@ fn inferred<'d>(model: &Model<'d>, types: &Types, number: usize, chart: &Chart<'
             }
             (None, _) => Type::Dyn,
         };
-        fields.insert((*name).to_string(), Field { ty, required: before.is_some() });
+        // In a lenient charter, the actions that set a variable declare it.
+        let required = before.is_some() || !model.def.strict;
+        fields.insert((*name).to_string(), Field { ty, required });
     }
     Type::Object { fields: fields.into(), open: false }
 }

@@ -182,14 +182,14 @@ fn show(finding: &Finding, loaded: &Loaded, io: &mut Io<'_>) -> Result<(), Failu
     Ok(writeln!(io.out)?)
 }
 
-/// Renders `2 errors, 1 warning`, or `no findings`.
+/// Renders `2 errors, 1 warning`, `no errors or warnings, 1 remark`, or `no findings`.
 fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) -> String {
-    let (mut errors, mut warnings) = (omitted, 0_usize);
+    let (mut errors, mut warnings, mut remarks) = (omitted, 0_usize, 0_usize);
     for severity in all {
         match severity {
             Severity::Error => errors += 1,
             Severity::Warning => warnings += 1,
-            _ => {}
+            _ => remarks += 1,
         }
     }
     let mut parts = Vec::new();
@@ -199,8 +199,9 @@ fn counted(all: impl Iterator<Item = Severity>, omitted: usize, paint: Paint) ->
     if warnings > 0 {
         parts.push(paint.warning(&count(warnings as u64, "warning")));
     }
-    match parts.is_empty() {
-        true => paint.good("no findings"),
-        false => parts.join(", "),
+    match (parts.is_empty(), remarks) {
+        (true, 0) => paint.good("no findings"),
+        (true, remarks) => format!("{}, {}", paint.good("no errors or warnings"), count(remarks as u64, "remark")),
+        (false, _) => parts.join(", "),
     }
 }

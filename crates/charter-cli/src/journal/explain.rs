@@ -1,10 +1,10 @@
 //! `charter explain RUN SEQ`: why an event was accepted or refused.
 
 use charter_journal::{Record, RunInfo, SourceKind, Store, Verdict};
-use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind};
+use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind, Taken};
 use serde_json::{Value as Json, json};
 
-use super::text::{clean, code, error, further, is_held, is_log, logged, short, short_digest_text, when};
+use super::text::{clean, code, count, error, further, is_held, is_log, logged, short, short_digest_text, when};
 use super::{Db, delivered};
 use crate::io::{Exit, Failure, Io, Paint};
 
@@ -19,21 +19,22 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
     let Some(record) = record.filter(|r| r.seq == seq) else {
         return Err(Failure::new(format!("run `{}` has no record {seq}: its last record is {}", info.run, info.seq)));
     };
-    // Only the messages of refusals need the charter.
-    let machine = record.refusal.as_ref().and_then(|_| charter_journal::machine(store.as_ref(), info.charter).ok());
+    let machine = charter_journal::machine(store.as_ref(), info.charter).ok();
     let machine = machine.as_ref();
     let condition = machine.and_then(|machine| condition(store.as_ref(), machine, &record));
+    let why = machine.map(|machine| why_taken(store.as_ref(), machine, &record)).unwrap_or_default();
     let more: Vec<String> =
         delivered(store.as_ref(), &record).into_iter().chain(vote(store.as_ref(), &info, &record)).collect();
     let story = |paint| {
-        let mut story = explanation(&record, machine, condition.as_ref(), paint).trim_end().to_owned();
+        let mut story = explanation(&record, machine, condition.as_ref(), &why, paint).trim_end().to_owned();
         story.extend(more.iter().map(|line| format!("\n  {line}")));
         story
     };
     if machine_output {
         // Written as it is: a record may be nested more deeply than serde_json reads.
-        let story = Json::from(story(Paint(false)));
-        writeln!(io.out, "{{\"record\":{},\"story\":{story}}}", record.shown(machine))?;
+        let (story, why) = (Json::from(story(Paint(false))), json!(why));
+        let shown = record.shown(machine.filter(|_| record.refusal.is_some()));
+        writeln!(io.out, "{{\"record\":{shown},\"story\":{story},\"taken\":{why}}}")?;
     } else {
         writeln!(io.out, "{}", story(Paint(io.color_out)))?;
     }
@@ -60,7 +61,23 @@ fn condition(store: &dyn Store, machine: &Machine, record: &Record) -> Option<Co
     machine.refusing(&before, &record.envelope().ok()?)
 }
 
-fn explanation(record: &Record, machine: Option<&Machine>, condition: Option<&Condition>, paint: Paint) -> String {
+/// Returns why the event of a record could take its transitions, from the state before it.
+fn why_taken(store: &dyn Store, machine: &Machine, record: &Record) -> Vec<Taken> {
+    let before = record.seq.checked_sub(1).filter(|_| !record.transitions.is_empty());
+    let before = before.and_then(|seq| charter_journal::replay(store, machine, &record.run, Some(seq)).ok()?);
+    let (Some(before), Ok(envelope)) = (before, record.envelope()) else {
+        return Vec::new();
+    };
+    machine.why_taken(&before, &envelope, &record.transitions)
+}
+
+fn explanation(
+    record: &Record,
+    machine: Option<&Machine>,
+    condition: Option<&Condition>,
+    why: &[Taken],
+    paint: Paint,
+) -> String {
     let mut out = Vec::new();
     // The host itself has the id and the role `system`.
     let roles = match record.by.roles.as_slice() {
@@ -100,7 +117,7 @@ fn explanation(record: &Record, machine: Option<&Machine>, condition: Option<&Co
     if let Some(error) = error(record) {
         out.push(format!("  {}", clean(&error)));
     }
-    taken(record, paint, &mut out);
+    taken(record, why, paint, &mut out);
     out.join("\n")
 }
 
@@ -179,10 +196,44 @@ fn refused(
     out.push(format!("`charter explain {}` explains the code", refusal.code));
 }
 
-fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
+/// Renders why a transition could be taken, one line for each reason.
+fn reasons(taken: &Taken, by: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(condition) = &taken.condition {
+        out.push(format!("because `{}` is true", clean(condition)));
+    }
+    if !taken.roles.is_empty() {
+        out.push(format!("{by} has the role {}", clean(&taken.roles.join(" and "))));
+    }
+    if !taken.not_by.is_empty() {
+        out.push(format!("{by} is somebody else than {}", clean(&taken.not_by.join(" and "))));
+    }
+    if let Some(quorum) = &taken.quorum {
+        let before: Vec<String> = quorum.votes.iter().flatten().map(|id| clean(id)).collect();
+        let voters = before.iter().map(String::as_str).chain([by]).collect::<Vec<_>>().join(", ");
+        out.push(format!("the quorum of {} is reached: {voters}", quorum.count));
+    }
+    for met in &taken.requires {
+        let name = format!("{} {}", clean(&met.kind), clean(met.key.as_deref().unwrap_or_default()));
+        let held = met.condition.as_ref().map(|c| format!(", whose condition `{}` is true", clean(c)));
+        let left = met.uses.map(|uses| format!(", which had {} left", count(uses, "use")));
+        out.push(match met.demand {
+            "use" => format!("uses the permit {name}{}{}", left.unwrap_or_default(), held.unwrap_or_default()),
+            "open" => format!("the obligation {name} is open"),
+            _ => format!("no {} is open", clean(&met.kind)),
+        });
+    }
+    out.extend(taken.read.iter().map(|(path, value)| format!("{} was {}", clean(path), short(value, 200))));
+    out
+}
+
+fn taken(record: &Record, why: &[Taken], paint: Paint, out: &mut Vec<String>) {
     let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).map(clean).unwrap_or_default();
     for name in &record.transitions {
         out.push(format!("  transition {}", paint.strong(&clean(name))));
+        let taken = why.iter().filter(|taken| *taken.transition == **name);
+        let lines = taken.flat_map(|taken| reasons(taken, &clean(&record.by.id)));
+        out.extend(lines.map(|line| format!("    {line}")));
     }
     for approval in &record.approvals {
         out.push(format!(
@@ -192,12 +243,19 @@ fn taken(record: &Record, paint: Paint, out: &mut Vec<String>) {
         ));
     }
     for entry in &record.ledger {
-        out.push(format!("  ledger: {} {} is {}", text(entry, "kind"), text(entry, "key"), text(entry, "status")));
+        let left = entry.get("uses").and_then(Json::as_u64).filter(|uses| *uses > 0);
+        let left = left.map(|uses| format!(", {} left", count(uses, "use"))).unwrap_or_default();
+        let [kind, key, status] = ["kind", "key", "status"].map(|member| text(entry, member));
+        out.push(format!("  ledger: {kind} {key} is {status}{left}"));
     }
     for effect in &record.effects {
         let what = match text(effect, "src") {
             _ if is_log(effect) => format!("log {}", logged(effect)),
-            src if src.is_empty() => text(effect, "kind"),
+            // What ends is an invocation; what is emitted is an event.
+            src if src.is_empty() => {
+                let named = ["invocation", "type"].map(|key| text(effect, key)).into_iter().find(|n| !n.is_empty());
+                format!("{} {}", text(effect, "kind"), named.unwrap_or_default()).trim_end().to_owned()
+            }
             src => format!("{} {src}", text(effect, "kind")),
         };
         out.push(format!("  effect: {what}"));

@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Db;
 use super::text::{clean, count, short};
+use crate::run::choice::has_no_other_data;
 use crate::run::sender_roles;
 
 /// An event that somebody may send now.
@@ -286,6 +287,7 @@ impl Offer {
             let other = match self.demands.approves {
                 // Its digest is the only data that the event may have.
                 Some(_) => "",
+                None if self.event.data.as_ref().is_some_and(has_no_other_data) => "",
                 None => "; other data is another vote",
             };
             return Some(format!("{} has voted{other}", clean(&by.id)));

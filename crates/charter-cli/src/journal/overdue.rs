@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use charter_journal::Store;
+use charter_journal::{Origin, RunInfo, Store};
 use charter_kernel::Timestamp;
 
 use super::Db;
@@ -29,7 +29,21 @@ pub(crate) fn overdue(store: &dyn Store, has_no_holder: bool) -> Result<BTreeMap
             first.entry(timer.run).or_insert(timer.due);
         }
     }
+    let mut still = Vec::new();
+    for run in first.keys() {
+        if let Some(info) = store.run(run)?
+            && stands_still(&info, charter_journal::origin(store, run)?.as_ref())
+        {
+            still.push(run.clone());
+        }
+    }
+    first.retain(|run, _| !still.contains(run));
     Ok(first)
+}
+
+/// Whether a run is a fork without a record of its own: no time has passed for it.
+pub(crate) fn stands_still(run: &RunInfo, origin: Option<&Origin<'_>>) -> bool {
+    origin.is_some_and(|origin| origin.seq == run.seq)
 }
 
 /// Says of a run with an overdue timer that what it accepts now may change before an event arrives.

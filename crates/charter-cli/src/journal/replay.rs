@@ -46,7 +46,18 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let dry = show::is_dry(charter_journal::origin(store.as_ref(), &run.run)?.as_ref());
     let (machine, snapshot, db) = (&machine, &snapshot, &args.db);
     show::print(
-        &show::Waiting { machine, snapshot, db, now: when, host, resumed, overdue: None, dry, untrusted: false },
+        &show::Waiting {
+            machine,
+            snapshot,
+            db,
+            now: when,
+            host,
+            resumed,
+            overdue: None,
+            still: None,
+            dry,
+            untrusted: false,
+        },
         io,
     )?;
     Ok(Exit::Yes)

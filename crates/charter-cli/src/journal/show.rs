@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use charter_journal::Origin;
-use charter_kernel::{EffectId, Machine, Snapshot, Status, Timer, Timestamp};
+use charter_kernel::{EffectId, EntryStatus, Machine, Millis, Snapshot, Status, Timer, Timestamp};
 use charter_runtime::Resume;
 use serde_json::{Map, Value as Json, json};
 
@@ -88,7 +88,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     let (machine, snapshot, db, now) = (&machine, &snapshot, &args.db, follow::now());
     let resumed = charter_runtime::after_restart(store.as_ref(), machine, &run.run, &setup::executors(), now)?;
-    let waits = Waiting { machine, snapshot, db, now, host, resumed, overdue, dry: is_dry(origin.as_ref()), untrusted };
+    let still = overdue::stands_still(&run, origin.as_ref()).then_some(run.updated);
+    let dry = is_dry(origin.as_ref());
+    let waits = Waiting { machine, snapshot, db, now, host, resumed, overdue, still, dry, untrusted };
     print(&waits, io)?;
     Ok(Exit::Yes)
 }
@@ -145,6 +147,8 @@ pub(crate) struct Waiting<'a> {
     pub(crate) resumed: BTreeMap<String, Resume>,
     /// When the first timer was due that no process fires.
     pub(crate) overdue: Option<Timestamp>,
+    /// The time of its last record, if the run is a fork for which no time has passed since.
+    pub(crate) still: Option<Timestamp>,
     /// Whether the run is a dry fork.
     pub(crate) dry: bool,
     /// Whether it came from another journal, and nobody has allowed its actors to work.
@@ -203,7 +207,14 @@ pub(crate) fn print(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure>
     }
     let mut heading = "\nledger   ";
     for (kind, key, entry) in snapshot.ledger().iter().flat_map(|l| l.entries()) {
-        writeln!(io.out, "{heading}{kind} {}: {}", clean(key), entry.status.word())?;
+        let uses = entry.uses.filter(|_| entry.status == EntryStatus::Granted);
+        let uses = uses.map(|uses| format!(", {} left", count(uses, "use"))).unwrap_or_default();
+        let until = match (entry.status, entry.expires, entry.due) {
+            (EntryStatus::Granted, Some(expires), _) => format!(", until {}", when(expires)),
+            (EntryStatus::Open | EntryStatus::Overdue, _, Some(due)) => format!(", due {}", when(due)),
+            _ => String::new(),
+        };
+        writeln!(io.out, "{heading}{kind} {}: {}{uses}{until}", clean(key), entry.status.word())?;
         heading = "         ";
     }
     if !snapshot.status().is_finished() {
@@ -285,7 +296,13 @@ fn print_waiting(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure> {
         heading = "         ";
     }
     for timer in snapshot.timers().iter().filter(|_| snapshot.paused_at().is_none()) {
-        writeln!(io.out, "{heading}{}  {}", when(timer.due), clean(&timer.id))?;
+        match waits.still {
+            Some(since) => {
+                let left = elapsed(timer.due.since(since).max(Millis(0)));
+                writeln!(io.out, "{heading}{}: {left} left; the time of the fork stands still", clean(&timer.id))?;
+            }
+            None => writeln!(io.out, "{heading}{}  {}", when(timer.due), clean(&timer.id))?,
+        }
         heading = "         ";
     }
     let mut heading = "\nlegal    ";

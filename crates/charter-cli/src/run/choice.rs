@@ -215,6 +215,16 @@ pub(crate) fn agreeing(choices: &[Choice], yes: bool) -> Option<(Choice, Json)> 
     })
 }
 
+/// Whether a schema allows no data but the empty object.
+pub(crate) fn has_no_other_data(schema: &Json) -> bool {
+    let is_closed = schema.get("additionalProperties").is_some_and(|more| *more == false);
+    let is_empty = |value: &Json| value.as_object().is_some_and(serde_json::Map::is_empty);
+    let names_none = ["properties", "patternProperties"].iter().all(|key| schema.get(key).is_none_or(is_empty));
+    schema.get("maxProperties").and_then(Json::as_u64) == Some(0)
+        || schema.get("const").is_some_and(is_empty)
+        || (is_closed && names_none)
+}
+
 /// Whether a task is answered by `{}`.
 pub(super) fn needs_no_data(schema: Option<&Json>) -> bool {
     let schema = schema.map(Schema::compile);

@@ -94,9 +94,12 @@ impl Follow {
                 }
                 continue;
             }
-            // The events of the last step arrive shortly after it.
+            // The events of the last step arrive shortly after it, and perhaps another step.
             while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                 progress.show(&event, io)?;
+            }
+            if host.view(run)?.snapshot.seq() != view.snapshot.seq() {
+                continue;
             }
             progress.clear(io)?;
             let choices = choice::all(&view, &self.who, now());
@@ -187,6 +190,8 @@ impl Follow {
             progress.show(&event, io)?;
         }
         progress.clear(io)?;
+        // What was just shown may have come after `last`.
+        let last = host.view(run).unwrap_or(last);
         report::write(&last, &self.who, &self.db, machine_output, host, now(), io)?;
         let failed = matches!(last.snapshot.status().word(), "failed" | "cancelled");
         Ok(match failed || refused > 0 {
@@ -297,6 +302,10 @@ pub(crate) fn settle(
         if status.is_finished() || status == Status::Paused || !is_busy(&view, since) || !patience.lasts(&view) {
             while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                 progress.show(&event, io)?;
+            }
+            // Another step may have come in the meantime.
+            if host.view(run)?.snapshot.seq() != view.snapshot.seq() {
+                continue;
             }
             progress.clear(io)?;
             return Ok(view);

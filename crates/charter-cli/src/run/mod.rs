@@ -6,7 +6,7 @@ mod answers;
 mod approval_preview;
 mod ask;
 pub mod background;
-mod choice;
+pub(crate) mod choice;
 mod details;
 pub(crate) mod follow;
 mod hand_over;
@@ -26,8 +26,8 @@ pub(crate) mod suggest;
 pub mod trust;
 mod watch;
 
-use charter_journal::Verdict;
-use charter_kernel::{Auth, Machine, Principal, PrincipalKind, check_name};
+use charter_journal::{Record, Verdict};
+use charter_kernel::{Auth, Event, Machine, Principal, PrincipalKind, check_name};
 use charter_runtime::backend::Acknowledged;
 use charter_runtime::{RuntimeError, Start, new_run_id};
 use charter_server::identity::Grant;
@@ -282,13 +282,16 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     // Subscribe before the start, so that no event is missed.
     let events = host.watch(&run, None)?;
     let start = Start { charter: digest, run: Some(run.clone()), input, by: args.who.principal() };
-    let Acknowledged { record, repeated } = host.try_call(|b| b.start(start.clone()))?.map_err(|e| match e {
-        RuntimeError::RunExists(run) => Failure::with_help(
-            format!("run `{run}` already exists, with another charter or input, or started by somebody else"),
-            format!("choose another id, or resume it: `charter run --resume {run}{}`", args.db.option()),
-        ),
-        other => other.into(),
-    })?;
+    let Acknowledged { record, repeated } = match host.try_call(|b| b.start(start.clone()))? {
+        Err(RuntimeError::RunExists(run)) => {
+            let first = host.call(|b| b.records(run.clone(), 0, 1))?.into_iter().next();
+            return Err(Failure::with_help(
+                format!("run `{run}` already exists{}", first.map(|r| differs(&r, &start)).unwrap_or_default()),
+                format!("choose another id, or resume it: `charter run --resume {run}{}`", args.db.option()),
+            ));
+        }
+        started => started?,
+    };
     if record.verdict == Verdict::Refused {
         report::show_refusal(&record, &host, io)?;
         host.close(io);
@@ -300,6 +303,29 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
         false => Beginning::Started,
     };
     Ok(Ok((host, run, events, beginning)))
+}
+
+/// Says what an existing run, whose first record this is, was started with that a start does not
+/// have.
+fn differs(first: &Record, start: &Start) -> String {
+    let mut others = Vec::new();
+    if first.charter != start.charter {
+        others.push("with another charter".to_owned());
+    }
+    if let Ok(began) = first.envelope() {
+        if !matches!(&began.event, Event::Start { input } if *input == start.input) {
+            others.push("with another input".to_owned());
+        }
+        if began.by.id != start.by.id {
+            others.push(format!("by {}, not by {}", clean(&began.by.id), clean(&start.by.id)));
+        } else if began.by != start.by {
+            others.push("by a sender with other roles or of another kind".to_owned());
+        }
+    }
+    match others.is_empty() {
+        true => " and was started with other files".to_owned(),
+        false => format!(" and was started {}", others.join(", ")),
+    }
 }
 
 /// Parses the data of an event from the command line: JSON, `@file`, or none.

@@ -120,7 +120,7 @@ fn params_of_a_config_are_no_findings() {
     let file = scratch.file("p.yaml", charter_text);
     let ran = charter(&["check", &file]);
     assert_eq!(ran.code, 0, "{}", ran.out);
-    assert!(ran.out.contains(": no findings; "), "{}", ran.out);
+    assert!(ran.out.contains(": no errors or warnings, 2 remarks; "), "{}", ran.out);
 }
 
 #[test]
@@ -223,4 +223,30 @@ fn what_is_imported_from_another_folder_is_part_of_what_runs() {
         assert_eq!(charter(&["verify", &db]).code, 0);
         scratch.file("other/chart.json", chart("GO"));
     }
+}
+
+#[test]
+fn variables_that_scripts_and_assigns_of_an_import_declare_are_known() {
+    let scratch = Scratch::new("imports-variables");
+    let scxml = "<scxml xmlns=\"http://www.w3.org/2005/07/scxml\" version=\"1.0\" datamodel=\"cel\">\n\
+        <script>x = 1</script>\n\
+        <state id=\"a\"><onentry><script>z = x + 1</script></onentry>\n\
+        <transition event=\"go\" cond=\"x == 1 &amp;&amp; z > 1\" target=\"b\"/>\n\
+        <transition event=\"no\" cond=\"w == 1\" target=\"b\"/></state><final id=\"b\"/></scxml>";
+    let ran = charter(&["check", &scratch.file("s.scxml", scxml)]);
+    assert!(!ran.out.contains("may be missing"), "{}", ran.out);
+    scratch.file(
+        "x.json",
+        r#"{"initial": "a", "states": {"a": {"entry": "set", "on": {"GO": {"target": "b", "guard": "ok"}}}, "b": {"type": "final"}}}"#,
+    );
+    let text = |guard: &str| {
+        format!(
+            "charter: 1\nid: x\nstatechart: {{import: x.json, format: xstate}}\nguards: {{ok: {guard}}}\n\
+             actions: {{set: {{assign: {{m: '= 1'}}}}}}\nevents: {{GO: {{}}}}\n"
+        )
+    };
+    let ran = charter(&["check", &scratch.file("x.yaml", text("context.m > 0"))]);
+    assert!(!ran.out.contains("warning["), "{}", ran.out);
+    let ran = charter(&["check", &scratch.file("x.yaml", text("context.n > 0"))]);
+    assert!(ran.out.contains("`n`"), "nothing sets it: {}", ran.out);
 }

@@ -44,6 +44,7 @@ mod pasted;
 #[cfg(unix)]
 mod pasted_names;
 mod remote;
+mod reports;
 #[cfg(unix)]
 mod sentinel;
 #[cfg(unix)]

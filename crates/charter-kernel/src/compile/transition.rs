@@ -245,6 +245,10 @@ impl<'d> Compiler<'d> {
                 bad(self, "a descriptor is a type, `prefix.*`, or `*`");
                 return None;
             }
+            // A lenient machine lists it among the events that it accepts.
+            if !self.def.strict && !is_platform(&format!("{prefix}.")) {
+                self.event(prefix);
+            }
             return Some(Listen::Pattern(Pattern::Prefix(prefix.into())));
         }
         // A platform event contains the name of a state or an invocation, and an import may handle

@@ -146,13 +146,16 @@ impl<'m, const DATA: bool> Explainer<'m, DATA> {
         };
         let mut ledger =
             LedgerDetails { kind: self.machine.ledger_name(kind).to_string(), key: None, open: Vec::new() };
+        // Without the data, any key would do, and there is none.
+        let key = key.filter(|key| DATA || !key.reads_event());
         match key.map(|t| ctx.text(t)) {
             Some(Ok(key)) => ledger.key = Some(key.to_string()),
             Some(Err(e)) => self.details.error = Some((&e).into()),
-            None => {
+            None if code == Code::ObligationOpen => {
                 let open = ctx.snapshot.ledger.iter().flat_map(|l| l.open_keys(kind));
                 ledger.open = open.map(|key| key.to_string()).collect();
             }
+            None => {}
         }
         let scope = when.filter(|_| code == Code::PermitScope);
         if let Some(program) = scope.or_else(|| key.and_then(program_of)) {

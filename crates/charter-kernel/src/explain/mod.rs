@@ -11,6 +11,7 @@ mod expression;
 mod key;
 mod not_legal;
 mod rules;
+mod taken;
 mod text;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use std::borrow::Cow;
 use candidates::Considered;
 pub(crate) use candidates::{reads, short};
 pub use condition::Condition;
+pub use taken::{RequirementMet, Taken};
 
 use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};

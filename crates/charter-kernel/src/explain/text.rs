@@ -217,6 +217,9 @@ fn requirement(code: Code, ledger: &LedgerDetails, c: &CandidateDetails) -> Stri
     }
     let key = ledger.key.as_deref().unwrap_or_default();
     match code {
+        // The data would choose the key.
+        Code::PermitMissing if ledger.key.is_none() => format!("there is no `{kind}` that can be used"),
+        Code::ObligationMissing if ledger.key.is_none() => format!("no `{kind}` is open"),
         Code::PermitMissing => format!("there is no `{kind}` `{key}`"),
         Code::PermitRevoked => format!("the `{kind}` `{key}` was revoked"),
         Code::PermitExpired => format!("the `{kind}` `{key}` has expired"),

@@ -121,9 +121,10 @@ impl StepTransaction<'_> {
         if self.budget.unknowns().is_some() {
             return self.vote_for_anything(actor_ix, transitions);
         }
-        let digest = crate::digest::Digest::of_json(ev.data());
+        let chart = self.chart(actor_ix);
         let by: Box<str> = self.by.id.as_str().into();
         for t in transitions {
+            let digest = chart.transition(*t).ballot(ev.data());
             self.budget.scan(self.actor(actor_ix).votes.len());
             let votes = self.actor_mut(actor_ix).votes.list();
             match votes.iter_mut().find(|v| v.transition == *t && v.digest == digest) {

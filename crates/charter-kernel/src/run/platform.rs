@@ -18,7 +18,7 @@ use crate::validate;
 
 impl Machine {
     /// Finds the invocation that an answer belongs to, and its owner.
-    pub(super) fn owner<'s>(
+    pub(crate) fn owner<'s>(
         &self,
         snapshot: &'s Snapshot,
         envelope: &Envelope,

@@ -342,3 +342,20 @@ states:
     );
     assert_eq!(legal(&run, "ana"), ["FREE"]);
 }
+
+#[test]
+fn one_digest_is_one_vote_however_it_is_spelled() {
+    let mut run = board();
+    run.send("READY");
+    let digest = Digest::of_json(&json!({"budget": 12}));
+    let spelled = [digest.to_string(), digest.hex(), digest.hex().to_uppercase()];
+    for first in &spelled {
+        for second in &spelled {
+            let mut run = run.clone();
+            run.by("bea", &["director"]).send_data("PLAN", json!({"digest": first}));
+            assert_eq!(demands(&run, "PLAN", "bea"), None, "has voted");
+            run.by("cal", &["director"]).send_data("PLAN", json!({"digest": second}));
+            assert_eq!(run.state(), "t", "{first} and {second}");
+        }
+    }
+}

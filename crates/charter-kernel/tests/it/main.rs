@@ -19,6 +19,7 @@ mod ledger;
 mod misfits;
 mod numbers;
 mod outside;
+mod permits;
 mod principals;
 mod refusals;
 mod schema;

@@ -63,11 +63,11 @@ impl Inner {
     pub(crate) fn load_now(&self, run: &str) -> Result<Box<RunState>, RuntimeError> {
         let info = self.store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
         let first = self.store.records(run, 0, 1)?.into_iter().next();
-        let dry = first.as_ref().and_then(|first| first.forked_from.as_ref()).is_some_and(|origin| origin.dry);
+        let origin = first.as_ref().and_then(|first| first.forked_from.clone());
         let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
         let charter = self.charter_of_run(info.charter, manifest)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
-        let mut current = charter_run::Run::loaded(loaded, info.updated).with_dry(dry);
+        let mut current = charter_run::Run::loaded(loaded, info.updated).with_origin(origin.as_ref());
         let read = |from: u64, limit: usize| self.store.records(run, from, limit);
         current.note_refused(read)?;
         current.note_attempts(&charter.machine, read)?;

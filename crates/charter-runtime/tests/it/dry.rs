@@ -101,6 +101,57 @@ fn an_open_call_of_a_dry_fork_is_answered_from_the_past_when_the_journal_is_open
 }
 
 #[test]
+fn the_time_of_a_fork_stands_still_until_it_goes_on() {
+    const DAY: i64 = 86_400_000;
+    // The call had an hour; the fork goes on a day later.
+    for (dry, answer, calls) in [(true, json!(1), 5), (false, json!(6), 6)] {
+        let work = Work::default();
+        block_on(async {
+            let h = forked(&work, 1, dry).await;
+            let clock = VirtualClock::new(BEGIN + DAY);
+            let options = with(&work)(options(&clock));
+            let h = common::open(h.store.clone(), clock, charter(CHARTER), options).await;
+            h.runtime.idle().await;
+            assert_eq!(got(&h), answer, "{:?}", h.story("f"));
+            assert_eq!(work.0.load(Ordering::SeqCst), calls);
+            let times: Vec<_> = h.store.records("f", 0, 9).unwrap().iter().map(|r| r.at.0).collect();
+            assert_eq!(times, [BEGIN, BEGIN, BEGIN, BEGIN + DAY, BEGIN + DAY], "{:?}", h.story("f"));
+            let report = verify(h.store.as_ref(), None).unwrap();
+            assert!(report.findings.is_empty(), "{:?}", report.findings);
+        });
+    }
+    // A person, too, has what was left of the hour at the record.
+    const WAITING: &str = "
+charter: 1
+id: waiting
+roles: {user: {}}
+events: {NOTE: {}, OTHER: {}}
+states:
+  waiting: {on: {NOTE: {}, OTHER: {}}, after: {1h: late}}
+  late: {}
+";
+    block_on(async {
+        let h = host_with(WAITING, |o| o).await;
+        h.start("r", json!({})).await;
+        h.clock.advance(600_000).await;
+        h.send("r", "NOTE", json!({})).await;
+        let machine = charter_journal::machine(h.store.as_ref(), h.charter).unwrap();
+        fork(h.store.as_ref(), &machine, "r", 1, "f", false).unwrap();
+        let clock = VirtualClock::new(BEGIN + DAY);
+        let options = options(&clock);
+        let h = common::open(h.store.clone(), clock, charter(WAITING), options).await;
+        h.send("f", "OTHER", json!({})).await;
+        let due = |h: &Host| h.store.pending_timers(charter_kernel::Timestamp::MAX, 9).unwrap();
+        let left: Vec<_> = due(&h).iter().filter(|t| t.run == "f").map(|t| t.due.0 - BEGIN - DAY).collect();
+        assert_eq!(left, [3_000_000], "{:?}", h.story("f"));
+        h.clock.advance(3_000_000).await;
+        h.runtime.idle().await;
+        let records = h.store.records("f", 0, 9).unwrap();
+        assert_eq!(*records.last().unwrap().state, ["late"], "{:?}", h.story("f"));
+    });
+}
+
+#[test]
 fn calls_are_matched_in_order_and_new_ones_wait_for_a_person() {
     let work = Work::default();
     block_on(async {

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use charter_format::scenario::read_scenarios;
 use charter_kernel::definition::{Guard, Invoke, Transition};
 use charter_kernel::{Machine, Snapshot};
+use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::cover::Cover;
@@ -17,6 +18,9 @@ use crate::session::Session;
 
 /// Upper limit of the votes in a skeleton.
 const MAX_VOTES: u32 = 20;
+
+/// How deeply named guards are replaced by what they stand for.
+const MAX_NAMES: u8 = 4;
 
 /// A transition that no scenario takes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -193,9 +197,10 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
         _ => comments.push(format!("Add the steps that complete `{source}`.")),
     }
     let comments = &mut skeleton.comments;
-    let condition = condition(&found);
+    let condition = condition(charter.machine, &found);
     if !at_start || skeleton.steps.is_empty() {
-        comments.extend(condition.map(|condition| format!("Its condition: {condition}")));
+        comments
+            .extend(condition.map(|condition| format!("Fill in values for which its condition holds: {condition}")));
         return skeleton.text();
     }
     if !comments.is_empty() {
@@ -213,7 +218,9 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
         skeleton.expect = Some(expect);
     }
     skeleton.comments.push(format!("Fill in what is missing: {why}."));
-    skeleton.comments.extend(condition.map(|condition| format!("Its condition: {condition}")));
+    skeleton
+        .comments
+        .extend(condition.map(|condition| format!("Fill in values for which its condition holds: {condition}")));
     skeleton.text()
 }
 
@@ -227,13 +234,30 @@ fn expected_state(source: &str, transition: &Transition, actor: &str) -> Option<
     Some(format!("expect: {{{actor}state: {}}}", quoted(&format!("{}{target}", parent.unwrap_or_default()))))
 }
 
-fn condition(transition: &Transition) -> Option<String> {
-    let guard = transition.guard.as_ref().map(|guard| match guard {
-        Guard::Name(text) | Guard::Cel(text) => text.clone(),
-        other => serde_json::to_value(other).unwrap_or_default().to_string(),
-    });
+/// The condition of a transition, with the expressions of named guards.
+fn condition(machine: &Machine, transition: &Transition) -> Option<String> {
+    let guards = &machine.definition().guards;
+    let guard = transition.guard.as_ref().map(|guard| spelled_out(guard, guards, MAX_NAMES));
     let conditions: Vec<String> = guard.into_iter().chain(transition.when.clone()).collect();
     (!conditions.is_empty()).then(|| conditions.join(" && "))
+}
+
+fn spelled_out(guard: &Guard, guards: &IndexMap<String, Guard>, depth: u8) -> String {
+    let below = |guard: &Guard| spelled_out(guard, guards, depth.saturating_sub(1));
+    let joined = |list: &[Guard], by: &str| {
+        let parts: Vec<String> = list.iter().map(|guard| format!("({})", below(guard))).collect();
+        parts.join(by)
+    };
+    match guard {
+        Guard::Cel(text) => text.clone(),
+        Guard::Name(name) => match guards.get(name).filter(|_| depth > 0) {
+            Some(named) => format!("{name}, which is {}", below(named)),
+            None => name.clone(),
+        },
+        Guard::And(list) => joined(list, " && "),
+        Guard::Or(list) => joined(list, " || "),
+        Guard::Not(guard) => format!("!({})", below(guard)),
+    }
 }
 
 fn one_line(text: &str) -> String {

@@ -3,6 +3,7 @@ import { css, html, nothing, repeat } from "../lit.js";
 import { newKey, problemOf } from "../lib/api.js";
 import { charterOf } from "../lib/charter.js";
 import { changesetsOf } from "../lib/contents.js";
+import { votesOf } from "../lib/demands.js";
 import { ago, clock, count, span, until, words } from "../lib/format.js";
 import { OfRun } from "../lib/of-run.js";
 import { visible as show } from "../lib/text.js";
@@ -222,6 +223,8 @@ export class CharterRun extends OfRun {
     const legal = this.store?.legal;
     const events = legal?.events ?? [];
     const tasks = legal?.tasks ?? [];
+    const votes = events.flatMap(votesOf);
+    const not = legal?.not_legal ?? [];
     const refresh = () => this.store?.load();
     return html`<section class="now">
       <h2>What you may send</h2>
@@ -231,6 +234,11 @@ export class CharterRun extends OfRun {
               .caption=${event.to === "root" ? "" : `${words(event.type)} (${event.to})`} @sent=${refresh} @refused=${refresh}></charter-event>`)}
           </div>`
         : html`<p class="faint">Nothing now.</p>`}
+      ${votes.length ? html`<ul class="small" aria-label="Votes">${votes.map((/** @type {string} */ line) => html`<li class="wrap">${show(line)}</li>`)}</ul>` : nothing}
+      ${not.length
+        ? html`<h3>Not by you now</h3>
+            <dl class="facts small">${not.map((/** @type {any} */ { type, to, message }) => html`<dt>${show(words(type))}${to === "root" ? nothing : html` (${show(to)})`}</dt><dd class="wrap">${show(message)}</dd>`)}</dl>`
+        : nothing}
       ${tasks.map((/** @type {any} */ task) => html`<h3>${show(task.title ?? words(task.src))}</h3><charter-task .client=${this.api} .task=${task} .at=${this.store?.view.seq} @sent=${refresh}></charter-task>`)}
     </section>`;
   }

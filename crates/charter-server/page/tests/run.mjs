@@ -11,7 +11,7 @@ let browser;
 
 before(async () => {
   server = new Charter();
-  server.people({ ana: ["payment/clerk"], bob: ["payment/controller", "operator"] });
+  server.people({ ana: ["payment/clerk", "motion/member"], bob: ["payment/controller", "motion/member", "operator"] });
   [browser] = await Promise.all([launch(), server.start()]);
 });
 
@@ -160,6 +160,8 @@ test("who has no role reads no buttons that would be refused", async () => {
   await server.payment("ana-1");
   const page = await server.page(browser, "ana", "#/run/ana-1");
   await page.getByText("Nothing now.").waitFor();
+  await page.getByRole("heading", { name: "Not by you now" }).waitFor();
+  await page.getByText(/only `?controller`? may take this transition/).first().waitFor();
   for (const name of ["Pause", "Cancel…"]) assert.equal(await page.getByRole("button", { name }).count(), 0, name);
   await page.goto(`${server.url}/#/run/none`);
   await page.getByText(/there is no run `none`/).waitFor();
@@ -210,4 +212,18 @@ test("any event and any start is a form; what the server refuses is shown at its
   assert.deepEqual((await server.records("ana", "form-1")).at(-1).event.data, { amount: 12.5, to: "Blue Ink Ltd" });
   assert.deepEqual(unexpected(page), []);
   await page.context().close();
+});
+
+test("votes are shown, and who has voted reads why they may not again", async () => {
+  await server.start_run("ana", "motion", "vote-9");
+  await server.send("ana", "vote-9", "PROPOSE", { text: "Paint the door" });
+  await server.send("ana", "vote-9", "AGREE");
+  const page = await server.page(browser, "bob", "#/run/vote-9");
+  await page.getByRole("list", { name: "Votes" }).getByText("Agree: 1 of 2 votes (ana), from member").waitFor();
+  assert.deepEqual(await axe(page), []);
+  await page.context().close();
+  const own = await server.page(browser, "ana", "#/run/vote-9");
+  await own.getByText(/has voted already/).waitFor();
+  assert.deepEqual(unexpected(own), []);
+  await own.context().close();
 });

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use charter_kernel::{Legal, Machine, Principal, Snapshot, Timestamp};
+use charter_kernel::{Explanation, Legal, Machine, Principal, Snapshot, Timestamp};
 use charter_runtime::SendEvent;
 use charter_runtime::backend::Acknowledged;
 use serde::Deserialize;
@@ -123,9 +123,18 @@ pub(super) async fn legal(State(app): State<Arc<App>>, caller: Caller, Named(run
     let events: Vec<Value> =
         legal.iter().map(|event| offer(machine, &view.snapshot, event, &seen.by, app.now())).collect();
     let tasks: Vec<_> = view.tasks.iter().filter(|task| task.is_for(&seen.by)).collect();
+    let not_legal: Vec<Value> = machine
+        .not_legal(&view.snapshot, &seen.by, app.now())
+        .iter()
+        .filter(|not| !not.r#type.starts_with("charter."))
+        .map(|not| {
+            let Explanation { code, message, rule, .. } = &not.reason;
+            json!({"type": not.r#type, "to": not.to, "code": code, "message": message, "rule": rule})
+        })
+        .collect();
     let body = json!({
         "run": run, "seq": view.snapshot.seq(), "status": view.snapshot.status().word(),
-        "by": seen.by, "events": events, "tasks": tasks,
+        "by": seen.by, "events": events, "not_legal": not_legal, "tasks": tasks,
     });
     Ok(Json(body).into_response())
 }

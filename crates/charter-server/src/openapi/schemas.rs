@@ -126,7 +126,7 @@ pub(crate) fn fixed() -> Map<String, Value> {
         "Inbox": object(json!({"requests": list("Request"), "all": {"type": "boolean", "description": "Whether there are no more"}}), &["requests", "all"]),
         "TaskPage": object(json!({"tasks": list("Task"), "all": {"type": "boolean", "description": "Whether there are no more"}}), &["tasks", "all"]),
         "LegalEvent": object(json!({"type": text, "to": text, "data": {}, "description": nullable, "depends_on_data": {"type": "boolean"}, "demands": {}, "value": {"description": "What is approved: the value of the digest in `demands`"}}), &["type", "to"]),
-        "LegalEvents": object(json!({"run": text, "seq": whole, "status": status, "by": {"$ref": "#/components/schemas/Principal"}, "events": list("LegalEvent"), "tasks": list("Task")}), &["run", "seq", "events"]),
+        "LegalEvents": object(json!({"run": text, "seq": whole, "status": status, "by": {"$ref": "#/components/schemas/Principal"}, "events": list("LegalEvent"), "not_legal": list("NotLegal"), "tasks": list("Task")}), &["run", "seq", "events"]),
         "Explained": object(json!({"run": text, "seq": whole, "verdict": text, "type": text, "by": {"$ref": "#/components/schemas/Principal"}, "transitions": {"type": "array", "items": text}, "refusal": {}, "notes": {"type": "array", "items": text}}), &["run", "seq", "verdict"]),
         "ForkRun": request(json!({"at": whole, "run": text, "live": {"type": "boolean", "default": false, "description": "Whether actors work for the new run"}}), &["at"]),
         "Fork": object(json!({"run": text, "forked_from": object(json!({"run": text, "seq": whole}), &["run", "seq"]), "dry": {"type": "boolean"}}), &["run", "dry"]),
@@ -145,9 +145,20 @@ pub(crate) fn fixed() -> Map<String, Value> {
         "StepCharter": request(json!({"source": text, "input": {}, "events": list("AnyObject"), "at": time, "now": somebody}), &["source"]),
         "StepLines": object(json!({"lines": list("AnyObject"), "now": {"$ref": "#/components/schemas/AnyObject"}}), &["lines"]),
     });
-    let hooks = hooks();
-    let all = schemas.as_object().into_iter().chain(hooks.as_object()).flatten();
+    let others = [hooks(), not_legal()];
+    let all = schemas.as_object().into_iter().chain(others.iter().filter_map(Value::as_object)).flatten();
     all.map(|(name, schema)| (name.clone(), schema.clone())).collect()
+}
+
+/// The schema of an event that the caller may not send.
+fn not_legal() -> Value {
+    let text = json!({"type": "string"});
+    let not = json!({
+        "type": text, "to": text, "rule": {"type": ["string", "null"]},
+        "code": {"type": "string", "description": "The code of the refusal that the caller would get"},
+        "message": {"type": "string", "description": "Why the caller may not send the event now, whatever its data is"},
+    });
+    json!({"NotLegal": object(not, &["type", "to", "code", "message"])})
 }
 
 /// The schemas of webhooks.

@@ -27,6 +27,9 @@ fn a_payment_needs_two_people() {
     let digest = approve["demands"]["approves"]["digest"].clone();
     let legal = ana.get("/v1/runs/p1/legal").json();
     assert!(legal["events"].as_array().unwrap().iter().all(|e| e["type"] != "APPROVE"), "{legal}");
+    let not = legal["not_legal"].as_array().unwrap().iter().find(|e| e["type"] == "APPROVE").unwrap();
+    assert_eq!((&not["code"], &not["rule"], &not["to"]), (&json!("authority"), &json!("not-by"), &json!("root")));
+    assert!(not["message"].as_str().unwrap().contains("somebody else has to"), "{not}");
 
     let own = ana.post("/v1/runs/p1/events", &json!({"type": "APPROVE", "data": {"digest": digest}}));
     assert_eq!((own.status, own.code().as_str()), (403, "authority"), "{own:?}");
