@@ -17,6 +17,7 @@ ARROWS = {
     "charter-scenario": "expr format kernel run",
     "charter-process": "",
     "charter-workspace": "kernel process",
+    "charter-guard": "kernel",
     "charter-run": "expr journal kernel",
     "charter-actors": "expr format journal kernel process run workspace",
     "charter-runtime": "actors expr format interop journal kernel run",

@@ -1,0 +1,338 @@
+//! Programs with a small language of their own: `sed`, `awk`, `find`, `xargs`.
+
+use super::expand::Arg;
+use super::options::Options;
+use super::shell::Shell;
+use crate::data::Usage;
+use crate::path::Depth;
+use crate::tool::changed_paths;
+
+const SED: Options = Options {
+    flags: "nErsuzib",
+    valued: "efl",
+    long: "quiet silent regexp-extended separate null-data in-place debug",
+    long_valued: "expression file",
+};
+
+const AWK: Options = Options { flags: "", valued: "Fvf", long: "", long_valued: "field-separator assign file" };
+
+const XARGS: Options = Options {
+    flags: "0rtxp",
+    valued: "nPLIdsE",
+    long: "null no-run-if-empty verbose",
+    long_valued: "max-args max-procs max-lines replace delimiter",
+};
+
+impl Shell<'_> {
+    /// Follows one of these programs; `false` if it is another.
+    pub(super) fn script(&mut self, program: &str, args: &[Arg]) -> bool {
+        match program {
+            "sed" | "gsed" => self.sed(args),
+            "awk" | "gawk" | "mawk" | "nawk" => self.awk(args),
+            "find" => self.find(args),
+            "xargs" => self.xargs(args),
+            "apply_patch" => self.apply_patch(args),
+            _ => return false,
+        }
+        true
+    }
+
+    fn sed(&mut self, args: &[Arg]) {
+        // `-i` takes a suffix in the same word; what ends up in that file is the old content.
+        let mut in_place = false;
+        let args: Vec<Arg> = args
+            .iter()
+            .map(|arg| match arg.exact() {
+                Some(text) if text.starts_with("-i") || text.starts_with("--in-place") => {
+                    in_place = true;
+                    Arg::literal("-i")
+                }
+                _ => arg.clone(),
+            })
+            .collect();
+        let Some(parsed) = self.options("sed", &args, SED) else { return };
+        in_place |= parsed.has(&["i", "in-place"]);
+        if parsed.has(&["f", "file"]) {
+            self.opaque("a script of `sed` in a file");
+        }
+        let mut files = parsed.positional.as_slice();
+        // The other `sed` has the suffix as a word of its own.
+        if in_place && let Some((first, rest)) = files.split_first() && first.exact() == Some("") {
+            files = rest;
+        }
+        let mut scripts = parsed.values(&["e", "expression"]);
+        if scripts.is_empty() && !parsed.has(&["f", "file"])
+            && let Some((script, rest)) = files.split_first()
+        {
+            scripts.push(script.clone());
+            files = rest;
+        }
+        let script: Option<Vec<&str>> = scripts.iter().map(Arg::exact).collect();
+        if !script.is_some_and(|parts| is_harmless_sed(&parts.join("\n"))) {
+            self.opaque("a script of `sed` that may do more than edit text");
+        }
+        self.touch_all(files, Usage::Read, Depth::One);
+        if in_place {
+            self.touch_all(files, Usage::Write, Depth::One);
+        }
+    }
+
+    fn apply_patch(&mut self, args: &[Arg]) {
+        let text = match args {
+            [] => self.standard_input.take(),
+            [only] => only.exact().map(str::to_owned),
+            _ => None,
+        };
+        match text.as_deref().and_then(changed_paths) {
+            Some(paths) => {
+                for (given, usage) in paths {
+                    self.touch(&Arg::literal(&given), usage, Depth::One);
+                }
+            }
+            None => self.opaque("a patch that cannot be read"),
+        }
+    }
+
+    fn awk(&mut self, args: &[Arg]) {
+        let Some(parsed) = self.options("awk", args, AWK) else { return };
+        if parsed.has(&["f", "file"]) {
+            self.opaque("a program of `awk` in a file");
+        }
+        let Some((program, files)) = parsed.positional.split_first() else { return };
+        let harmless = program.exact().is_some_and(|text| {
+            !["system", "|", ">", "getline", "@", "ENVIRON", "ARG", "\\"].iter().any(|word| text.contains(word))
+        });
+        if !harmless {
+            self.opaque("a program of `awk` that may do more than print");
+        }
+        self.touch_all(files, Usage::Read, Depth::One);
+    }
+
+    fn xargs(&mut self, args: &[Arg]) {
+        let Some((parsed, command)) = self.leading_options("xargs", args, XARGS) else { return };
+        let replace = parsed.values(&["I", "replace"]).pop().and_then(|arg| arg.exact().map(str::to_owned));
+        let Some((program, rest)) = command.split_first() else { return };
+        let mut command = vec![program.clone()];
+        match replace {
+            Some(mark) => {
+                if program.text.contains(&mark) {
+                    self.opaque("a program that standard input names");
+                }
+                command.extend(rest.iter().map(|arg| {
+                    if arg.known && !arg.text.contains(&mark) { arg.clone() } else { Arg::unknown() }
+                }));
+            }
+            None => {
+                command.extend_from_slice(rest);
+                command.push(Arg::unknown());
+            }
+        }
+        self.other_process(&command);
+    }
+
+    /// Follows a program in a process of its own, which leaves the shell as it is.
+    fn other_process(&mut self, command: &[Arg]) {
+        let before = self.state.clone();
+        self.state.functions.clear();
+        self.nested(|shell| shell.program(command));
+        self.state = before;
+    }
+
+    fn find(&mut self, args: &[Arg]) {
+        let starts_expression = |arg: &Arg| arg.text.starts_with(['-', '(', ')', '!', ',']);
+        let mut args = args.to_vec();
+        while args.first().is_some_and(|arg| matches!(arg.exact(), Some("-H" | "-P"))) {
+            args.remove(0);
+        }
+        if args.iter().any(|arg| !arg.known) {
+            self.opaque("an argument of `find` that is not known");
+            return;
+        }
+        let end = args.iter().position(starts_expression).unwrap_or(args.len());
+        let (roots, expression) = args.split_at(end);
+        let roots = if roots.is_empty() { vec![Arg::literal(".")] } else { roots.to_vec() };
+        self.touch_all(&roots, Usage::Search, Depth::All);
+        let mut rest = expression.iter();
+        while let Some(arg) = rest.next() {
+            match arg.text.as_str() {
+                "-delete" => self.touch_all(&roots, Usage::Delete, Depth::All),
+                "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                    let command: Vec<Arg> =
+                        rest.by_ref().take_while(|arg| arg.text != ";" && arg.text != "+").cloned().collect();
+                    if matches!(arg.text.as_str(), "-execdir" | "-okdir") {
+                        self.opaque("a command of `find` that runs in other folders");
+                    }
+                    self.find_command(&roots, &command);
+                }
+                "-name" | "-iname" | "-path" | "-ipath" | "-type" | "-size" | "-mtime" | "-mmin" | "-newer" | "-maxdepth"
+                | "-mindepth" | "-regex" | "-iregex" | "-perm" | "-user" | "-group" | "-atime" | "-ctime" | "-cmin"
+                | "-amin" | "-printf" | "-wholename" | "-regextype" | "-links" | "-inum" => {
+                    rest.next();
+                }
+                "-print" | "-print0" | "-ls" | "-prune" | "-empty" | "-not" | "-o" | "-or" | "-a" | "-and" | "(" | ")"
+                | "!" | "," | "-true" | "-false" | "-quit" | "-depth" | "-xdev" | "-mount" | "-executable" | "-readable"
+                | "-writable" | "-daystart" | "-nouser" | "-nogroup" => {}
+                text => {
+                    let name: String = text.chars().take(40).collect();
+                    self.opaque(format!("`{name}` of `find`"));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Follows the command of `-exec` for each folder that `find` starts from.
+    fn find_command(&mut self, roots: &[Arg], command: &[Arg]) {
+        let partly = |arg: &Arg| arg.text.contains("{}") && arg.text != "{}";
+        if command.iter().any(partly) || command.first().is_none_or(|program| program.text == "{}") {
+            self.opaque("`{}` in a word of `find`");
+            return;
+        }
+        for root in roots {
+            let words: Vec<Arg> = command
+                .iter()
+                .map(|arg| if arg.text == "{}" { Arg { below: true, ..root.clone() } } else { arg.clone() })
+                .collect();
+            self.other_process(&words);
+        }
+    }
+}
+
+/// Whether a script of `sed` only edits and prints text.
+fn is_harmless_sed(script: &str) -> bool {
+    let mut rest = Script { text: script.chars().collect(), at: 0 };
+    while rest.command() {
+        if rest.at >= rest.text.len() {
+            return true;
+        }
+    }
+    false
+}
+
+struct Script {
+    text: Vec<char>,
+    at: usize,
+}
+
+impl Script {
+    fn peek(&self) -> Option<char> {
+        self.text.get(self.at).copied()
+    }
+
+    fn skip(&mut self, skipped: impl Fn(char) -> bool) {
+        while self.peek().is_some_and(&skipped) {
+            self.at = self.at.saturating_add(1);
+        }
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at = self.at.saturating_add(1);
+        Some(c)
+    }
+
+    /// Reads one command; `false` if it is not known to be harmless.
+    fn command(&mut self) -> bool {
+        self.skip(|c| c.is_whitespace() || matches!(c, ';' | '{' | '}'));
+        if self.peek().is_none() {
+            return true;
+        }
+        if !self.address() {
+            return false;
+        }
+        if self.peek() == Some(',') {
+            self.at = self.at.saturating_add(1);
+            self.skip(|c| c == ' ' || matches!(c, '+' | '~'));
+            if !self.address() {
+                return false;
+            }
+        }
+        self.skip(|c| matches!(c, ' ' | '!'));
+        let ended = match self.next() {
+            Some('{') => return true,
+            Some('p' | 'd' | 'D' | 'P' | '=' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x') => true,
+            Some('q' | 'Q' | 'l') => {
+                self.skip(|c| c == ' ' || c.is_ascii_digit());
+                true
+            }
+            Some('s') => self.sections(2) && {
+                self.skip(|c| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
+                true
+            },
+            Some('y') => self.sections(2),
+            Some('a' | 'i' | 'c') => {
+                self.skip(|c| c != '\n');
+                true
+            }
+            _ => false,
+        };
+        if !ended {
+            return false;
+        }
+        self.skip(|c| c == ' ');
+        matches!(self.peek(), None | Some(';' | '\n' | '}'))
+    }
+
+    /// Reads an address, if there is one.
+    fn address(&mut self) -> bool {
+        match self.peek() {
+            Some('0'..='9' | '$') => {
+                self.skip(|c| c.is_ascii_digit() || matches!(c, '$' | '~'));
+                true
+            }
+            Some('/') => {
+                let read = self.sections(1);
+                self.skip(|c| c == 'I');
+                self.skip(|c| c == ' ');
+                read
+            }
+            Some('\\') => false,
+            _ => true,
+        }
+    }
+
+    /// Reads parts that end with the character in front of them.
+    fn sections(&mut self, count: usize) -> bool {
+        let Some(end) = self.next().filter(|c| !c.is_alphanumeric() && !matches!(c, '\\' | '\n' | ' ')) else {
+            return false;
+        };
+        for _ in 0..count {
+            let mut bracket = false;
+            loop {
+                match self.next() {
+                    // In brackets, one `sed` ends here and another goes on.
+                    Some(c) if c == end && bracket => return false,
+                    Some(c) if c == end => break,
+                    Some('\\') => {
+                        if self.next().is_none() {
+                            return false;
+                        }
+                    }
+                    Some('[') => bracket = true,
+                    Some(']') => bracket = false,
+                    Some('\n') | None => return false,
+                    Some(_) => {}
+                }
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_harmless_sed;
+
+    #[test]
+    fn scripts_that_edit_text_are_harmless_and_others_are_not() {
+        for script in ["s/a/b/", "s|a|b|g", "1,5p", "$d", "/x/d", "/a/,/b/s/x/y/gi; p", "2q", "s/[0-9]+/n/", "/x/!d", "a text"] {
+            assert!(is_harmless_sed(script), "{script}");
+        }
+        for script in [
+            "s/a/b/e", "s/a/b/w out", "w out", "r /etc/passwd", "e rm x", "1e", "s/a/b/gw x", "R x", "W x", "s/[/]e/x/", "p;w x",
+            "/x/{w y\n}", "$!w x", "\\,x,w y", "b;w x", ": a", "s/a/b/;e", "0~3w x", "y/a/b/w", "q;e", "s\na\nb\ne",
+        ] {
+            assert!(!is_harmless_sed(script), "{script}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+mod call;
+mod command;
+mod data;
+mod path;
+mod tool;
+mod tree;
+mod workspace;
+
+pub use call::ToolCall;
+pub use data::{Act, Description, Does, MAX_INPUT_BYTES, MAX_PATHS, MAX_TEXT_BYTES, PathFact, SimpleCommand, Usage};
+pub use tool::describe;
+pub use tree::{MAX_TREE_BYTES, MAX_TREE_FILES, tree_digest};
+pub use workspace::{Workspace, WorkspaceError};

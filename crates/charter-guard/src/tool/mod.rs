@@ -1,0 +1,212 @@
+//! What the tools of clients do with their arguments.
+
+mod names;
+mod patch;
+
+use serde_json::Value;
+
+use crate::command;
+use crate::data::{Act, Description, Usage};
+use crate::path::{self, Depth};
+use crate::tree::tree_digest;
+use crate::workspace::Workspace;
+use crate::ToolCall;
+use names::Tool;
+pub(crate) use patch::changed_paths;
+
+/// Keys under which tools name one file or folder.
+const PATHS: &[&str] = &[
+    "file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "targetFile", "file", "filename", "dir_path",
+    "dirPath", "directory", "relative_workspace_path", "target_directory", "relative_path",
+];
+/// Keys under which tools name several.
+const LISTS: &[&str] = &["paths", "file_paths", "files", "include"];
+/// Keys of a command line, and of the folder that it runs in.
+const COMMANDS: &[&str] = &["command", "cmd", "script", "commandLine"];
+const FOLDERS: &[&str] = &["workdir", "cwd", "dir_path", "directory", "working_directory", "workingDirectory"];
+const PATCHES: &[&str] = &["input", "patch", "command", "patchText", "patch_text", "diff"];
+
+/// Describes what a tool call would do in a workspace. It looks at the file system to find out where
+/// links lead, and changes nothing.
+#[must_use]
+pub fn describe(call: &ToolCall, workspace: &Workspace) -> Description {
+    let tool = names::find(&call.tool);
+    let mut description = Description::new(call, tool.act());
+    match tool {
+        Tool::Shell => shell(&mut description, workspace, call),
+        Tool::Read => files(&mut description, workspace, call, Usage::Read, Depth::One, false),
+        Tool::List => files(&mut description, workspace, call, Usage::Search, Depth::One, true),
+        Tool::Find => {
+            files(&mut description, workspace, call, Usage::Search, Depth::All, true);
+            pattern(&mut description, workspace, call, "pattern");
+        }
+        Tool::Grep => {
+            files(&mut description, workspace, call, Usage::Read, Depth::Tracked, true);
+            pattern(&mut description, workspace, call, "glob");
+        }
+        Tool::Write => files(&mut description, workspace, call, Usage::Write, Depth::One, false),
+        Tool::Delete => files(&mut description, workspace, call, Usage::Delete, Depth::All, false),
+        Tool::Move => {
+            files(&mut description, workspace, call, Usage::Delete, Depth::All, true);
+            for key in ["source", "source_path", "from", "old_path"] {
+                one(&mut description, workspace, call, key, Usage::Delete, Depth::All);
+            }
+            for key in ["destination", "destination_path", "to", "new_path"] {
+                one(&mut description, workspace, call, key, Usage::Write, Depth::All);
+            }
+        }
+        Tool::Editor => editor(&mut description, workspace, call),
+        Tool::Patch => patch(&mut description, workspace, call),
+        Tool::Network => network(&mut description, call),
+        Tool::Ask => description.does.ask = true,
+        Tool::Input => description.opaque("input for a running command"),
+        Tool::ForeignShell => {
+            description.does.command = true;
+            description.opaque("a command line of another shell");
+        }
+        Tool::Other => description.does.other = true,
+    }
+    if description.does.commit {
+        description.tree = tree_digest(workspace.root());
+    }
+    description
+}
+
+/// The text under one of these keys, with which of them it is.
+fn text<'a>(call: &'a ToolCall, keys: &[&'static str]) -> Option<(&'static str, &'a Value)> {
+    keys.iter().find_map(|key| call.input.get(*key).filter(|value| !value.is_null()).map(|value| (*key, value)))
+}
+
+fn one(description: &mut Description, workspace: &Workspace, call: &ToolCall, key: &str, usage: Usage, depth: Depth) -> bool {
+    match call.input.get(key) {
+        None | Some(Value::Null) => false,
+        Some(Value::String(given)) => {
+            path::add(description, workspace, &call.cwd, given, usage, depth);
+            true
+        }
+        Some(_) => {
+            description.opaque(format!("`{key}` of the tool is not a string"));
+            true
+        }
+    }
+}
+
+fn files(
+    description: &mut Description,
+    workspace: &Workspace,
+    call: &ToolCall,
+    usage: Usage,
+    depth: Depth,
+    or_here: bool,
+) {
+    let mut found = false;
+    for key in PATHS {
+        found |= one(description, workspace, call, key, usage, depth);
+    }
+    for key in LISTS {
+        let Some(Value::Array(items)) = call.input.get(*key) else { continue };
+        for item in items {
+            found = true;
+            match item.as_str() {
+                Some(given) if path::is_glob(given) => {
+                    path::add_glob(description, workspace, &call.cwd, given, usage, depth);
+                }
+                Some(given) => path::add(description, workspace, &call.cwd, given, usage, depth),
+                None => description.opaque(format!("`{key}` of the tool is not a list of strings")),
+            }
+        }
+    }
+    if !found && or_here {
+        path::add(description, workspace, &call.cwd, ".", usage, depth);
+    } else if !found {
+        description.opaque("the tool's input does not say which file");
+    }
+}
+
+/// A pattern may start in another folder than the tool's.
+fn pattern(description: &mut Description, workspace: &Workspace, call: &ToolCall, key: &str) {
+    let Some(pattern) = call.input.get(key).and_then(Value::as_str) else { return };
+    let fixed = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
+    let folder = fixed.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let leaves = pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part.contains(".."));
+    if !leaves {
+        return;
+    }
+    let usage = if key == "glob" { Usage::Read } else { Usage::Search };
+    if fixed.is_empty() || pattern.get(fixed.len()..).is_some_and(|rest| rest.contains("..")) {
+        description.opaque("a pattern that leaves its folder");
+        return;
+    }
+    path::add(description, workspace, &call.cwd, if folder.is_empty() { "/" } else { folder }, usage, Depth::All);
+}
+
+fn shell(description: &mut Description, workspace: &Workspace, call: &ToolCall) {
+    description.does.command = true;
+    let mut cwd = call.cwd.clone();
+    if let Some((key, folder)) = text(call, FOLDERS) {
+        match folder.as_str().map(|folder| path::folder(workspace, &call.cwd, folder)) {
+            Some(Ok(folder)) => cwd = folder,
+            Some(Err(reason)) => description.opaque(format!("folder `{key}`: {reason}")),
+            None => description.opaque(format!("`{key}` of the tool is not a string")),
+        }
+    }
+    if !cwd.is_absolute() {
+        description.opaque("the folder of the call is not absolute");
+    }
+    let background = ["run_in_background", "background", "is_background", "isBackground", "detach"]
+        .iter()
+        .any(|key| call.input.get(*key).is_some_and(|value| *value != Value::Bool(false) && !value.is_null()));
+    let detached = call.input.get("mode").is_some_and(|mode| mode != "sync");
+    let waits = !background && !detached;
+    match text(call, COMMANDS) {
+        Some((_, Value::String(line))) => command::describe(description, workspace, &cwd, line, waits),
+        Some((_, Value::Array(words))) => {
+            let words: Option<Vec<String>> = words.iter().map(|word| word.as_str().map(quoted)).collect();
+            match words {
+                Some(words) => command::describe(description, workspace, &cwd, &words.join(" "), waits),
+                None => description.opaque("the command is not a list of strings"),
+            }
+        }
+        _ => description.opaque("the tool's input has no command"),
+    }
+}
+
+/// A word as a shell reads it literally.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn editor(description: &mut Description, workspace: &Workspace, call: &ToolCall) {
+    let usage = match call.input.get("command").and_then(Value::as_str) {
+        Some("view" | "read") => Usage::Read,
+        _ => Usage::Write,
+    };
+    files(description, workspace, call, usage, Depth::One, false);
+    description.act = if usage == Usage::Read { Act::Read } else { Act::Write };
+}
+
+fn patch(description: &mut Description, workspace: &Workspace, call: &ToolCall) {
+    let value = match &call.input {
+        Value::String(_) => Some(&call.input),
+        _ => text(call, PATCHES).map(|(_, value)| value),
+    };
+    let text = match value {
+        Some(Value::String(text)) => Some(text.clone()),
+        // `["apply_patch", "*** Begin Patch ..."]`
+        Some(Value::Array(words)) => words.last().and_then(Value::as_str).map(str::to_owned),
+        _ => None,
+    };
+    match text.as_deref().and_then(changed_paths) {
+        Some(paths) => {
+            for (given, usage) in paths {
+                path::add(description, workspace, &call.cwd, &given, usage, Depth::One);
+            }
+        }
+        None => description.opaque("a patch that cannot be read"),
+    }
+}
+
+fn network(description: &mut Description, call: &ToolCall) {
+    let host = call.input.get("url").and_then(Value::as_str).and_then(command::host);
+    description.network(host.as_deref());
+}
