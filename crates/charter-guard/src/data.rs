@@ -205,7 +205,7 @@ pub struct Description {
     pub hosts: Vec<String>,
     /// Why it is opaque.
     pub reasons: Vec<String>,
-    /// Digest of the working files, if the call commits them.
+    /// Digest of the working files, if the call tests or commits them.
     pub tree: Option<String>,
     /// A commit may have what was staged at another time.
     pub(crate) commits_index: bool,

@@ -51,7 +51,9 @@ const SECRETS: &[&str] = &[
 #[non_exhaustive]
 pub enum WorkspaceError {
     /// `workspace` is missing, not text, or not absolute.
-    #[error("the run's input has no absolute path `workspace`; start the run with `--input '{{\"workspace\": \"/path\"}}'`")]
+    #[error(
+        "the run's input has no absolute path `workspace`; start the run with `--input '{{\"workspace\": \"/path\"}}'`"
+    )]
     NoRoot,
     /// The folder cannot be resolved.
     #[error("cannot resolve the workspace `{0}`: {1}")]
@@ -174,10 +176,9 @@ impl Workspace {
 fn texts(input: &Value, key: &'static str) -> Result<Vec<String>, WorkspaceError> {
     match input.get(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(items)) => items
-            .iter()
-            .map(|item| item.as_str().map(str::to_owned).ok_or(WorkspaceError::NotAList(key)))
-            .collect(),
+        Some(Value::Array(items)) => {
+            items.iter().map(|item| item.as_str().map(str::to_owned).ok_or(WorkspaceError::NotAList(key))).collect()
+        }
         Some(_) => Err(WorkspaceError::NotAList(key)),
     }
 }

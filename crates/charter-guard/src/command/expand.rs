@@ -74,7 +74,7 @@ impl Shell<'_> {
 
     fn expand_one(&mut self, word: &Word) -> Option<Arg> {
         let mut arg = Arg::literal("");
-        let mut quoted_special = false;
+        let (mut quoted_special, mut bracket) = (false, false);
         let mut anything = false;
         let tilde = matches!(word.first(), Some(Piece::Char('~', false)));
         // One shell looks `=name` up in its path.
@@ -85,10 +85,10 @@ impl Shell<'_> {
             anything = true;
             match piece {
                 Piece::Char(c, quoted) => {
-                    if matches!(c, '*' | '?' | '[') {
-                        arg.glob |= !quoted;
-                        quoted_special |= quoted;
-                    }
+                    // A bracket is part of a pattern only with its end.
+                    bracket |= *c == '[' && !quoted;
+                    arg.glob |= matches!(c, '*' | '?') && !quoted || *c == ']' && bracket;
+                    quoted_special |= matches!(c, '*' | '?' | '[') && *quoted;
                     arg.text.push(*c);
                 }
                 Piece::Variable(name, _) if name.is_empty() => {}
@@ -142,9 +142,8 @@ impl Shell<'_> {
             arg.text = format!("./{}", arg.text);
         }
         // The value of an assignment, or of `--option=~/...`, may hold one as well.
-        let inner = word.windows(2).any(|pair| {
-            matches!(pair, [Piece::Char('=' | ':', false), Piece::Char('~', false)])
-        });
+        let inner =
+            word.windows(2).any(|pair| matches!(pair, [Piece::Char('=' | ':', false), Piece::Char('~', false)]));
         arg.known &= !inner;
         anything.then_some(arg)
     }

@@ -47,9 +47,36 @@ const ADD: Options = Options {
 
 /// Commands that only show something.
 const SHOWING: &[&str] = &[
-    "status", "log", "show", "diff", "rev-parse", "describe", "blame", "annotate", "shortlog", "ls-files", "ls-tree", "rev-list",
-    "merge-base", "name-rev", "grep", "count-objects", "check-ignore", "for-each-ref", "show-ref", "whatchanged", "cherry",
-    "cat-file", "diff-tree", "diff-index", "diff-files", "version", "help", "range-diff", "check-attr", "var",
+    "status",
+    "log",
+    "show",
+    "diff",
+    "rev-parse",
+    "describe",
+    "blame",
+    "annotate",
+    "shortlog",
+    "ls-files",
+    "ls-tree",
+    "rev-list",
+    "merge-base",
+    "name-rev",
+    "grep",
+    "count-objects",
+    "check-ignore",
+    "for-each-ref",
+    "show-ref",
+    "whatchanged",
+    "cherry",
+    "cat-file",
+    "diff-tree",
+    "diff-index",
+    "diff-files",
+    "version",
+    "help",
+    "range-diff",
+    "check-attr",
+    "var",
 ];
 
 impl Shell<'_> {
@@ -75,6 +102,9 @@ impl Shell<'_> {
         };
         let mut folders = Vec::new();
         for cwd in self.state.folders.clone() {
+            if !self.description.charge(path::cost(&cwd, text)) {
+                return;
+            }
             match path::folder(self.workspace, &cwd, text) {
                 Ok(folder) => folders.push(folder),
                 Err(reason) => self.opaque(format!("folder of `git -C`: {reason}")),
@@ -115,7 +145,10 @@ impl Shell<'_> {
                 self.description.commits_index = true;
                 self.git_changes_files(args);
                 let safe = args.iter().all(|arg| {
-                    arg.exact().is_some_and(|text| !text.starts_with('-') || matches!(text, "--abort" | "--no-edit" | "--ff-only" | "--no-ff" | "--quit"))
+                    arg.exact().is_some_and(|text| {
+                        !text.starts_with('-')
+                            || matches!(text, "--abort" | "--no-edit" | "--ff-only" | "--no-ff" | "--quit")
+                    })
                 });
                 if !safe {
                     self.opaque(format!("options of `git {command}`"));
@@ -123,10 +156,13 @@ impl Shell<'_> {
             }
             "checkout" | "switch" | "restore" | "reset" | "stash" | "apply" => {
                 self.git_changes_files(args);
-                if args.iter().any(|arg| !arg.known || arg.text.starts_with("--directory") || arg.text.starts_with("--unsafe")) {
+                if args
+                    .iter()
+                    .any(|arg| !arg.known || arg.text.starts_with("--directory") || arg.text.starts_with("--unsafe"))
+                {
                     self.opaque(format!("options of `git {command}`"));
                 }
-                // Patches are read from the disk or from standard input; their paths are not looked at.
+                // The patch is a file or standard input; its paths are not looked at.
                 if command == "apply" {
                     self.opaque("a patch of `git apply`");
                 }
@@ -139,7 +175,9 @@ impl Shell<'_> {
             }
             "rm" => self.git_files("rm", args, "rfqn", "cached force quiet dry-run ignore-unmatch", Usage::Delete),
             "mv" => self.git_files("mv", args, "fknv", "force verbose dry-run", Usage::Write),
-            "branch" | "tag" | "remote" | "config" | "notes" | "reflog" | "worktree" => self.git_settings(command, args),
+            "branch" | "tag" | "remote" | "config" | "notes" | "reflog" | "worktree" => {
+                self.git_settings(command, args)
+            }
             _ => {
                 let name: String = command.chars().take(40).collect();
                 self.opaque(format!("`git {name}` is not known to the guard"));
@@ -147,7 +185,7 @@ impl Shell<'_> {
         }
     }
 
-    /// Every command works on the repository of its folder, so the folder has to be the workspace's.
+    /// Every command works on the repository of its folder, which may be outside.
     fn git_uses_repository(&mut self, changes: bool) {
         for folder in self.state.folders.clone() {
             if !folder.starts_with(&self.workspace.root) {
@@ -174,7 +212,10 @@ impl Shell<'_> {
             // `main:path` and `:path` name a file of a commit, which may be a secret as well.
             let text = text.rsplit_once(':').map_or(text, |(_, path)| path);
             let exists = !text.is_empty()
-                && (text.starts_with(['/', '.', '~']) || parsed.has(&["no-index"]) || text != arg.text || self.exists(text));
+                && (text.starts_with(['/', '.', '~'])
+                    || parsed.has(&["no-index"])
+                    || text != arg.text
+                    || self.exists(text));
             if exists {
                 self.touch(&Arg::literal(text), Usage::Read, Depth::Tracked);
             }
@@ -191,7 +232,9 @@ impl Shell<'_> {
         let Some(parsed) = self.options("git add", args, ADD) else { return };
         let in_root = self.state.folders.iter().all(|folder| *folder == self.workspace.root);
         let everything = parsed.positional.iter().all(|arg| matches!(arg.exact(), Some("." | ":/")));
-        if !parsed.has(&["n", "dry-run", "N", "intent-to-add", "u", "update"]) && everything && in_root
+        if !parsed.has(&["n", "dry-run", "N", "intent-to-add", "u", "update"])
+            && everything
+            && in_root
             && (parsed.has(&["A", "all"]) || !parsed.positional.is_empty())
         {
             self.all_added = true;
@@ -227,7 +270,12 @@ impl Shell<'_> {
         self.git_uses_repository(true);
         for arg in args {
             match arg.exact() {
-                Some(text) if text.contains("::") || text.contains("-pack") || text.starts_with("--exec") || text.starts_with("-c") => {
+                Some(text)
+                    if text.contains("::")
+                        || text.contains("-pack")
+                        || text.starts_with("--exec")
+                        || text.starts_with("-c") =>
+                {
                     self.opaque("a program that `git` would start");
                 }
                 Some(_) => {}
@@ -260,7 +308,9 @@ impl Shell<'_> {
         let spec = Options { flags, valued: "", long, long_valued: "" };
         let Some(parsed) = self.options(&format!("git {command}"), args, spec) else { return };
         self.touch_all(&parsed.positional, usage, Depth::All);
-        if command == "mv" && let Some((target, sources)) = parsed.positional.split_last() {
+        if command == "mv"
+            && let Some((target, sources)) = parsed.positional.split_last()
+        {
             for source in sources {
                 let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
                 self.touch(&Arg::literal(&format!("{}/{name}", target.text)), usage, Depth::All);
@@ -274,18 +324,44 @@ impl Shell<'_> {
         let reads = |text: &str| {
             matches!(
                 text,
-                "-v" | "-vv" | "-a" | "-r" | "-l" | "--list" | "--all" | "--get" | "--get-all" | "get" | "list" | "show" | "-n"
-                    | "--show-current" | "--verbose" | "--get-regexp" | "get-url" | "--local" | "--global" | "--remotes"
+                "-v" | "-vv"
+                    | "-a"
+                    | "-r"
+                    | "-l"
+                    | "--list"
+                    | "--all"
+                    | "--get"
+                    | "--get-all"
+                    | "get"
+                    | "list"
+                    | "show"
+                    | "-n"
+                    | "--show-current"
+                    | "--verbose"
+                    | "--get-regexp"
+                    | "get-url"
+                    | "--local"
+                    | "--global"
+                    | "--remotes"
             )
         };
         let first = args.first().and_then(Arg::exact);
         let listing = match command {
-            "config" => first.is_some_and(reads) && !args.iter().any(|arg| arg.exact().is_none_or(|text| text.starts_with("--") && !reads(text)))
-                && args.iter().any(|arg| matches!(arg.exact(), Some("--get" | "--get-all" | "--get-regexp" | "get" | "list" | "-l" | "--list"))),
-            "remote" | "reflog" | "worktree" | "notes" => {
-                args.is_empty() || matches!(first, Some("-v" | "--verbose" | "show" | "list" | "get-url")) && args.len() <= 2
+            "config" => {
+                first.is_some_and(reads)
+                    && !args.iter().any(|arg| arg.exact().is_none_or(|text| text.starts_with("--") && !reads(text)))
+                    && args.iter().any(|arg| {
+                        matches!(
+                            arg.exact(),
+                            Some("--get" | "--get-all" | "--get-regexp" | "get" | "list" | "-l" | "--list")
+                        )
+                    })
             }
-            _ => args.iter().all(|arg| arg.exact().is_some_and(|text| reads(text))),
+            "remote" | "reflog" | "worktree" | "notes" => {
+                args.is_empty()
+                    || matches!(first, Some("-v" | "--verbose" | "show" | "list" | "get-url")) && args.len() <= 2
+            }
+            _ => args.iter().all(|arg| arg.exact().is_some_and(reads)),
         };
         self.git_uses_repository(!listing);
         if listing {
@@ -304,7 +380,8 @@ impl Shell<'_> {
             "branch" | "tag" => self.opaque(format!("options of `git {command}`")),
             "config" | "remote" => {
                 self.touch(&Arg::literal(".git/config"), Usage::Write, Depth::One);
-                if args.iter().any(|arg| matches!(arg.exact(), None | Some("--global" | "--system" | "-f" | "--file"))) {
+                if args.iter().any(|arg| matches!(arg.exact(), None | Some("--global" | "--system" | "-f" | "--file")))
+                {
                     self.opaque("settings of `git` in another file");
                 }
             }

@@ -164,7 +164,9 @@ impl Parser<'_> {
                 self.advance();
                 Ok(Piece::Unknown(quoted))
             }
-            Some(c) if !quoted && !c.is_whitespace() && !matches!(c, '"' | '\'' | ';' | '&' | '|' | '/' | ',' | ':') => {
+            Some(c)
+                if !quoted && !c.is_whitespace() && !matches!(c, '"' | '\'' | ';' | '&' | '|' | '/' | ',' | ':') =>
+            {
                 Err(Unreadable("an unusual expansion"))
             }
             _ => Ok(Piece::Char('$', quoted)),
@@ -294,7 +296,9 @@ fn is_harmless_parameter(text: &str) -> bool {
         return false;
     }
     match operation.strip_prefix(':') {
-        Some(rest) => rest.starts_with(['-', '+', '?']) || rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b':'),
+        Some(rest) => {
+            rest.starts_with(['-', '+', '?']) || rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
+        }
         None => true,
     }
 }

@@ -21,6 +21,7 @@ mod shell;
 mod simple;
 mod syntax;
 mod variables;
+mod wrappers;
 mod writers;
 
 use std::path::Path;
@@ -33,8 +34,8 @@ use crate::data::{Description, SimpleCommand};
 use crate::path;
 use crate::workspace::Workspace;
 
-/// Adds what a command line does to a description. `waits` is whether the result of the call is that
-/// of the command line.
+/// Adds what a command line does to a description. `waits` is whether the result of the call is
+/// that of the command line.
 pub(crate) fn describe(description: &mut Description, workspace: &Workspace, cwd: &Path, text: &str, waits: bool) {
     if waits && is_test(workspace, cwd, text) {
         description.does.test = true;

@@ -8,10 +8,63 @@ use crate::path::Depth;
 
 /// Programs that talk to other machines; what else they do is not looked at.
 const PROGRAMS: &[&str] = &[
-    "wget", "nc", "ncat", "netcat", "socat", "ssh", "scp", "sftp", "rsync", "ftp", "telnet", "ping", "dig", "nslookup", "host",
-    "gh", "glab", "hub", "aws", "gcloud", "az", "kubectl", "helm", "docker", "podman", "npm", "npx", "pnpm", "yarn", "bun",
-    "pip", "pip3", "pipx", "uv", "uvx", "poetry", "gem", "bundle", "brew", "apt", "apt-get", "dnf", "yum", "apk", "http",
-    "https", "xh", "curlie", "openssl", "mail", "sendmail", "terraform", "ansible", "vercel", "fly", "heroku", "twine",
+    "wget",
+    "nc",
+    "ncat",
+    "netcat",
+    "socat",
+    "ssh",
+    "scp",
+    "sftp",
+    "rsync",
+    "ftp",
+    "telnet",
+    "ping",
+    "dig",
+    "nslookup",
+    "host",
+    "gh",
+    "glab",
+    "hub",
+    "aws",
+    "gcloud",
+    "az",
+    "kubectl",
+    "helm",
+    "docker",
+    "podman",
+    "npm",
+    "npx",
+    "pnpm",
+    "yarn",
+    "bun",
+    "pip",
+    "pip3",
+    "pipx",
+    "uv",
+    "uvx",
+    "poetry",
+    "gem",
+    "bundle",
+    "brew",
+    "apt",
+    "apt-get",
+    "dnf",
+    "yum",
+    "apk",
+    "http",
+    "https",
+    "xh",
+    "curlie",
+    "openssl",
+    "mail",
+    "sendmail",
+    "terraform",
+    "ansible",
+    "vercel",
+    "fly",
+    "heroku",
+    "twine",
 ];
 
 const CURL: Options = Options {
@@ -36,9 +89,9 @@ pub(crate) fn host(address: &str) -> Option<String> {
     }
     let authority = rest.split(['/', '?', '#', '\\']).next()?;
     let host = authority.rsplit('@').next()?;
-    let name = host.rsplit_once(':').map_or(host, |(name, port)| {
-        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
-    });
+    let name = host
+        .rsplit_once(':')
+        .map_or(host, |(name, port)| if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host });
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     (!name.is_empty() && name.chars().all(plain)).then(|| name.to_ascii_lowercase())
 }
@@ -89,7 +142,8 @@ impl Shell<'_> {
         self.touch_all(&parsed.values(&["T", "upload-file"]), Usage::Read, Depth::One);
         if parsed.has(&["O", "remote-name"]) {
             for address in &addresses {
-                let name = address.text.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+                let name =
+                    address.text.split(['?', '#']).next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
                 self.touch(&Arg::literal(&format!("./{name}")), Usage::Write, Depth::One);
             }
         }

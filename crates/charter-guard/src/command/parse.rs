@@ -20,8 +20,34 @@ pub(super) struct Unreadable(pub(super) &'static str);
 
 /// Words that mean something at the begin of a command.
 const RESERVED: &[&str] = &[
-    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "function",
-    "select", "coproc", "repeat", "foreach", "end", "always", "{", "}", "[[", "]]", "!", "-", "nocorrect", "noglob",
+    "if",
+    "then",
+    "else",
+    "elif",
+    "fi",
+    "for",
+    "while",
+    "until",
+    "do",
+    "done",
+    "case",
+    "esac",
+    "in",
+    "function",
+    "select",
+    "coproc",
+    "repeat",
+    "foreach",
+    "end",
+    "always",
+    "{",
+    "}",
+    "[[",
+    "]]",
+    "!",
+    "-",
+    "nocorrect",
+    "noglob",
 ];
 
 /// Reads one text.

@@ -24,7 +24,13 @@ const fn reader(
     long: &'static str,
     long_valued: &'static str,
 ) -> Reader {
-    Reader { names, options: Options { flags, valued, long, long_valued }, skip: 0, most: usize::MAX, usage: Usage::Read }
+    Reader {
+        names,
+        options: Options { flags, valued, long, long_valued },
+        skip: 0,
+        most: usize::MAX,
+        usage: Usage::Read,
+    }
 }
 
 const READERS: &[Reader] = &[
@@ -35,7 +41,13 @@ const READERS: &[Reader] = &[
     reader(&["nl"], "p", "bdfhilnsvw", "", "body-numbering"),
     reader(&["tac"], "br", "s", "", ""),
     reader(&["rev"], "", "", "", ""),
-    reader(&["sort"], "bdfghinrMVcCmsuz", "kt", "reverse unique numeric-sort stable version-sort human-numeric-sort ignore-case", "key field-separator"),
+    reader(
+        &["sort"],
+        "bdfghinrMVcCmsuz",
+        "kt",
+        "reverse unique numeric-sort stable version-sort human-numeric-sort ignore-case",
+        "key field-separator",
+    ),
     Reader { most: 1, ..reader(&["uniq"], "cdDiuz", "fsw", "count repeated unique ignore-case", "") },
     reader(&["cut"], "nsz", "bcdf", "complement only-delimited", "bytes characters delimiter fields output-delimiter"),
     Reader { skip: usize::MAX, ..reader(&["tr"], "cCdst", "", "delete squeeze-repeats complement", "") },
@@ -43,7 +55,13 @@ const READERS: &[Reader] = &[
     reader(&["join"], "i", "12aejotv", "", ""),
     reader(&["comm"], "123z", "", "", ""),
     reader(&["cmp"], "bls", "in", "silent quiet", ""),
-    reader(&["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "shasum"], "btz", "a", "", "algorithm"),
+    reader(
+        &["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "shasum"],
+        "btz",
+        "a",
+        "",
+        "algorithm",
+    ),
     Reader { usage: Usage::Search, ..reader(&["stat"], "Lxtl", "cf", "", "format printf") },
     reader(&["file"], "bhikLNprsz0", "F", "brief mime mime-type mime-encoding", ""),
     reader(&["strings"], "a", "n", "all", "bytes"),
@@ -55,13 +73,16 @@ const READERS: &[Reader] = &[
     reader(&["expand", "unexpand"], "ai", "t", "", ""),
     reader(&["column"], "tnxe", "csoN", "table", ""),
     reader(&["zcat", "gzcat"], "", "", "", ""),
-    Reader { usage: Usage::Search, ..reader(&["realpath", "readlink"], "efmnqsz", "", "canonicalize", "relative-to relative-base") },
+    Reader {
+        usage: Usage::Search,
+        ..reader(&["realpath", "readlink"], "efmnqsz", "", "canonicalize", "relative-to relative-base")
+    },
 ];
 
 const GREP: Options = Options {
     flags: "abcEFGhHiIlLnoPqrsTuUvVwxyzZ0123456789",
     valued: "eABCmdDf",
-    long: "recursive ignore-case line-number color colour count files-with-matches files-without-match only-matching \
+    long: "recursive ignore-case line-number color count files-with-matches files-without-match only-matching \
            invert-match word-regexp line-regexp extended-regexp fixed-strings perl-regexp basic-regexp quiet silent no-messages \
            with-filename no-filename null text",
     long_valued: "include exclude exclude-dir regexp file context after-context before-context max-count binary-files",

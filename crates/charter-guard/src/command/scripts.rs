@@ -57,11 +57,15 @@ impl Shell<'_> {
         }
         let mut files = parsed.positional.as_slice();
         // The other `sed` has the suffix as a word of its own.
-        if in_place && let Some((first, rest)) = files.split_first() && first.exact() == Some("") {
+        if in_place
+            && let Some((first, rest)) = files.split_first()
+            && first.exact() == Some("")
+        {
             files = rest;
         }
         let mut scripts = parsed.values(&["e", "expression"]);
-        if scripts.is_empty() && !parsed.has(&["f", "file"])
+        if scripts.is_empty()
+            && !parsed.has(&["f", "file"])
             && let Some((script, rest)) = files.split_first()
         {
             scripts.push(script.clone());
@@ -118,9 +122,13 @@ impl Shell<'_> {
                 if program.text.contains(&mark) {
                     self.opaque("a program that standard input names");
                 }
-                command.extend(rest.iter().map(|arg| {
-                    if arg.known && !arg.text.contains(&mark) { arg.clone() } else { Arg::unknown() }
-                }));
+                command.extend(
+                    rest.iter().map(
+                        |arg| {
+                            if arg.known && !arg.text.contains(&mark) { arg.clone() } else { Arg::unknown() }
+                        },
+                    ),
+                );
             }
             None => {
                 command.extend_from_slice(rest);
@@ -164,14 +172,14 @@ impl Shell<'_> {
                     }
                     self.find_command(&roots, &command);
                 }
-                "-name" | "-iname" | "-path" | "-ipath" | "-type" | "-size" | "-mtime" | "-mmin" | "-newer" | "-maxdepth"
-                | "-mindepth" | "-regex" | "-iregex" | "-perm" | "-user" | "-group" | "-atime" | "-ctime" | "-cmin"
-                | "-amin" | "-printf" | "-wholename" | "-regextype" | "-links" | "-inum" => {
+                "-name" | "-iname" | "-path" | "-ipath" | "-type" | "-size" | "-mtime" | "-mmin" | "-newer"
+                | "-maxdepth" | "-mindepth" | "-regex" | "-iregex" | "-perm" | "-user" | "-group" | "-atime"
+                | "-ctime" | "-cmin" | "-amin" | "-printf" | "-wholename" | "-regextype" | "-links" | "-inum" => {
                     rest.next();
                 }
-                "-print" | "-print0" | "-ls" | "-prune" | "-empty" | "-not" | "-o" | "-or" | "-a" | "-and" | "(" | ")"
-                | "!" | "," | "-true" | "-false" | "-quit" | "-depth" | "-xdev" | "-mount" | "-executable" | "-readable"
-                | "-writable" | "-daystart" | "-nouser" | "-nogroup" => {}
+                "-print" | "-print0" | "-ls" | "-prune" | "-empty" | "-not" | "-o" | "-or" | "-a" | "-and" | "("
+                | ")" | "!" | "," | "-true" | "-false" | "-quit" | "-depth" | "-xdev" | "-mount" | "-executable"
+                | "-readable" | "-writable" | "-daystart" | "-nouser" | "-nogroup" => {}
                 text => {
                     let name: String = text.chars().take(40).collect();
                     self.opaque(format!("`{name}` of `find`"));
@@ -255,10 +263,12 @@ impl Script {
                 self.skip(|c| c == ' ' || c.is_ascii_digit());
                 true
             }
-            Some('s') => self.sections(2) && {
-                self.skip(|c| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
-                true
-            },
+            Some('s') => {
+                self.sections(2) && {
+                    self.skip(|c| matches!(c, 'g' | 'p' | 'i' | 'I') || c.is_ascii_digit());
+                    true
+                }
+            }
             Some('y') => self.sections(2),
             Some('a' | 'i' | 'c') => {
                 self.skip(|c| c != '\n');
@@ -325,12 +335,33 @@ mod tests {
 
     #[test]
     fn scripts_that_edit_text_are_harmless_and_others_are_not() {
-        for script in ["s/a/b/", "s|a|b|g", "1,5p", "$d", "/x/d", "/a/,/b/s/x/y/gi; p", "2q", "s/[0-9]+/n/", "/x/!d", "a text"] {
+        for script in
+            ["s/a/b/", "s|a|b|g", "1,5p", "$d", "/x/d", "/a/,/b/s/x/y/gi; p", "2q", "s/[0-9]+/n/", "/x/!d", "a text"]
+        {
             assert!(is_harmless_sed(script), "{script}");
         }
         for script in [
-            "s/a/b/e", "s/a/b/w out", "w out", "r /etc/passwd", "e rm x", "1e", "s/a/b/gw x", "R x", "W x", "s/[/]e/x/", "p;w x",
-            "/x/{w y\n}", "$!w x", "\\,x,w y", "b;w x", ": a", "s/a/b/;e", "0~3w x", "y/a/b/w", "q;e", "s\na\nb\ne",
+            "s/a/b/e",
+            "s/a/b/w out",
+            "w out",
+            "r /etc/passwd",
+            "e rm x",
+            "1e",
+            "s/a/b/gw x",
+            "R x",
+            "W x",
+            "s/[/]e/x/",
+            "p;w x",
+            "/x/{w y\n}",
+            "$!w x",
+            "\\,x,w y",
+            "b;w x",
+            ": a",
+            "s/a/b/;e",
+            "0~3w x",
+            "y/a/b/w",
+            "q;e",
+            "s\na\nb\ne",
         ] {
             assert!(!is_harmless_sed(script), "{script}");
         }

@@ -161,6 +161,10 @@ impl<'a> Shell<'a> {
         let mut success = self.state.clone();
         let mut failure: Option<State> = None;
         for pipeline in &list.0 {
+            if self.run > MAX_RUN {
+                self.opaque("too many commands");
+                break;
+            }
             let start = match (pipeline.joint, &failure) {
                 (Joint::Then, Some(failed)) => success.clone().join(failed.clone()),
                 (Joint::Or, Some(failed)) => failed.clone(),
@@ -168,7 +172,12 @@ impl<'a> Shell<'a> {
             };
             self.state = start;
             let failed = self.pipeline(pipeline);
-            let (good, bad) = (self.state.clone(), failed);
+            let (mut good, mut bad) = (self.state.clone(), failed);
+            if good.folders.len().max(bad.folders.len()) > MAX_FOLDERS {
+                self.opaque("too many folders that it may run in");
+                good.folders.truncate(MAX_FOLDERS);
+                bad.folders.truncate(MAX_FOLDERS);
+            }
             (success, failure) = match (pipeline.joint, failure) {
                 (Joint::And, Some(before)) => (good, Some(before.join(bad))),
                 (Joint::Or, _) => (success.join(good), Some(bad)),
@@ -284,6 +293,7 @@ impl<'a> Shell<'a> {
             Some(words) => words.iter().flat_map(|word| self.expand(word)).collect(),
             None => vec![Arg::unknown()],
         };
+        let items: Vec<Arg> = items.into_iter().flat_map(|item| self.matches(item)).collect();
         let before = self.state.clone();
         for item in items {
             if self.run > MAX_RUN {
@@ -303,6 +313,18 @@ impl<'a> Shell<'a> {
             self.opaque("a loop that changes its folder");
         }
         self.state = before.join(self.state.clone());
+    }
+
+    /// What a pattern stands for now, if that is certain.
+    fn matches(&mut self, item: Arg) -> Vec<Arg> {
+        let [folder] = self.state.folders.as_slice() else { return vec![item] };
+        if !item.known || !item.glob || self.links_changed {
+            return vec![item];
+        }
+        match path::matches(self.description, self.workspace, folder, &item.text) {
+            Ok(found) if !found.is_empty() => found.iter().map(|path| Arg::literal(path)).collect(),
+            _ => vec![item],
+        }
     }
 
     fn define(&mut self, name: &str, body: &Rc<Command>) {

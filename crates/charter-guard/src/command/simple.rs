@@ -7,14 +7,61 @@ use super::syntax::{Assignment, Operator, Piece, Redirection, Word};
 use super::{builtins, network, readers, writers};
 
 /// Folders whose programs are those that the models are about.
-const SYSTEM_FOLDERS: &[&str] = &["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/"];
+const SYSTEM_FOLDERS: &[&str] =
+    &["/bin/", "/usr/bin/", "/usr/local/bin/", "/sbin/", "/usr/sbin/", "/opt/homebrew/bin/"];
 
 /// Programs that run code from a file, an argument or standard input.
 const INTERPRETERS: &[&str] = &[
-    "python", "python2", "python3", "node", "deno", "perl", "ruby", "php", "lua", "luajit", "tclsh", "osascript", "Rscript",
-    "java", "groovy", "scala", "swift", "guile", "racket", "ghci", "irb", "ipython", "tsx", "ts-node", "expect", "gdb", "vi",
-    "vim", "nvim", "ed", "ex", "emacs", "nano", "pwsh", "powershell", "cmd", "fish", "csh", "tcsh", "elvish", "nu", "xonsh",
-    "make", "gmake", "just", "task", "cmake", "ninja", "m4", "bc",
+    "python",
+    "python2",
+    "python3",
+    "node",
+    "deno",
+    "perl",
+    "ruby",
+    "php",
+    "lua",
+    "luajit",
+    "tclsh",
+    "osascript",
+    "Rscript",
+    "java",
+    "groovy",
+    "scala",
+    "swift",
+    "guile",
+    "racket",
+    "ghci",
+    "irb",
+    "ipython",
+    "tsx",
+    "ts-node",
+    "expect",
+    "gdb",
+    "vi",
+    "vim",
+    "nvim",
+    "ed",
+    "ex",
+    "emacs",
+    "nano",
+    "pwsh",
+    "powershell",
+    "cmd",
+    "fish",
+    "csh",
+    "tcsh",
+    "elvish",
+    "nu",
+    "xonsh",
+    "make",
+    "gmake",
+    "just",
+    "task",
+    "cmake",
+    "ninja",
+    "m4",
+    "bc",
 ];
 
 /// Whether the guard has a model of a program, or knows what kind of program it is.
@@ -134,13 +181,17 @@ impl Shell<'_> {
 
     /// Whether the project allows a command by its first words.
     fn is_allowed(&self, args: &[Arg]) -> bool {
-        let test: Vec<String> = self.workspace.test.iter().flat_map(|test| test.split_whitespace()).map(str::to_owned).collect();
+        let test: Vec<String> =
+            self.workspace.test.iter().flat_map(|test| test.split_whitespace()).map(str::to_owned).collect();
         let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:=@+,%".contains(c));
         let test = Some(&test).filter(|words| !words.is_empty() && words.iter().all(|word| plain(word)));
         args.iter().all(|arg| arg.exact().is_some())
-            && self.workspace.commands.iter().chain(test).any(|words| {
-                words.len() <= args.len() && words.iter().zip(args).all(|(word, arg)| *word == arg.text)
-            })
+            && self
+                .workspace
+                .commands
+                .iter()
+                .chain(test)
+                .any(|words| words.len() <= args.len() && words.iter().zip(args).all(|(word, arg)| *word == arg.text))
     }
 }
 

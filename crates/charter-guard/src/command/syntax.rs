@@ -62,7 +62,10 @@ pub(super) struct Command {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
-    Simple { assignments: Vec<Assignment>, words: Vec<Word> },
+    Simple {
+        assignments: Vec<Assignment>,
+        words: Vec<Word>,
+    },
     /// `( ... )`
     Subshell(List),
     /// `{ ...; }`

@@ -49,8 +49,7 @@ impl Shell<'_> {
 
     pub(super) fn assign(&mut self, assignment: &Assignment) {
         let value = self.expand_value(&assignment.value);
-        let mut value =
-            if value.known && !value.glob { Value::Known(value.text) } else { Value::Unknown };
+        let mut value = if value.known && !value.glob { Value::Known(value.text) } else { Value::Unknown };
         if assignment.appends {
             value = match (self.variable(&assignment.name), value) {
                 (Value::Known(before), Value::Known(after)) => Value::Known(before + &after),

@@ -11,11 +11,22 @@ const fn options(flags: &'static str, valued: &'static str, long: &'static str, 
 }
 
 const RM: Options = options("rRfidvI", "", "recursive force verbose dir interactive one-file-system preserve-root", "");
-const MV: Options = options("fivnTu", "tS", "force verbose no-clobber interactive no-target-directory update", "target-directory");
-const CP: Options =
-    options("rRfivnTupadPHLxl", "tS", "recursive force verbose no-clobber archive no-target-directory update preserve no-dereference dereference", "target-directory");
-const LN: Options = options("sfvnTirLP", "tS", "symbolic force verbose no-dereference relative no-target-directory", "target-directory");
-const INSTALL: Options = options("bcCDpTvd", "gmotS", "verbose directory compare no-target-directory", "mode owner group target-directory");
+const MV: Options =
+    options("fivnTu", "tS", "force verbose no-clobber interactive no-target-directory update", "target-directory");
+const CP: Options = options(
+    "rRfivnTupadPHLxl",
+    "tS",
+    "recursive force verbose no-clobber archive no-target-directory update preserve no-dereference dereference",
+    "target-directory",
+);
+const LN: Options = options(
+    "sfvnTirLP",
+    "tS",
+    "symbolic force verbose no-dereference relative no-target-directory",
+    "target-directory",
+);
+const INSTALL: Options =
+    options("bcCDpTvd", "gmotS", "verbose directory compare no-target-directory", "mode owner group target-directory");
 const CHMOD: Options = options("Rvcf", "", "recursive verbose changes quiet silent", "reference");
 const TOUCH: Options = options("acmfh", "dtr", "no-create", "date reference time");
 
@@ -23,8 +34,23 @@ const TOUCH: Options = options("acmfh", "dtr", "no-create", "date reference time
 pub(super) fn knows(program: &str) -> bool {
     matches!(
         program,
-        "rm" | "rmdir" | "unlink" | "mv" | "cp" | "ln" | "link" | "install" | "chmod" | "chown" | "chgrp" | "mkdir" | "touch"
-            | "tee" | "truncate" | "dd" | "shred" | "mkfifo"
+        "rm" | "rmdir"
+            | "unlink"
+            | "mv"
+            | "cp"
+            | "ln"
+            | "link"
+            | "install"
+            | "chmod"
+            | "chown"
+            | "chgrp"
+            | "mkdir"
+            | "touch"
+            | "tee"
+            | "truncate"
+            | "dd"
+            | "shred"
+            | "mkfifo"
     )
 }
 
@@ -39,8 +65,15 @@ impl Shell<'_> {
                 }
             }
             "rmdir" | "unlink" => self.plain(program, args, options("pv", "", "parents verbose", ""), Usage::Delete),
-            "shred" => self.plain(program, args, options("fuvxz", "ns", "remove zero verbose", "iterations size"), Usage::Delete),
-            "mkdir" | "mkfifo" => self.plain(program, args, options("pv", "m", "parents verbose", "mode"), Usage::Write),
+            "shred" => self.plain(
+                program,
+                args,
+                options("fuvxz", "ns", "remove zero verbose", "iterations size"),
+                Usage::Delete,
+            ),
+            "mkdir" | "mkfifo" => {
+                self.plain(program, args, options("pv", "m", "parents verbose", "mode"), Usage::Write)
+            }
             "tee" => self.plain(program, args, options("aip", "", "append ignore-interrupts", ""), Usage::Write),
             "truncate" => self.plain(program, args, options("co", "s", "no-create", "size"), Usage::Write),
             "touch" => {
@@ -74,7 +107,9 @@ impl Shell<'_> {
         let args: Vec<Arg> = args
             .iter()
             .map(|arg| match arg.exact() {
-                Some(text) if text.starts_with('-') && text.len() > 1 && text.chars().skip(1).all(|c| "rwxst".contains(c)) => {
+                Some(text)
+                    if text.starts_with('-') && text.len() > 1 && text.chars().skip(1).all(|c| "rwxst".contains(c)) =>
+                {
                     Arg::literal("mode")
                 }
                 _ => arg.clone(),
@@ -111,7 +146,7 @@ impl Shell<'_> {
         let depth = if recursive { Depth::All } else { Depth::One };
         for source in &sources {
             if program == "ln" || parsed.has(&["l"]) {
-                // Who can write the link can write what it leads to. It starts from the link's folder.
+                // Who can write the link can write its target, which starts from its folder.
                 self.touch(source, Usage::Write, Depth::One);
                 let beside = format!("{}/../{}", target.text, source.text);
                 if !source.text.starts_with('/') && target.known {

@@ -7,15 +7,19 @@ mod tree;
 use std::path::{Path, PathBuf};
 
 pub(crate) use names::{is_glob, linked_control};
-pub(crate) use resolve::Unresolved;
 use resolve::Resolved;
+pub(crate) use resolve::Unresolved;
 use tree::Below;
+pub(crate) use tree::NotExpanded;
 
 use crate::data::{Description, PathFact, Usage};
 use crate::workspace::Workspace;
 
-/// What resolving a path costs, in entries of a folder.
-const PATH_COST: usize = 10;
+/// What resolving a path costs: about the number of its folders.
+pub(crate) fn cost(cwd: &Path, given: &str) -> usize {
+    let slashes = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'/').count();
+    slashes(cwd.as_os_str().as_encoded_bytes()).saturating_add(slashes(given.as_bytes())).saturating_add(4)
+}
 
 /// Which files below a folder are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +42,7 @@ pub(crate) fn add(
     usage: Usage,
     depth: Depth,
 ) {
-    if names::is_harmless_device(given) || !description.charge(PATH_COST) {
+    if names::is_harmless_device(given) || !description.charge(cost(cwd, given)) {
         return;
     }
     match resolve::resolve(workspace, cwd, given) {
@@ -84,6 +88,16 @@ pub(crate) fn add_glob(
         }
         Err(reason) => description.opaque(format!("pattern `{}`: {reason}", names::shown(pattern))),
     }
+}
+
+/// Returns what a pattern matches now.
+pub(crate) fn matches(
+    description: &mut Description,
+    workspace: &Workspace,
+    cwd: &Path,
+    pattern: &str,
+) -> Result<Vec<String>, NotExpanded> {
+    tree::expand(description, workspace, cwd, pattern)
 }
 
 /// Resolves the folder that a `cd` goes to.

@@ -164,7 +164,14 @@ fn same(name: &str, control: &str) -> bool {
 pub(super) fn is_harmless_device(given: &str) -> bool {
     matches!(
         given,
-        "/dev/null" | "/dev/zero" | "/dev/urandom" | "/dev/random" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr" | "/dev/tty"
+        "/dev/null"
+            | "/dev/zero"
+            | "/dev/urandom"
+            | "/dev/random"
+            | "/dev/stdin"
+            | "/dev/stdout"
+            | "/dev/stderr"
+            | "/dev/tty"
     )
 }
 

@@ -15,6 +15,9 @@ use crate::workspace::Workspace;
 
 /// Entries that are looked at below one folder.
 const MAX_ENTRIES: usize = 10_000;
+/// Upper limits of a pattern.
+const MAX_PATTERN_BYTES: usize = 512;
+const MAX_PARTS: usize = 32;
 /// Paths that one pattern may match.
 const MAX_MATCHES: usize = 100;
 
@@ -58,7 +61,7 @@ pub(super) fn below(description: &mut Description, workspace: &Workspace, folder
 
 /// Why it is not certain what a pattern matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(super) enum NotExpanded {
+pub(crate) enum NotExpanded {
     #[error("it matches too many files")]
     TooMany,
     #[error("it cannot be read")]
@@ -77,6 +80,9 @@ pub(super) fn expand(
     pattern: &str,
 ) -> Result<Vec<String>, NotExpanded> {
     let parts: Vec<&str> = pattern.split('/').collect();
+    if pattern.len() > MAX_PATTERN_BYTES || parts.len() > MAX_PARTS {
+        return Err(NotExpanded::TooMany);
+    }
     let fixed = parts.iter().take_while(|part| !names::is_glob(part)).count();
     let (start, rest) = parts.split_at(fixed);
     if rest.iter().any(|part| *part == ".." || *part == ".") {

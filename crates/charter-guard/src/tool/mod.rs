@@ -5,19 +5,32 @@ mod patch;
 
 use serde_json::Value;
 
+use crate::ToolCall;
 use crate::command;
 use crate::data::{Act, Description, Usage};
 use crate::path::{self, Depth};
 use crate::tree::tree_digest;
 use crate::workspace::Workspace;
-use crate::ToolCall;
 use names::Tool;
 pub(crate) use patch::changed_paths;
 
 /// Keys under which tools name one file or folder.
 const PATHS: &[&str] = &[
-    "file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "targetFile", "file", "filename", "dir_path",
-    "dirPath", "directory", "relative_workspace_path", "target_directory", "relative_path",
+    "file_path",
+    "filePath",
+    "path",
+    "absolute_path",
+    "notebook_path",
+    "target_file",
+    "targetFile",
+    "file",
+    "filename",
+    "dir_path",
+    "dirPath",
+    "directory",
+    "relative_workspace_path",
+    "target_directory",
+    "relative_path",
 ];
 /// Keys under which tools name several.
 const LISTS: &[&str] = &["paths", "file_paths", "files", "include"];
@@ -26,8 +39,8 @@ const COMMANDS: &[&str] = &["command", "cmd", "script", "commandLine"];
 const FOLDERS: &[&str] = &["workdir", "cwd", "dir_path", "directory", "working_directory", "workingDirectory"];
 const PATCHES: &[&str] = &["input", "patch", "command", "patchText", "patch_text", "diff"];
 
-/// Describes what a tool call would do in a workspace. It looks at the file system to find out where
-/// links lead, and changes nothing.
+/// Describes what a tool call would do in a workspace. It looks at the file system to find out
+/// where links lead, and changes nothing.
 #[must_use]
 pub fn describe(call: &ToolCall, workspace: &Workspace) -> Description {
     let tool = names::find(&call.tool);
@@ -66,7 +79,7 @@ pub fn describe(call: &ToolCall, workspace: &Workspace) -> Description {
         }
         Tool::Other => description.does.other = true,
     }
-    if description.does.commit {
+    if description.does.commit || description.does.test {
         description.tree = tree_digest(workspace.root());
     }
     description
@@ -77,7 +90,14 @@ fn text<'a>(call: &'a ToolCall, keys: &[&'static str]) -> Option<(&'static str, 
     keys.iter().find_map(|key| call.input.get(*key).filter(|value| !value.is_null()).map(|value| (*key, value)))
 }
 
-fn one(description: &mut Description, workspace: &Workspace, call: &ToolCall, key: &str, usage: Usage, depth: Depth) -> bool {
+fn one(
+    description: &mut Description,
+    workspace: &Workspace,
+    call: &ToolCall,
+    key: &str,
+    usage: Usage,
+    depth: Depth,
+) -> bool {
     match call.input.get(key) {
         None | Some(Value::Null) => false,
         Some(Value::String(given)) => {

@@ -4,7 +4,8 @@ use crate::data::Usage;
 
 /// Returns the paths of a patch and what happens to them; nothing if it cannot be read.
 pub(crate) fn changed_paths(text: &str) -> Option<Vec<(String, Usage)>> {
-    let paths = if text.lines().any(|line| line.trim() == "*** Begin Patch") { sections(text)? } else { unified(text)? };
+    let paths =
+        if text.lines().any(|line| line.trim() == "*** Begin Patch") { sections(text)? } else { unified(text)? };
     (!paths.is_empty()).then_some(paths)
 }
 

@@ -1,7 +1,10 @@
 //! Tests of what the guard says about tool calls.
-#![allow(clippy::arithmetic_side_effects, missing_docs)]
+#![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod commands;
 mod folder;
+mod hostile;
 mod paths;
 mod tools;
+mod wrapped;

@@ -1,0 +1,141 @@
+//! The tools of the clients, and the data of the event.
+
+use charter_guard::{Act, MAX_INPUT_BYTES, Workspace, WorkspaceError, tree_digest};
+use serde_json::json;
+
+use crate::folder::Folder;
+
+#[test]
+fn each_client_has_a_shell_and_files() {
+    let folder = Folder::new();
+    for tool in ["Bash", "bash", "shell", "run_shell_command", "developer__shell", "run_terminal_cmd"] {
+        let said = folder.call(tool, json!({"command": "git push"}));
+        assert!(said.act == Act::Command && said.does.push, "{tool}");
+    }
+    let listed = folder.call("shell", json!({"command": ["bash", "-lc", "git push"]}));
+    assert!(listed.does.push && !listed.does.opaque, "{:?}", listed.reasons);
+    let elsewhere = folder.call("exec_command", json!({"cmd": "rm x", "workdir": "../outside"}));
+    assert!(elsewhere.does.delete_outside);
+    for (tool, input) in [
+        ("Write", json!({"file_path": "x"})),
+        ("Edit", json!({"file_path": "x"})),
+        ("MultiEdit", json!({"file_path": "x", "edits": []})),
+        ("NotebookEdit", json!({"notebook_path": "x"})),
+        ("write_file", json!({"file_path": "x"})),
+        ("replace", json!({"file_path": "x"})),
+        ("create", json!({"path": "x"})),
+        ("edit", json!({"filePath": "x"})),
+        ("developer__text_editor", json!({"command": "write", "path": "x"})),
+        ("edit_file", json!({"target_file": "x"})),
+    ] {
+        let said = folder.call(tool, input);
+        assert!(said.does.write && !said.does.opaque && said.paths[0].relative.as_deref() == Some("x"), "{tool}");
+    }
+    for (tool, input) in [
+        ("Read", json!({"file_path": "a.txt"})),
+        ("read_file", json!({"absolute_path": "a.txt"})),
+        ("view", json!({"path": "a.txt"})),
+        ("str_replace_editor", json!({"command": "view", "path": "a.txt"})),
+    ] {
+        let said = folder.call(tool, input);
+        assert!(said.does.read && !said.does.write && !said.does.opaque, "{tool}");
+    }
+    assert!(folder.call("Glob", json!({"pattern": "**/*.rs"})).does.search);
+    assert!(folder.call("Glob", json!({"pattern": "/etc/*"})).does.read_outside);
+    assert!(folder.call("Glob", json!({"pattern": "*/../../outside/*"})).does.opaque);
+    assert!(folder.call("delete_file", json!({"target_file": "a.txt"})).does.delete);
+    assert_eq!(folder.call("WebFetch", json!({"url": "https://Docs.rs/x"})).hosts, ["docs.rs"]);
+    assert_eq!(folder.call("WebSearch", json!({"query": "x"})).hosts, ["*"]);
+    assert!(folder.call("TodoWrite", json!({})).does.ask);
+    assert!(folder.call("mcp__charter__send", json!({"type": "plan.propose"})).does.ask);
+}
+
+#[test]
+fn what_the_guard_does_not_know_is_said() {
+    let folder = Folder::new();
+    for tool in ["mcp__github__merge", "Teleport", "", "Bash2", "mcp__charters__x"] {
+        assert!(folder.call(tool, json!({"command": "ls"})).does.other, "{tool}");
+    }
+    for (tool, input) in [
+        ("Bash", json!({})),
+        ("Bash", json!("ls")),
+        ("Bash", json!({"command": 7})),
+        ("Bash", json!({"command": ["ls", 1]})),
+        ("Write", json!({"content": "x"})),
+        ("Write", json!({"file_path": ["x"]})),
+        ("powershell", json!({"command": "ls"})),
+        ("write_stdin", json!({"chars": "rm -rf .\n"})),
+        ("apply_patch", json!({"input": "nothing"})),
+        ("apply_patch", json!({"input": "*** Begin Patch\n*** Rename File: a\n*** End Patch"})),
+    ] {
+        assert!(folder.call(tool, input.clone()).does.opaque, "{tool} {input}");
+    }
+}
+
+#[test]
+fn a_patch_names_its_files() {
+    let folder = Folder::new();
+    let text = "*** Begin Patch\n*** Add File: src/new.rs\n+x\n*** Update File: a.txt\n*** Move to: ../outside/a\n@@\n-x\n+y\n\
+                *** Delete File: .claude/settings.json\n*** End Patch\n";
+    let said = folder.call("apply_patch", json!({"input": text}));
+    assert!(said.does.write && said.does.write_outside && said.does.delete && said.does.guard && !said.does.opaque);
+    let here = format!("apply_patch <<'EOF'\n{text}EOF\n");
+    let by_shell = folder.bash(&here);
+    assert!(by_shell.does.write_outside && by_shell.does.guard && !by_shell.does.opaque, "{:?}", by_shell.reasons);
+    let unified = "--- a/a.txt\n+++ b/.git/hooks/x\n@@ -1 +1 @@\n-x\n+y\n";
+    assert!(folder.call("patch", json!({"patchText": unified})).does.guard);
+}
+
+#[test]
+fn a_test_in_the_background_is_not_awaited() {
+    let folder = Folder::new();
+    assert!(folder.call("Bash", json!({"command": "cargo test --all"})).does.test);
+    assert!(!folder.call("Bash", json!({"command": "cargo test --all", "run_in_background": true})).does.test);
+    assert!(!folder.call("bash", json!({"command": "cargo test --all", "mode": "async"})).does.test);
+}
+
+#[test]
+fn the_event_has_an_upper_limit() {
+    let folder = Folder::new();
+    let big = folder.call("Write", json!({"file_path": "x", "content": "y".repeat(MAX_INPUT_BYTES)})).event_data();
+    assert!(big["input"]["sha256"].is_string() && big["input"]["bytes"].as_u64().unwrap() > 16_000);
+    assert_eq!(big["digest"], big["input"]["sha256"]);
+    let small = folder.call("Write", json!({"file_path": "x", "content": "y"})).event_data();
+    assert_eq!(small["input"]["content"], "y");
+    assert_eq!((&small["does"]["write"], &small["act"]), (&json!(true), &json!("write")));
+    let many = folder.bash(&format!("rm {}", (0..5_000).map(|i| format!("f{i} ")).collect::<String>()));
+    assert!(many.does.opaque && many.does.delete && many.paths.len() <= 200);
+    assert!(many.event_data().to_string().len() < 400_000);
+    let loud = folder.bash(&"echo x; ".repeat(5_000));
+    assert!(loud.does.opaque && loud.event_data().to_string().len() < 200_000);
+}
+
+#[test]
+fn the_digest_of_the_files_changes_with_every_file() {
+    let folder = Folder::new();
+    let root = folder.root();
+    let first = tree_digest(&root).unwrap();
+    assert_eq!(tree_digest(&root).unwrap(), first);
+    std::fs::write(root.join("src/main.rs"), "y\n").unwrap();
+    let second = tree_digest(&root).unwrap();
+    assert_ne!(first, second);
+    std::fs::write(root.join(".gitignore"), "target/\n").unwrap();
+    let third = tree_digest(&root).unwrap();
+    std::fs::create_dir(root.join("target")).unwrap();
+    std::fs::write(root.join("target/x"), "built").unwrap();
+    std::fs::write(root.join(".git/index"), "staged").unwrap();
+    assert_eq!(tree_digest(&root).unwrap(), third, "what is built and what is staged do not count");
+    std::os::unix::fs::symlink("a.txt", root.join("b.txt")).unwrap();
+    assert_ne!(tree_digest(&root).unwrap(), third);
+    assert_eq!(folder.bash("git commit -am x").tree, tree_digest(&root));
+}
+
+#[test]
+fn a_workspace_is_described_by_the_input_of_the_run() {
+    assert_eq!(Workspace::from_input(&json!({})).unwrap_err(), WorkspaceError::NoRoot);
+    assert_eq!(Workspace::from_input(&json!({"workspace": "relative"})).unwrap_err(), WorkspaceError::NoRoot);
+    let gone = Workspace::from_input(&json!({"workspace": "/nowhere/at/all"})).unwrap_err();
+    assert!(gone.to_string().starts_with("cannot resolve the workspace `/nowhere/at/all`"), "{gone}");
+    let list = Workspace::from_input(&json!({"workspace": "/", "secrets": "x"})).unwrap_err();
+    assert_eq!(list.to_string(), "`secrets` in the run's input is not a list of strings");
+}
