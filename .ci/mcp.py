@@ -3,6 +3,7 @@
 Needs python3, npm and any Node.js; installs Node 22, the suite and the inspector from npm into target/mcp. `charter` is built
 first, unless CHARTER names one.
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -147,9 +148,11 @@ def main():
         proxy = subprocess.Popen(command, env={**env, "KEY": key}, stdout=subprocess.PIPE, text=True)
         proxy.stdout.readline()
         failed = []
-        for version, scenarios in SCENARIOS.items():
-            for scenario in scenarios:
-                wrong, passed = conforms(f"{public}/mcp/pay-1", version, scenario, home)
+        every = [(version, scenario) for version, scenarios in SCENARIOS.items() for scenario in scenarios]
+        # Each starts a Node of its own, and mostly waits.
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            results = pool.map(lambda one: conforms(f"{public}/mcp/pay-1", *one, home), every)
+            for (version, scenario), (wrong, passed) in zip(every, results):
                 print(f"{version} {scenario}: {'; '.join(wrong) if wrong else f'{passed} checks passed'}", flush=True)
                 failed += wrong
         if failed:
