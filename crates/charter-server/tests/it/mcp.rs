@@ -238,3 +238,24 @@ fn a_persons_key_decides_nothing_through_an_agent() {
     let person = boss.post("/v1/runs/p1/events", &json!({"type": "APPROVE", "data": {"digest": digest}}));
     assert_eq!(person.status, 200, "{person:?}");
 }
+
+#[cfg(feature = "oidc")]
+#[test]
+fn with_oidc_a_client_learns_where_tokens_come_from() {
+    let issuer = "https://login.example";
+    let site = Site::with(std::sync::Arc::new(charter_journal::MemoryStore::new()), |options| {
+        options.oidc = Some(charter_server::OidcOptions {
+            issuer: issuer.to_owned(),
+            client: "charter".to_owned(),
+            id_claim: None,
+            roles_claim: None,
+        });
+    });
+    let none = site.ask("POST", "/mcp/p1", &[], Some("{}"));
+    let (address, path) = (site.address, "/.well-known/oauth-protected-resource/mcp/p1");
+    let told = format!("Bearer realm=\"charter\", resource_metadata=\"http://{address}{path}\"");
+    assert_eq!((none.status, none.header("www-authenticate")), (401, Some(told.as_str())));
+    let metadata = site.get(path, &[]).json();
+    assert_eq!(metadata["resource"], format!("http://{address}/mcp/p1"));
+    assert_eq!(metadata["authorization_servers"], json!([issuer]));
+}
