@@ -8,6 +8,7 @@ mod feed;
 pub mod hooks;
 mod http;
 pub mod identity;
+mod marks;
 mod metrics;
 #[cfg(feature = "oidc")]
 mod oidc;

@@ -21,6 +21,7 @@ use crate::feed::Feed;
 use crate::hooks::{Hooks, supervise};
 use crate::http::{AgentSessions, App, Peer, router};
 use crate::identity::{HOST_RUN, HostError, Logins, Office, Sessions};
+use crate::marks::Inbox;
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::patient::Patient;
@@ -122,9 +123,11 @@ impl Server {
             charters: RwLock::new(known),
             broken: RwLock::default(),
             of_runs: Mutex::default(),
+            digests: Mutex::default(),
             hooks: Hooks::new(),
             closing: AtomicBool::new(false),
             used: Used::read(backend.as_ref()).await?,
+            inbox: Inbox::read(backend.as_ref()).await?,
             readers: Mutex::default(),
             heavy: Semaphore::new(HEAVY),
             recent_failures: (AtomicU32::new(0), AtomicI64::new(0)),

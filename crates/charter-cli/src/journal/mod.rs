@@ -152,8 +152,8 @@ fn begins_as_sqlite(path: &Path) -> Option<bool> {
     Some(bytes == BEGIN)
 }
 
-/// The ends of the names of the files beside a journal file.
-const BESIDE: [&str; 5] = ["-wal", "-shm", "-head", "-lock", "-socket"];
+/// The ends of the names of the files that stand beside a journal file and belong to it.
+const BESIDE: [&str; 6] = ["-wal", "-shm", "-journal", "-head", "-lock", "-socket"];
 
 /// Refuses to overwrite a journal file, or a file that belongs to one, with results.
 ///
@@ -161,18 +161,11 @@ const BESIDE: [&str; 5] = ["-wal", "-shm", "-head", "-lock", "-socket"];
 /// The file is, or belongs to, a journal file.
 pub(crate) fn refuse_overwrite(path: &Path) -> Result<(), Failure> {
     let is_sqlite = |path: &Path| path.is_file() && begins_as_sqlite(path) == Some(true);
-    // A link leads to the file itself; a file that is not there yet, to its folder.
-    let real = path.canonicalize().or_else(|_| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Ok::<_, std::io::Error>(folder.canonicalize()?.join(path.file_name().unwrap_or_default()))
-    });
-    let real = real.unwrap_or_else(|_: std::io::Error| path.to_owned());
-    let name = real.as_os_str().as_encoded_bytes();
-    let journal = BESIDE.iter().find_map(|end| {
-        let stem = name.strip_suffix(end.as_bytes())?;
-        let journal = PathBuf::from(String::from_utf8_lossy(stem).into_owned());
-        is_sqlite(&journal).then_some(journal)
-    });
+    // A link leads to the file itself.
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = real.to_string_lossy();
+    let mut journals = BESIDE.iter().filter_map(|end| name.strip_suffix(end)).map(Path::new);
+    let journal = journals.find(|journal| is_sqlite(journal));
     let why = match journal {
         Some(journal) => format!("it belongs to the journal file `{}`", journal.display()),
         None if is_sqlite(path) => "it is a journal file or another SQLite file".to_owned(),
@@ -186,12 +179,12 @@ pub(crate) fn warn_if_shared(path: &Path, err: &mut dyn std::io::Write) -> Resul
     let Some(mode) = charter_journal::shared_mode(path) else {
         return Ok(());
     };
-    let names = ["", "-wal", "-shm", "-head", "-lock"].into_iter().map(|end| {
+    let names = std::iter::once("").chain(BESIDE).map(|end| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
         PathBuf::from(name)
     });
-    let names: Vec<String> = names.filter(|name| name.exists()).map(|n| text::quoted(&n.to_string_lossy())).collect();
+    let names: Vec<String> = names.filter(|name| name.is_file()).map(|n| text::quoted(&n.to_string_lossy())).collect();
     writeln!(
         err,
         "warning: other users of this machine can read `{}` (mode {mode:o}); `chmod go= {}` makes it private",

@@ -91,12 +91,7 @@ fn anywhere<T>(
     if let Some(remote) = db.remote()? {
         return at_server(&remote);
     }
-    let mut result = None;
-    with_office(db, io, |host, office, _| {
-        result = Some(in_file(host, office)?);
-        Ok(Exit::Yes)
-    })?;
-    result.ok_or_else(|| Failure::new("the run `host` was not opened"))
+    with_office(db, io, |host, office, _| in_file(host, office))
 }
 
 /// Reads a part of an answer of a server.

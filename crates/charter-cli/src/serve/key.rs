@@ -93,18 +93,18 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 }
 
 /// Opens the run `host`, here or in the process that has the journal open.
-pub(super) fn with_office(
+pub(super) fn with_office<T>(
     db: &Db,
     io: &mut Io<'_>,
-    work: impl FnOnce(&Host, &Office, &mut Io<'_>) -> Result<Exit, Failure>,
-) -> Result<Exit, Failure> {
+    work: impl FnOnce(&Host, &Office, &mut Io<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     db.file_only("key")?;
     db.check_new()?;
     let host = Host::open(db, &models::Args::default(), Opener::Here)?;
     let office = host.threads.block_on(Office::open(host.backend()?, &user())).map_err(failure);
-    let exit = office.and_then(|office| work(&host, &office, io));
+    let result = office.and_then(|office| work(&host, &office, io));
     host.close(io);
-    exit
+    result
 }
 
 pub(super) fn failure(error: HostError) -> Failure {

@@ -21,6 +21,7 @@ mod open_files;
 mod prepared;
 mod problems;
 mod read;
+mod readers;
 mod recognize;
 mod schema;
 mod select;
@@ -51,13 +52,11 @@ use jobs::{Job, Request};
 pub use lock::holder;
 use lock::{Lock, check_name};
 use open_files::{FileId, OpenFile};
+use readers::Readers;
 use recognize::{Found, identity, recognize};
 pub use select::{SelectError, SelectLimits, Visit};
 use write::Writing;
 use writer::{Committing, Health, said};
-
-/// Maximum number of idle reader connections.
-const MAX_READERS: usize = 4;
 
 /// A journal in a SQLite file.
 ///
@@ -67,7 +66,7 @@ const MAX_READERS: usize = 4;
 pub struct SqliteStore {
     path: PathBuf,
     writer: Option<Writer>,
-    readers: Mutex<Vec<Connection>>,
+    readers: Readers,
     reach: Reach,
     /// `None` if the journal belongs to the user of this process, or this process writes to it.
     guest: Option<Box<Guest>>,
@@ -79,7 +78,7 @@ impl Drop for SqliteStore {
     fn drop(&mut self) {
         // The writer's connection is closed last, so that SQLite moves everything from `FILE-wal`
         // into the file, which then contains all data.
-        self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        self.readers.close();
         if let Some(guest) = self.guest.take() {
             self.open.close_later(guest.into_file());
         }
@@ -213,7 +212,7 @@ impl SqliteStore {
             .map_err(|e| StoreError::Failed { doing: "starting the writer", reason: e.to_string() })?;
         let writer = Writer { sender: Some(sender), thread: Some(thread), health, lock: Mutex::new(lock) };
         let (writer, reach) = (Some(writer), Reach::Shared);
-        Ok(SqliteStore { path: path.to_owned(), writer, readers: Mutex::default(), reach, guest: None, open })
+        Ok(SqliteStore { path: path.to_owned(), writer, readers: Readers::default(), reach, guest: None, open })
     }
 
     /// Opens a journal for reading only, even while another process writes to it.
@@ -242,7 +241,7 @@ impl SqliteStore {
         Ok(SqliteStore {
             path: path.to_owned(),
             writer: None,
-            readers: Mutex::default(),
+            readers: Readers::default(),
             reach,
             guest: guest.map(Box::new),
             open,
@@ -338,11 +337,8 @@ impl SqliteStore {
     /// Calls `read` with a pooled connection; for a guest, with a new one.
     fn reading<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let (guest, reach) = self.reach();
-        let kept = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let connection = match kept {
-            Some(connection) => connection,
-            None => reader(&self.path, reach).map_err(|e| failed("opening the journal", &e))?,
-        };
+        let open = || reader(&self.path, reach).map_err(|e| failed("opening the journal", &e));
+        let connection = self.readers.take(open)?;
         let result = read(&connection).map_err(|e| match e {
             rusqlite::Error::FromSqlConversionFailure(..)
             | rusqlite::Error::Utf8Error(..)
@@ -352,11 +348,9 @@ impl SqliteStore {
         if guest.is_some() {
             // Closed before the lock is released.
             drop(connection);
-            return result;
-        }
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        if readers.len() < MAX_READERS {
-            readers.push(connection);
+            self.readers.lose();
+        } else {
+            self.readers.put(connection);
         }
         result
     }

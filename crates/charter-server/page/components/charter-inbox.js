@@ -2,12 +2,11 @@
 import { css, html, nothing, repeat } from "../lit.js";
 import { Component, isTyping } from "../lib/base.js";
 import { ago, clock, count, until, words } from "../lib/format.js";
-import { inboxOf, isMine, questionOf, titleOf } from "../lib/inbox.js";
+import { inboxOf, isMine, isPutOff, questionOf, titleOf } from "../lib/inbox.js";
 import { visible as show } from "../lib/text.js";
 import { shared } from "../lib/style.js";
 import "./charter-request.js";
 
-const LATER = "charter-later";
 const HOUR_MS = 3_600_000;
 
 /** @typedef {import("../lib/inbox.js").Request} Request */
@@ -62,8 +61,6 @@ export class CharterInbox extends Component {
     this.pinned = null;
     this.text = "";
     this.version = 0;
-    /** When put off requests come back, by id. @type {Record<string, number>} */
-    this.later = {};
   }
 
   get inbox() {
@@ -76,11 +73,13 @@ export class CharterInbox extends Component {
     this.ends.push(inbox.use());
     this.listen(inbox, "change", () => (this.version += 1));
     this.listen(window, "keydown", (event) => this.#key(event));
-    try {
-      this.later = JSON.parse(localStorage.getItem(LATER) ?? "{}");
-    } catch {
-      this.later = {};
-    }
+  }
+
+  /** What is shown has been seen. */
+  updated() {
+    const id = this.request ?? this.pinned;
+    const request = id && this.inbox.requests.get(id);
+    if (request && document.visibilityState === "visible") this.inbox.seen(request);
   }
 
   /** @param {Request} request */
@@ -94,11 +93,15 @@ export class CharterInbox extends Component {
   /** The groups of the list. */
   #groups() {
     const all = [...this.inbox.requests.values()].filter((request) => this.#matches(request));
-    const isLater = (/** @type {Request} */ request) => (this.later[request.id] ?? 0) > this.now;
+    const me = this.api.me?.id;
+    const isLater = (/** @type {Request} */ request) => isPutOff(request, this.now);
+    const isOthers = (/** @type {Request} */ request) => Boolean(request.marks?.assigned && request.marks.assigned.to !== me);
+    const own = all.filter(isMine);
     const closed = [...this.inbox.closed.values()].reverse();
     return {
-      open: all.filter((request) => isMine(request) && !isLater(request)),
-      later: all.filter((request) => isMine(request) && isLater(request)),
+      open: own.filter((request) => !isLater(request) && !isOthers(request)),
+      later: own.filter((request) => isLater(request) && !isOthers(request)),
+      assigned: own.filter(isOthers),
       others: all.filter((request) => !isMine(request)),
       closed: closed.filter(({ request }) => this.#matches(request)),
     };
@@ -121,20 +124,16 @@ export class CharterInbox extends Component {
   /** @param {KeyboardEvent} event */
   #key(event) {
     if (isTyping(event) || event.ctrlKey || event.metaKey || event.altKey || !["j", "k"].includes(event.key)) return;
-    const { open, later, others } = this.#groups();
-    const all = [...open, ...later, ...others];
+    const { open, later, assigned, others } = this.#groups();
+    const all = [...open, ...later, ...assigned, ...others];
     const at = all.findIndex((request) => request.id === this.request);
     const next = event.key === "j" ? at + 1 : Math.max(0, at - 1);
     this.#choose(all[Math.min(next, all.length - 1)]);
     this.updateComplete.then(() => /** @type {HTMLElement | null} */ (this.renderRoot.querySelector("a[aria-current]"))?.focus());
   }
 
-  /** @param {Request} request @param {number} ms */
-  #putOff(request, ms) {
-    const now = Date.now();
-    const kept = Object.entries(this.later).filter(([id, at]) => at > now && id !== request.id);
-    this.later = ms ? { ...Object.fromEntries(kept), [request.id]: now + ms } : Object.fromEntries(kept);
-    localStorage.setItem(LATER, JSON.stringify(this.later));
+  /** A request was put off or assigned: the next one is shown. */
+  #putAside() {
     this.request = null;
     this.pinned = null;
     this.version += 1;
@@ -181,7 +180,7 @@ export class CharterInbox extends Component {
 
   render() {
     const inbox = this.inbox;
-    const { open, later, others, closed } = this.#groups();
+    const { open, later, assigned, others, closed } = this.#groups();
     // What is shown stays on the page when it is decided, by whomever, until another one is chosen.
     const find = (/** @type {string | null} */ id) => (id && (inbox.requests.get(id) ?? inbox.closed.get(id)?.request)) || null;
     const named = find(this.request);
@@ -204,7 +203,7 @@ export class CharterInbox extends Component {
       </div>
       ${inbox.problem ? html`<p class="note bad" role="alert">${show(inbox.problem.detail)}</p>` : nothing}
       ${inbox.all ? nothing : html`<p class="note warn">There is more than one page can show; decide some of these first.</p>`}
-      ${open.length + later.length + others.length + closed.length === 0 && !gone
+      ${open.length + later.length + assigned.length + others.length + closed.length === 0 && !gone
         ? inbox.asOf
           ? html`<div class="empty card">
               <h2>${this.text ? "No request matches" : "Nothing waits for you"}</h2>
@@ -215,6 +214,7 @@ export class CharterInbox extends Component {
             <div class="list">
               ${this.#group("Waiting for you", open, request?.id ?? null)}
               ${this.#group("Later", later, request?.id ?? null)}
+              ${this.#group("Assigned to others", assigned, request?.id ?? null)}
               ${this.#group("Waiting for others", others, request?.id ?? null)}
               ${closed.length
                 ? html`<section>
@@ -238,8 +238,8 @@ export class CharterInbox extends Component {
                       .client=${this.api}
                       .request=${request}
                       .closed=${inbox.closed.get(request.id) ?? null}
-                      .putOff=${(this.later[request.id] ?? 0) > this.now}
-                      @later=${(/** @type {CustomEvent} */ e) => this.#putOff(request, e.detail)}
+                      .version=${this.version}
+                      @aside=${() => this.#putAside()}
                     ></charter-request>`
                   : html`<p class="faint empty">Nothing is chosen.</p>`}
             </div>

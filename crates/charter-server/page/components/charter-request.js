@@ -1,10 +1,11 @@
 // `<charter-request>`: one request of the inbox: what exactly, why, by whom, until when, and the answers to it.
 import { css, html, keyed, nothing } from "../lit.js";
 import { Component } from "../lib/base.js";
+import { problemOf } from "../lib/api.js";
 import { charterOf, leadsTo, stateAt } from "../lib/charter.js";
 import { isChangeset } from "../lib/contents.js";
 import { ago, clock, short, until, words } from "../lib/format.js";
-import { inboxOf, titleOf } from "../lib/inbox.js";
+import { inboxOf, isPutOff, titleOf } from "../lib/inbox.js";
 import { visible as show } from "../lib/text.js";
 import { shared } from "../lib/style.js";
 import "./charter-changes.js";
@@ -33,7 +34,8 @@ export class CharterRequest extends Component {
   static properties = {
     request: { attribute: false },
     closed: { attribute: false },
-    putOff: { type: Boolean },
+    version: { attribute: false },
+    problem: { state: true },
     charter: { state: true },
     run: { state: true },
   };
@@ -49,7 +51,9 @@ export class CharterRequest extends Component {
       .answers > charter-event { flex: 0 1 auto; min-width: 0; max-width: 100%; }
       .digest { font-family: var(--mono); font-size: 0.82rem; overflow-wrap: anywhere; color: var(--faint); }
       .content { padding: 0.75rem 0.9rem; background: var(--surface); border-radius: 8px; border: 1px solid var(--line); max-height: 60vh; overflow: auto; }
-      .later { display: flex; flex-wrap: wrap; gap: 0 0.25rem; align-items: center; border-top: 1px solid var(--line); padding-top: 0.6rem; }
+      .marks { border-top: 1px solid var(--line); padding-top: 0.6rem; }
+      .later { display: flex; flex-wrap: wrap; gap: 0.25rem; align-items: center; }
+      .later input { width: 12rem; }
       ol.votes { display: flex; flex-wrap: wrap; gap: 0.35rem; }
     `,
   ];
@@ -60,7 +64,9 @@ export class CharterRequest extends Component {
     this.request = null;
     /** @type {import("../lib/inbox.js").Closed | null} */
     this.closed = null;
-    this.putOff = false;
+    /** Changes with the marks of the request. */
+    this.version = 0;
+    this.problem = "";
     /** @type {any} */
     this.charter = null;
     /** @type {any} */
@@ -183,6 +189,12 @@ export class CharterRequest extends Component {
     `;
   }
 
+  /** Whether nobody had it on their screen while it was open. */
+  #unseen() {
+    const seen = this.request.marks?.seen ?? [];
+    return !seen.length && !inboxOf(this.api).noted.has(this.request.id);
+  }
+
   #closed() {
     const record = this.closed?.record;
     const run = `#/run/${encodeURIComponent(this.request.run)}`;
@@ -192,7 +204,7 @@ export class CharterRequest extends Component {
     return html`<div class="note good" role="status">
       <p>
         ${expired
-          ? html`<strong>Expired</strong> without an answer`
+          ? html`<strong>Expired</strong> ${this.#unseen() ? "unseen: nobody had opened it" : "without an answer"}`
           : html`<strong>${words(record.event.type)}</strong> by <strong>${show(record.by.id)}</strong>`}
         at ${clock(record.at)} (<a href=${`${run}?at=${record.seq}`}>record ${record.seq}</a>).
       </p>
@@ -229,9 +241,58 @@ export class CharterRequest extends Component {
     inboxOf(this.api).refresh(this.request.run);
   }
 
+  /** @param {any} mark @param {boolean} [aside] Whether the next request is shown then. */
+  async #mark(mark, aside = false) {
+    try {
+      this.problem = "";
+      await inboxOf(this.api).mark(this.request, mark);
+      if (aside) this.dispatchEvent(new CustomEvent("aside"));
+    } catch (error) {
+      this.problem = problemOf(error).detail;
+    }
+    this.requestUpdate();
+  }
+
   /** @param {number} ms */
   #later(ms) {
-    this.dispatchEvent(new CustomEvent("later", { detail: ms }));
+    this.#mark({ mark: "later", until: new Date(Date.now() + ms).toISOString() }, true);
+  }
+
+  /** @param {SubmitEvent} event */
+  #assign(event) {
+    event.preventDefault();
+    const to = String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("to") ?? "").trim();
+    if (to) this.#mark({ mark: "assign", to }, to !== this.api.me?.id);
+  }
+
+  /** Who has seen it, who looks after it, and until when it is put off. */
+  #marks() {
+    const { seen = [], assigned = null } = this.request.marks ?? {};
+    const me = this.api.me?.id;
+    const others = seen.filter((/** @type {any} */ one) => one.id !== me);
+    return html`<section class="marks small" aria-label="Later, or somebody else">
+      ${others.length
+        ? html`<p class="faint">Seen by ${others.map((/** @type {any} */ one, /** @type {number} */ at) => html`${at ? ", " : ""}<span title=${clock(one.at)}>${show(one.id)}</span>`)}.</p>`
+        : nothing}
+      <div class="later">
+        <span class="faint">Later:</span>
+        ${isPutOff(this.request, this.now)
+          ? html`<button class="plain" @click=${() => this.#mark({ mark: "now" })}>Now</button>`
+          : html`<button class="plain" @click=${() => this.#later(HOUR_MS)}>in an hour</button>
+              <button class="plain" @click=${() => this.#later(24 * HOUR_MS)}>tomorrow</button>`}
+      </div>
+      <form class="later" @submit=${this.#assign}>
+        ${assigned
+          ? html`<span>Assigned to <strong>${show(assigned.to)}</strong> by ${show(assigned.by)} ${ago(assigned.at, this.now)}</span>
+              <button type="button" class="plain" @click=${() => this.#mark({ mark: "release" })}>Release</button>`
+          : html`<label class="faint" for="to">Assign to:</label>
+              <input id="to" name="to" autocomplete="off" required maxlength="256" placeholder="name of a key" />
+              <button class="plain">Assign</button>`}
+        ${me && assigned?.to !== me ? html`<button type="button" class="plain" @click=${() => this.#mark({ mark: "assign", to: me })}>Take it</button>` : nothing}
+      </form>
+      ${this.problem ? html`<p class="note bad" role="alert">${show(this.problem)}</p>` : nothing}
+      <p class="faint">None of these decides anything; everybody with this request sees who has it.</p>
+    </section>`;
   }
 
   render() {
@@ -255,15 +316,8 @@ export class CharterRequest extends Component {
       ${this.closed ? nothing : this.#then()} ${this.#why()} ${this.#page()}
       ${this.closed
         ? nothing
-        : html`<div class="later small">
-            <span class="faint">Later:</span>
-            ${this.putOff
-              ? html`<button class="plain" @click=${() => this.#later(0)}>Now</button>`
-              : html`<button class="plain" @click=${() => this.#later(HOUR_MS)}>in an hour</button>
-                  <button class="plain" @click=${() => this.#later(24 * HOUR_MS)}>tomorrow</button>`}
-            <span class="faint">(puts it aside on this device; decides nothing)</span>
-            ${main?.demands?.approves ? html`<span class="sr">Digest begins with ${short(main.demands.approves.digest)}</span>` : nothing}
-          </div>`}
+        : html`${this.#marks()}
+            ${main?.demands?.approves ? html`<span class="sr">Digest begins with ${short(main.demands.approves.digest)}</span>` : nothing}`}
     </article>`;
   }
 }

@@ -20,6 +20,11 @@ export function isMine(request) {
   return request.kind === "task" || request.decisions.some((/** @type {any} */ d) => !d.withheld);
 }
 
+/** Whether the caller has put it off. @param {Request} request @param {number} now @returns {boolean} */
+export function isPutOff(request, now) {
+  return Boolean(request.marks?.later) && Date.parse(request.marks.later) > now;
+}
+
 /** What a request is about, in a few words. @param {Request} request @returns {string} */
 export function titleOf(request) {
   if (request.title) return request.title;
@@ -62,9 +67,13 @@ export class Inbox extends EventTarget {
     /** @type {Set<string>} */
     this.stale = new Set();
     this.timer = 0;
+    this.marking = 0;
+    /** The requests that were noted as seen. @type {Set<string>} */
+    this.noted = new Set();
     this.users = 0;
     const journal = journalOf(client);
     journal.addEventListener("record", (event) => this.#note(/** @type {CustomEvent} */ (event).detail.run));
+    journal.addEventListener("marked", () => this.#marked());
     journal.addEventListener("reset", () => this.load());
     journal.addEventListener("state", (event) => /** @type {CustomEvent} */ (event).detail === "live" && this.load());
     client.addEventListener("me", () => this.#forget());
@@ -73,6 +82,7 @@ export class Inbox extends EventTarget {
   #forget() {
     this.requests.clear();
     this.closed.clear();
+    this.noted.clear();
     this.asOf = null;
     if (this.users) this.load();
   }
@@ -94,6 +104,36 @@ export class Inbox extends EventTarget {
 
   #changed() {
     this.dispatchEvent(new CustomEvent("change"));
+  }
+
+  /** Somebody marked a request: which one is not told. */
+  #marked() {
+    if (!this.users || this.marking) return;
+    this.marking = window.setTimeout(() => {
+      this.marking = 0;
+      this.load();
+    }, SETTLE_MS);
+  }
+
+  /**
+   * Marks a request, which decides nothing.
+   * @param {Request} request
+   * @param {{mark: "seen" | "later" | "now" | "assign" | "release", until?: string, to?: string}} mark
+   */
+  async mark(request, mark) {
+    const { marks } = await this.client.post("/v1/inbox", { run: request.run, request: request.id, ...mark });
+    const open = this.requests.get(request.id);
+    if (open) open.marks = marks;
+    this.#changed();
+  }
+
+  /** Notes that the caller has seen a request, once. @param {Request} request */
+  seen(request) {
+    const me = this.client.me?.id;
+    if (!me || this.noted.has(request.id) || request.marks?.seen.some((/** @type {any} */ one) => one.id === me)) return;
+    this.noted.add(request.id);
+    // Who cannot note it has seen it all the same.
+    this.mark(request, { mark: "seen" }).catch(() => {});
   }
 
   /** @param {string} run */

@@ -189,7 +189,7 @@ const journals = new WeakMap();
 
 /**
  * The records of all runs that the client may see, as they are committed; shared by everything on the page. Sends
- * `record` (detail: the record), `state` and `reset`.
+ * `record` (detail: the record), `marked` (requests of the inbox were marked), `state` and `reset`.
  */
 export class Journal extends EventTarget {
   /** @param {import("./api.js").Client} client */
@@ -233,6 +233,7 @@ export class Journal extends EventTarget {
     live.addEventListener("frame", (event) => {
       const frame = /** @type {CustomEvent<Frame>} */ (event).detail;
       if (frame.name === "record") this.dispatchEvent(new CustomEvent("record", { detail: JSON.parse(frame.data) }));
+      if (frame.name === "inbox") this.dispatchEvent(new CustomEvent("marked"));
     });
     for (const name of ["state", "reset"]) {
       live.addEventListener(name, () => this.live === live && this.dispatchEvent(new CustomEvent(name, { detail: live.state })));

@@ -259,6 +259,37 @@ test("votes are counted, and a voter is told to wait", async () => {
   await page.context().close();
 });
 
+test("put off, seen and assigned: on every device of everybody, and nothing is decided", async () => {
+  for (const run of ["mark-1", "mark-2"]) await server.payment(run);
+  const [bob, other, carol] = await Promise.all(["bob", "bob", "carol"].map((who) => server.page(browser, who)));
+  await choose(carol, "mark-1");
+  await choose(bob, "mark-1");
+  await bob.getByText("Seen by carol.").waitFor();
+  await bob.getByRole("button", { name: "tomorrow" }).click();
+  const group = (page, title) => page.locator("section").filter({ has: page.getByRole("heading", { name: title, exact: true }) });
+  await group(other, "Later").getByRole("link", { name: /mark-1/ }).waitFor();
+  await group(carol, "Waiting for you").getByRole("link", { name: /mark-1/ }).waitFor();
+  await choose(other, "mark-1");
+  await other.getByRole("button", { name: "Now" }).click();
+  await group(bob, "Waiting for you").getByRole("link", { name: /mark-1/ }).waitFor();
+
+  await choose(bob, "mark-2");
+  await bob.getByLabel("Assign to:").fill("nobody");
+  await bob.getByRole("button", { name: "Assign", exact: true }).click();
+  await bob.getByRole("alert").getByText(/nobody called/).waitFor();
+  await bob.getByLabel("Assign to:").fill("carol");
+  assert.deepEqual(await axe(bob), []);
+  await bob.getByRole("button", { name: "Assign", exact: true }).click();
+  await group(other, "Assigned to others").getByRole("link", { name: /mark-2/ }).waitFor();
+  await choose(carol, "mark-2");
+  await carol.getByText("Assigned to carol by bob").waitFor();
+  await carol.getByRole("button", { name: "Release" }).click();
+  await group(other, "Waiting for you").getByRole("link", { name: /mark-2/ }).waitFor();
+  assert.equal((await server.records("bob", "mark-2")).length, 2, "no records");
+  assert.deepEqual([unexpected(bob, "422"), unexpected(other), unexpected(carol)], [[], [], []]);
+  for (const page of [bob, other, carol]) await page.context().close();
+});
+
 test("expiry while the page is open is announced, and nothing is decided", async () => {
   const page = await server.page(browser, "bob");
   await server.payment("soon-1", { soon: true });

@@ -17,6 +17,7 @@ use super::stream::Readers;
 use crate::feed::Feed;
 use crate::hooks::Hooks;
 use crate::identity::{ADMIN, Caller, HOST_RUN, Logins, Office, READER, Sessions};
+use crate::marks::Inbox;
 use crate::metrics::Metrics;
 use crate::options::{Clock, Options};
 use crate::sites::Sites;
@@ -24,6 +25,8 @@ use crate::used::Used;
 
 /// Charters of a server, and of runs that are kept compiled.
 pub(crate) const MAX_CHARTERS: usize = 1_000;
+/// Runs whose charters are remembered.
+const MAX_RUNS: usize = 10_000;
 
 /// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -50,15 +53,25 @@ pub(crate) struct App {
     pub(crate) broken: RwLock<BTreeMap<String, String>>,
     /// Charters of runs: the host compiles one that was not added again with each look.
     pub(crate) of_runs: Mutex<HashMap<Digest, Arc<Charter>>>,
+    /// The charters of runs that events were sent to.
+    pub(crate) digests: Mutex<HashMap<String, Digest>>,
     pub(crate) hooks: Hooks,
     pub(crate) closing: AtomicBool,
     pub(crate) used: Used,
+    pub(crate) inbox: Inbox,
     /// Open live streams, by the id of their reader.
     pub(crate) readers: Mutex<HashMap<String, Readers>>,
     /// Turns for work that takes long.
     pub(crate) heavy: Semaphore,
     /// Failed attempts to authenticate in a second, and which second.
     pub(crate) recent_failures: (AtomicU32, AtomicI64),
+}
+
+/// A run that the caller may change.
+pub(crate) struct Own {
+    pub(crate) charter: Arc<Charter>,
+    /// Who the caller is in it.
+    pub(crate) by: Principal,
 }
 
 /// A run that the caller may see.
@@ -121,6 +134,26 @@ impl App {
         Ok(charter)
     }
 
+    /// The charter of a run, which stays the same as long as there is the run. Each event asks for
+    /// it, so the journal is not asked each time; of a run that was deleted since, the host says so.
+    async fn charter_of_run(&self, run: &str) -> Result<Arc<Charter>, Problem> {
+        let known = self.digests.lock().unwrap_or_else(PoisonError::into_inner).get(run).copied();
+        if let Some(digest) = known {
+            return Ok(self.charter(digest).await?);
+        }
+        let info = self.backend.run(run.to_owned()).await?.ok_or_else(|| Problem::unknown_run(run))?;
+        self.remember(run, info.charter);
+        Ok(self.charter(info.charter).await?)
+    }
+
+    fn remember(&self, run: &str, charter: Digest) {
+        let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+        if digests.len() >= MAX_RUNS {
+            digests.clear();
+        }
+        digests.insert(run.to_owned(), charter);
+    }
+
     /// Finds a run, if the caller may see it.
     pub(crate) async fn run(&self, caller: &Caller, run: &str) -> Result<Seen, Problem> {
         let info = self.backend.run(run.to_owned()).await?.ok_or_else(|| Problem::unknown_run(run))?;
@@ -135,11 +168,16 @@ impl App {
 
     /// Finds a run that the caller may change. An event of somebody without a role in it is not
     /// recorded: its record would be the only thing that it could bring about.
-    pub(crate) async fn own_run(&self, caller: &Caller, run: &str) -> Result<Seen, Problem> {
+    pub(crate) async fn own_run(&self, caller: &Caller, run: &str) -> Result<Own, Problem> {
         self.writable()?;
-        let seen = self.run(caller, run).await?;
-        match takes_part(caller, &seen.charter, Some(run)) {
-            true => Ok(seen),
+        let charter = self.charter_of_run(run).await?;
+        if !may_see(caller, &charter, run) {
+            return Err(Problem::unknown_run(run));
+        }
+        let definition = charter.machine().definition();
+        let by = caller.principal(&definition.id, Some(run), definition.roles.keys());
+        match takes_part(caller, &charter, Some(run)) {
+            true => Ok(Own { charter, by }),
             false => Err(Problem::forbidden(format!("you have no role in run `{run}`, so you change nothing in it"))),
         }
     }

@@ -19,6 +19,7 @@ use super::app::{App, takes_part};
 use super::problem::Problem;
 use crate::approval;
 use crate::identity::{Caller, HOST_RUN};
+use crate::marks::Shown;
 
 /// Requests in an answer, and runs that are looked at for it.
 const MAX_REQUESTS: usize = 1_000;
@@ -32,9 +33,9 @@ const WAITING: &str = "waiting";
 
 /// Something that waits.
 #[derive(Debug, Serialize)]
-struct Request {
+pub(super) struct Request {
     /// The same as long as the same value waits in the same place.
-    id: String,
+    pub(super) id: String,
     kind: &'static str,
     run: String,
     charter: Value,
@@ -49,6 +50,7 @@ struct Request {
     since: Option<Since>,
     decisions: Vec<Decision>,
     task: Option<Task>,
+    marks: Shown,
 }
 
 /// What a run is about: the first row of its page.
@@ -127,7 +129,8 @@ pub(super) async fn list(
     Ok(Json(json!({"requests": requests, "all": all})).into_response())
 }
 
-async fn of_run(app: &App, caller: &Caller, info: RunInfo) -> Result<Vec<Request>, Problem> {
+/// What waits for a caller in a run.
+pub(super) async fn of_run(app: &App, caller: &Caller, info: RunInfo) -> Result<Vec<Request>, Problem> {
     let charter = app.charter(info.charter).await?;
     if &*info.run == HOST_RUN || info.status != Some(Status::Active) || !takes_part(caller, &charter, Some(&info.run)) {
         return Ok(Vec::new());
@@ -157,6 +160,7 @@ async fn of_run(app: &App, caller: &Caller, info: RunInfo) -> Result<Vec<Request
         });
         request.since = since.map(led);
         request.about.clone_from(&about);
+        request.marks = app.inbox.of(&request.id, &caller.id, app.now());
     }
     Ok(found)
 }
@@ -206,6 +210,7 @@ fn open_requests(view: &View, by: &Principal, now: Timestamp, charter: &Value) -
         since: None,
         decisions: Vec::new(),
         task: None,
+        marks: Shown::default(),
     };
     let mut found = Vec::new();
     for task in view.tasks.iter().filter(|task| task.is_for(by)) {

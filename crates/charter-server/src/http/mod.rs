@@ -9,6 +9,7 @@ mod events;
 mod hooks;
 mod inbox;
 mod keys;
+mod marks;
 mod mcp;
 mod meta;
 mod named;
@@ -71,7 +72,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/runs/{run}/blobs/{digest}", get(contents::one))
         .route("/v1/runs/{run}/fork", post(runs::fork))
         .route("/v1/stream", get(stream::of_journal))
-        .route("/v1/inbox", get(inbox::list))
+        .route("/v1/inbox", get(inbox::list).post(marks::mark))
         .route("/v1/tasks", get(tasks::list))
         .route("/v1/check", post(tools::check))
         .route("/v1/step", post(tools::step))

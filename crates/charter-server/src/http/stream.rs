@@ -17,14 +17,14 @@ use charter_kernel::Auth;
 use charter_runtime::backend::Update;
 use hyper::body::Frame;
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::app::{App, may_see};
 use super::caller::{cookie, one};
 use super::named::Named;
 use super::problem::Problem;
 use crate::feed::{Next, PageSize};
-use crate::identity::{Caller, HOST_RUN};
+use crate::identity::{Caller, Directory, HOST_RUN};
 
 /// Frames that wait for a slow reader; it is cut off when none is taken for [`STALLED`].
 const BUFFER: usize = 1;
@@ -36,6 +36,8 @@ const PAGES_OF_ONE: usize = 8;
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a client waits before it connects again, in milliseconds.
 const RETRY: &str = "retry: 1000\n\n";
+/// Requests of the inbox were marked; it is not a record, and has no id to resume from.
+const MARKED: &str = "event: inbox\ndata: {}\n\n";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -191,6 +193,26 @@ impl Writer {
     }
 }
 
+/// Tells when somebody's rights change: a key is added or revoked, or a session is closed.
+struct Rights {
+    keys: watch::Receiver<Arc<Directory>>,
+    sessions: watch::Receiver<()>,
+}
+
+impl Rights {
+    fn new(app: &App) -> Rights {
+        Rights { keys: app.office.changes(), sessions: app.sessions.closings() }
+    }
+
+    async fn changed(&mut self) -> Result<(), Gone> {
+        let changed = tokio::select! {
+            changed = self.keys.changed() => changed,
+            changed = self.sessions.changed() => changed,
+        };
+        changed.map_err(|_| Gone)
+    }
+}
+
 fn record_frame(id: u64, record: &Record) -> String {
     format!("id: {id}\nevent: record\ndata: {}\n\n", record.text())
 }
@@ -238,8 +260,9 @@ pub(super) async fn of_run(
 
 async fn write_run(writer: &Writer, run: &str, mut next: u64, mut watch: crate::feed::Watch) -> Result<(), Gone> {
     let app = writer.open.app.clone();
-    // A key that is revoked ends the stream now, not with the next record.
-    let mut keys = app.office.changes();
+    // A key that is revoked, or a session that is closed, ends the stream now, not with the next
+    // record.
+    let mut rights = Rights::new(&app);
     writer.write(RETRY.to_owned(), None).await?;
     let mut size = PageSize(1);
     loop {
@@ -257,7 +280,7 @@ async fn write_run(writer: &Writer, run: &str, mut next: u64, mut watch: crate::
         let wait = async {
             tokio::select! {
                 next = watch.next() => Ok(Some(next)),
-                changed = keys.changed() => changed.map(|()| None).map_err(|_| Gone),
+                changed = rights.changed() => changed.map(|()| None),
                 () = writer.frames.closed() => Err(Gone),
             }
         };
@@ -297,7 +320,8 @@ pub(super) async fn of_journal(
 
 async fn write_journal(writer: &Writer, mut position: u64) -> Result<(), Gone> {
     let app = writer.open.app.clone();
-    let mut keys = app.office.changes();
+    let mut rights = Rights::new(&app);
+    let mut marks = app.inbox.changes();
     // The place where the stream begins has an id, too, so that a reader that has got no record yet
     // resumes there.
     writer.write(format!("{RETRY}id: {position}\nevent: begin\ndata: {{}}\n\n"), None).await?;
@@ -318,17 +342,19 @@ async fn write_journal(writer: &Writer, mut position: u64) -> Result<(), Gone> {
         }
         let wait = async {
             tokio::select! {
-                () = app.feed.after(position) => Ok(()),
-                changed = keys.changed() => changed.map_err(|_| Gone),
+                () = app.feed.after(position) => Ok(None),
+                changed = rights.changed() => changed.map(|()| None),
+                _ = marks.changed() => Ok(Some(MARKED)),
                 () = writer.frames.closed() => Err(Gone),
             }
         };
-        match tokio::time::timeout(KEEP_ALIVE, wait).await {
+        let frame = match tokio::time::timeout(KEEP_ALIVE, wait).await {
             Ok(woken) => woken?,
-            Err(_) => {
-                writer.may_go_on()?;
-                writer.write(":\n\n".to_owned(), None).await?;
-            }
+            Err(_) => Some(":\n\n"),
+        };
+        if let Some(frame) = frame {
+            writer.may_go_on()?;
+            writer.write(frame.to_owned(), None).await?;
         }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use charter_kernel::{Digest, Millis, Timestamp};
+use tokio::sync::watch;
 
 use super::Caller;
 use super::secret::random;
@@ -43,7 +44,10 @@ struct Session {
 
 /// The open sessions, by the SHA-256 of their cookies.
 #[derive(Debug, Default)]
-pub struct Sessions(Mutex<HashMap<Digest, Session>>);
+pub struct Sessions {
+    open: Mutex<HashMap<Digest, Session>>,
+    closed: watch::Sender<()>,
+}
 
 /// An open session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +70,7 @@ impl Sessions {
     pub fn open(&self, subject: Subject, now: Timestamp) -> Result<Tickets, getrandom::Error> {
         let tickets = Tickets { cookie: random()?, csrf: random()? };
         let session = Session { subject, csrf: tickets.csrf.clone(), used: now };
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= MAX_SESSIONS {
             sessions.retain(|_, s| now.since(s.used) < IDLE);
         }
@@ -82,7 +86,7 @@ impl Sessions {
     /// Returns the session of a cookie, which is used now; `None` if it has ended.
     #[must_use]
     pub fn find(&self, cookie: &str, now: Timestamp) -> Option<Open> {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let name = name(cookie);
         let session = sessions.get_mut(&name)?;
         if now.since(session.used) >= IDLE {
@@ -95,7 +99,13 @@ impl Sessions {
 
     /// Ends the session of a cookie.
     pub fn close(&self, cookie: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&name(cookie));
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&name(cookie));
+        self.closed.send_replace(());
+    }
+
+    /// Tells when a session is closed, from now on.
+    pub(crate) fn closings(&self) -> watch::Receiver<()> {
+        self.closed.subscribe()
     }
 }
 
@@ -126,7 +136,7 @@ mod tests {
         for i in 1..=MAX_SESSIONS {
             last = sessions.open(Subject::Key("k".into()), Timestamp(i64::try_from(i).unwrap())).unwrap();
         }
-        assert_eq!(sessions.0.lock().unwrap().len(), MAX_SESSIONS);
+        assert_eq!(sessions.open.lock().unwrap().len(), MAX_SESSIONS);
         assert_eq!(sessions.find(&first.cookie, Timestamp(1)), None);
         assert!(sessions.find(&last.cookie, Timestamp(1)).is_some());
     }

@@ -206,13 +206,19 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     get("/v1/stream", "streamJournal", "streams", "string")
         .says(
             "Follow all runs that the caller may see",
-            "A `begin` event, then `record` events, whose `id` is their position in the journal",
+            "A `begin` event, then `record` events, whose `id` is their position in the journal; `inbox` events tell that requests were marked",
         )
         .params(&[AFTER_POSITION, RESUME])
         .media(SSE),
     get("/v1/inbox", "listRequests", "look", "Inbox")
         .says("What waits for the caller in all runs: decisions, tasks", "The requests, the earliest deadline first")
         .params(&[Param { name: "run", place: "query", kind: "string", text: "Only what waits in this run" }]),
+    post("/v1/inbox", "markRequest", "look", "Mark", ("200", "Marked"))
+        .says(
+            "Note that a request of the inbox was seen, put it off, or assign it: this decides nothing",
+            "The marks of the request",
+        )
+        .problems(&["400", "401", "404", "422"]),
     get("/v1/tasks", "listTasks", "look", "TaskPage")
         .says("What waits for the caller", "The tasks that the caller may answer"),
     get("/v1/charters", "listCharters", "charters", "CharterPage")

@@ -99,6 +99,7 @@ pub(crate) fn fixed() -> Map<String, Value> {
         "to": text, "seq": whole, "state": {"type": "array", "items": text}, "title": nullable, "due": nullable,
         "about": {"description": "What the run is about: `label` and `value`, the first row of `meta.page`"},
         "since": {"description": "The record that led here: `seq`, `at`, `by`, `type`"}, "decisions": list("Decision"), "task": {},
+        "marks": {"$ref": "#/components/schemas/Marks"},
     });
     let any_event = json!({"type": text, "data": {}, "to": text, "id": text});
     let grants = json!({"type": "array", "items": text, "description": "`ROLE`, `CHARTER/ROLE` or `CHARTER/RUN/ROLE`"});
@@ -145,7 +146,7 @@ pub(crate) fn fixed() -> Map<String, Value> {
         "StepCharter": request(json!({"source": text, "input": {}, "events": list("AnyObject"), "at": time, "now": somebody}), &["source"]),
         "StepLines": object(json!({"lines": list("AnyObject"), "now": {"$ref": "#/components/schemas/AnyObject"}}), &["lines"]),
     });
-    let others = [hooks(), not_legal()];
+    let others = [hooks(), not_legal(), marks()];
     let all = schemas.as_object().into_iter().chain(others.iter().filter_map(Value::as_object)).flatten();
     all.map(|(name, schema)| (name.clone(), schema.clone())).collect()
 }
@@ -159,6 +160,28 @@ fn not_legal() -> Value {
         "message": {"type": "string", "description": "Why the caller may not send the event now, whatever its data is"},
     });
     json!({"NotLegal": object(not, &["type", "to", "code", "message"])})
+}
+
+/// The schemas of the marks of requests.
+fn marks() -> Value {
+    let text = json!({"type": "string"});
+    let time = json!({"type": "string", "format": "date-time"});
+    let marks = json!({
+        "seen": {"type": "array", "items": object(json!({"id": text, "at": time}), &["id", "at"]), "description": "Who has seen it, and when first"},
+        "later": {"type": ["string", "null"], "description": "Until when the caller has put it off"},
+        "assigned": {"type": ["object", "null"], "description": "`to` whom it was assigned, `by` whom, and when (`at`)"},
+    });
+    let mark = json!({
+        "run": text, "request": {"type": "string", "description": "The id of the request"},
+        "mark": {"enum": ["seen", "later", "now", "assign", "release"], "type": "string"},
+        "until": {"type": "string", "format": "date-time", "description": "With `later`: at most a year from now"},
+        "to": {"type": "string", "description": "With `assign`: somebody who has a key"},
+    });
+    json!({
+        "Marks": object(marks, &["seen"]),
+        "Mark": request(mark, &["run", "request", "mark"]),
+        "Marked": object(json!({"marks": {"$ref": "#/components/schemas/Marks"}}), &["marks"]),
+    })
 }
 
 /// The schemas of webhooks.

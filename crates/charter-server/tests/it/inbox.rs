@@ -1,5 +1,6 @@
 //! What waits for people.
 
+use charter_scenario::timestamp;
 use serde_json::{Value as Json, json};
 
 use crate::site::{Client, Site};
@@ -157,4 +158,62 @@ fn a_charter_is_tried_without_a_run() {
     let drawn = ana.get("/v1/charters/payment/graph.svg");
     assert_eq!((drawn.status, drawn.header("content-type")), (200, Some("image/svg+xml")), "{drawn:?}");
     assert_eq!(ana.get("/v1/charters/none/graph.svg").status, 404);
+}
+
+#[test]
+fn marks_are_seen_by_all_with_the_request_and_decide_nothing() {
+    let store = std::sync::Arc::new(charter_journal::MemoryStore::new());
+    let site = Site::with(store.clone(), |_| {});
+    let (ana, bob) = (site.person("ana", &["clerk"]), site.person("bob", &["boss"]));
+    let (carol, eve) = (site.person("carol", &["boss"]), site.person("eve", &[]));
+    ana.start("payment", "p1");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 250}}));
+    let id = requests(&bob, "")[0]["id"].clone();
+    let mark = |who: &Client<'_>, mut rest: Json| {
+        (rest["run"], rest["request"]) = (json!("p1"), id.clone());
+        who.post("/v1/inbox", &rest)
+    };
+    assert_eq!(requests(&bob, "")[0]["marks"], json!({"seen": [], "later": null, "assigned": null}));
+    assert_eq!(mark(&carol, json!({"mark": "seen"})).status, 200);
+    let first = requests(&bob, "")[0]["marks"]["seen"].clone();
+    assert_eq!(first[0]["id"], "carol");
+    mark(&carol, json!({"mark": "seen"}));
+    assert_eq!(requests(&bob, "")[0]["marks"]["seen"], first, "the first time counts");
+
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    let until = timestamp::text(charter_kernel::Timestamp(i64::try_from(now).unwrap() + 60_000));
+    let put_off = mark(&bob, json!({"mark": "later", "until": until}));
+    assert_eq!((put_off.status, &put_off.json()["marks"]["later"]), (200, &json!(until)), "{put_off:?}");
+    assert_eq!(requests(&bob, "")[0]["marks"]["later"], until);
+    assert_eq!(requests(&carol, "")[0]["marks"]["later"], Json::Null, "another person's");
+    let assigned = mark(&bob, json!({"mark": "assign", "to": "carol"}));
+    assert_eq!(assigned.json()["marks"]["assigned"]["by"], "bob");
+    assert_eq!(requests(&carol, "")[0]["marks"]["assigned"]["to"], "carol");
+
+    for wrong in [
+        json!({"mark": "later"}),
+        json!({"mark": "later", "until": "yesterday"}),
+        json!({"mark": "later", "until": "2020-01-01T00:00:00Z"}),
+        json!({"mark": "later", "until": "2099-01-01T00:00:00Z"}),
+        json!({"mark": "assign"}),
+        json!({"mark": "seen", "to": "carol"}),
+    ] {
+        assert_eq!(mark(&bob, wrong.clone()).status, 400, "{wrong}");
+    }
+    assert_eq!(mark(&bob, json!({"mark": "assign", "to": "nobody"})).code(), "unknown-person");
+    // Who does not get the request cannot mark it, and learns nothing about the run.
+    assert_eq!(mark(&eve, json!({"mark": "seen"})).status, 404);
+    assert_eq!(
+        bob.post("/v1/inbox", &json!({"run": "p1", "request": "p1/x", "mark": "seen"})).code(),
+        "unknown-request"
+    );
+
+    // A restart keeps them; the run has no record of them.
+    assert_eq!(bob.get("/v1/runs/p1").json()["seq"], 1);
+    let bearer = bob.bearer.clone();
+    site.close();
+    let site = Site::with(store, |_| {});
+    let again = site.get("/v1/inbox", &[("Authorization", &bearer)]).json();
+    assert_eq!(again["requests"][0]["marks"]["assigned"]["to"], "carol");
+    assert_eq!(again["requests"][0]["marks"]["seen"], first);
 }

@@ -35,17 +35,19 @@ fn a_session_needs_its_token_to_change_anything() {
     assert_eq!(wrong.status, 401);
 }
 
+/// Opens a session of a new key; returns its cookie and its token.
+fn open(site: &Site, id: &str) -> (String, String) {
+    let key = site.key(id, PrincipalKind::Person, &["clerk"]);
+    let body = json!({"key": key.reveal()}).to_string();
+    let opened = site.ask("POST", "/v1/session", &[], Some(&body));
+    let cookie = opened.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    (cookie, opened.json()["csrf"].as_str().unwrap().to_owned())
+}
+
 #[test]
 fn the_token_of_another_session_changes_nothing() {
     let site = Site::new();
-    let open = |id: &str| {
-        let key = site.key(id, PrincipalKind::Person, &["clerk"]);
-        let body = json!({"key": key.reveal()}).to_string();
-        let opened = site.ask("POST", "/v1/session", &[], Some(&body));
-        let cookie = opened.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
-        (cookie, opened.json()["csrf"].as_str().unwrap().to_owned())
-    };
-    let ((ana, of_ana), (eve, of_eve)) = (open("ana"), open("eve"));
+    let ((ana, of_ana), (eve, of_eve)) = (open(&site, "ana"), open(&site, "eve"));
     let start = |cookie: &str, csrf: &str| {
         let headers = [("Cookie", cookie), ("X-CSRF-Token", csrf)];
         site.ask("POST", "/v1/runs", &headers, Some(&json!({"charter": "payment"}).to_string())).status
@@ -54,4 +56,25 @@ fn the_token_of_another_session_changes_nothing() {
     // Of two cookies the first one counts, with its own token.
     assert_eq!(start(&format!("{eve}; {ana}"), &of_ana), 403);
     assert_eq!((start(&ana, &of_ana), start(&eve, &of_eve)), (201, 201));
+}
+
+#[test]
+fn a_quiet_stream_ends_with_its_session() {
+    let site = Site::new();
+    let ((ana, csrf), (bob, _)) = (open(&site, "ana"), open(&site, "bob"));
+    let both = [("Cookie", ana.as_str()), ("X-CSRF-Token", csrf.as_str())];
+    let start = json!({"charter": "payment", "run": "p1"}).to_string();
+    assert_eq!(site.ask("POST", "/v1/runs", &both, Some(&start)).status, 201);
+    // The connection ends with the answer, and is not kept for another one.
+    let stream = |cookie: &str, path: &str| site.stream(path, &[("Cookie", cookie), ("Connection", "close")]);
+    let (mut of_run, mut all) = (stream(&ana, "/v1/runs/p1/stream"), stream(&ana, "/v1/stream"));
+    let mut of_bob = stream(&bob, "/v1/runs/p1/stream");
+    assert!(of_run.record().is_some() && all.next().is_some() && of_bob.record().is_some());
+    let begin = std::time::Instant::now();
+    assert_eq!(site.ask("DELETE", "/v1/session", &both, None).status, 204);
+    assert_eq!((of_run.record(), all.record()), (None, None), "nothing happens in the run");
+    assert!(begin.elapsed() < std::time::Duration::from_secs(5), "{:?}", begin.elapsed());
+    let clerk = site.person("eve", &["clerk"]);
+    clerk.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 1}}));
+    assert!(of_bob.record().is_some(), "another session goes on");
 }
