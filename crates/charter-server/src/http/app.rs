@@ -134,8 +134,8 @@ impl App {
         Ok(charter)
     }
 
-    /// The charter of a run, which stays the same as long as there is the run. Each event asks for
-    /// it, so the journal is not asked each time; of a run that was deleted since, the host says so.
+    /// The charter of a run, which stays the same as long as the run exists. Each event asks for
+    /// it, so it is remembered; of a run that was deleted since, the host says so.
     async fn charter_of_run(&self, run: &str) -> Result<Arc<Charter>, Problem> {
         let known = self.digests.lock().unwrap_or_else(PoisonError::into_inner).get(run).copied();
         if let Some(digest) = known {

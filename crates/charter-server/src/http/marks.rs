@@ -77,7 +77,7 @@ fn mark_of(app: &App, body: &MarkBody) -> Result<Mark, Problem> {
         }
         (Kind::Assign, None, Some(to)) => {
             let directory = app.office.directory();
-            // Without keys, names are claimed by whoever uses them.
+            // Without keys, everybody claims a name.
             if directory.has_keys() && !directory.keys().any(|(_, key)| key.id == to && key.closed(app.now()).is_none())
             {
                 let detail = format!("nobody called `{to}` has a key here; `charter key list` shows who has");
