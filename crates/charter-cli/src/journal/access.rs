@@ -30,7 +30,7 @@ pub(crate) const MAX_LOST: u32 = 20;
 /// A journal file that can be written.
 pub(crate) enum Access {
     /// This process has the file open.
-    Own(SqliteStore),
+    Own(Box<SqliteStore>),
     /// Another process has it open.
     Other(Arc<Client>),
 }
@@ -49,7 +49,7 @@ pub(crate) fn access(
         let mut held = holder_of(path)?;
         if held.is_none() {
             match free() {
-                Ok(Some(store)) => return Ok(Access::Own(store)),
+                Ok(Some(store)) => return Ok(Access::Own(Box::new(store))),
                 Ok(None) => held = Some(Holder { pid: 0, address: None, starting: true }),
                 Err(Failure::InUse(found)) => held = Some(found.holder),
                 Err(other) => return Err(other),

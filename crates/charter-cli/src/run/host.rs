@@ -175,7 +175,7 @@ impl Host {
             }
         })?;
         let place = match found {
-            Access::Own(store) => Place::Own(Box::new(self.own(store, resume)?)),
+            Access::Own(store) => Place::Own(Box::new(self.own(*store, resume)?)),
             Access::Other(client) => {
                 let started = background.as_ref().is_some_and(|b| b.is(client.pid()));
                 if !started && self.models.is_given() {
