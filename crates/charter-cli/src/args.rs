@@ -62,6 +62,10 @@ enum Command {
     /// Add, list or remove the webhooks of a server
     #[cfg(feature = "serve")]
     HookOut(crate::serve::hook::Args),
+    /// Decide whether the agent of a client may use a tool, and set that up
+    Hook(crate::hook::Args),
+    /// Put an agent under control: charter, run, hook, and whether it holds
+    Guard(crate::guard::Args),
     /// List the events that a run accepts now
     Legal(legal::Args),
     /// List the runs of a journal file
@@ -125,11 +129,35 @@ where
     };
     match &cli.command {
         // What these print is read by programs, and may not be changed.
-        Command::Graph(_) | Command::Export(_) | Command::Mcp(_) | Command::Completions { .. } => perform(&cli, io),
+        Command::Graph(_) | Command::Export(_) | Command::Hook(_) | Command::Mcp(_) | Command::Completions { .. } => {
+            perform(&cli, io)
+        }
         _ => {
             let (mut out, mut err) = (Visible::new(io.out), Visible::new(io.err));
             let input = std::mem::replace(&mut io.input, Box::new(std::io::empty()));
             perform(&cli, &mut Io { out: &mut out, err: &mut err, input, ..*io })
+        }
+    }
+}
+
+/// Parses the arguments of a hook that a client calls; `None` if a person calls `charter hook`, for
+/// help or to set it up.
+///
+/// # Errors
+/// Why the arguments are not those of a hook: a hook has no other way to say so than to deny.
+pub(crate) fn parse_hook(args: &[OsString]) -> Result<Option<crate::hook::Args>, String> {
+    match Cli::try_parse_from(args) {
+        Ok(Cli { command: Command::Hook(hook), .. }) if hook.is_call() => Ok(Some(hook)),
+        Ok(_) => Ok(None),
+        Err(error) => {
+            let rest: Vec<&OsString> = args.iter().skip_while(|arg| *arg != "hook").skip(1).collect();
+            let asks = ["install", "uninstall", "help"];
+            match rest.as_slice() {
+                [first, ..] if asks.iter().any(|word| *first == word) => Ok(None),
+                [] => Ok(None),
+                [only] if *only == "--help" || *only == "-h" => Ok(None),
+                _ => Err(error.render().to_string()),
+            }
         }
     }
 }
@@ -157,6 +185,8 @@ fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
         Command::Key(args) => crate::serve::key::run(args, cli.json, io),
         #[cfg(feature = "serve")]
         Command::HookOut(args) => crate::serve::hook::run(args, cli.json, io),
+        Command::Hook(args) => crate::hook::run(args, cli.json, io),
+        Command::Guard(args) => crate::guard::run(args, cli.json, io),
         Command::Legal(args) => legal::run(args, cli.json, io),
         Command::Runs(args) => runs::run(args, cli.json, io),
         Command::Show(args) => show::run(args, cli.json, io),

@@ -10,6 +10,8 @@ pub mod conform;
 pub mod diff;
 pub mod eval;
 pub mod graph;
+pub mod guard;
+pub mod hook;
 mod input;
 mod io;
 pub mod journal;

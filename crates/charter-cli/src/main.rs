@@ -15,6 +15,11 @@ fn main() -> ExitCode {
         charter_process::run_guard();
         return ExitCode::SUCCESS;
     }
+    let args: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    // A hook has ends of its own, and starts no actors that would have to end with it.
+    if let Some(exit) = charter_cli::hook::main(&args) {
+        return exit;
+    }
     // Commands of actors end with everything they started, also if this process is killed.
     charter_process::adopt_orphans();
     #[cfg(target_os = "linux")]
@@ -51,7 +56,7 @@ fn main() -> ExitCode {
             None
         }
     };
-    let exit = charter_cli::run(std::env::args_os(), &mut io);
+    let exit = charter_cli::run(args, &mut io);
     // Send the remaining spans.
     #[cfg(feature = "otel")]
     drop(telemetry);

@@ -1,8 +1,12 @@
 #![doc = include_str!("../README.md")]
 
 mod call;
+pub mod client;
 mod command;
+pub mod config;
 mod data;
+#[cfg(feature = "host")]
+pub mod gate;
 mod path;
 mod tool;
 mod tree;

@@ -3,6 +3,8 @@
 #![allow(clippy::result_large_err)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+#[cfg(unix)]
+mod blocking;
 mod client;
 mod connection;
 mod lines;
@@ -12,6 +14,8 @@ mod service;
 mod transport;
 mod wire;
 
+#[cfg(unix)]
+pub use blocking::Asker;
 pub use client::Client;
 pub use connection::ConnectError;
 pub use server::Server;

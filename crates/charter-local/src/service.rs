@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use charter_guard::gate::Place;
 use charter_journal::{Record, SqliteStore, StoredCharter, TransferError, Verified};
 use charter_kernel::{Auth, Millis, Principal, Status, Timestamp};
 use charter_runtime::backend::{Acknowledged, Backend as _, TaskAnswer};
@@ -35,13 +36,28 @@ pub struct Service {
     /// The runs that the process stays for; whether for all of their timers, or only for those that
     /// are due soon.
     kept: Mutex<BTreeMap<String, bool>>,
+    /// The address of the page on which persons decide.
+    page: OnceLock<String>,
 }
 
 impl Service {
     /// Shares a host and its journal.
     #[must_use]
     pub fn new(runtime: Runtime, store: Arc<SqliteStore>) -> Service {
-        Service { runtime, store, kept: Mutex::default() }
+        Service { runtime, store, kept: Mutex::default(), page: OnceLock::new() }
+    }
+
+    /// Names the address of the page on which persons decide; the first one counts.
+    pub fn set_page(&self, url: &str) {
+        let _ = self.page.set(url.to_owned());
+    }
+
+    /// Where persons decide.
+    fn place(&self) -> Place {
+        match self.page.get() {
+            Some(url) => Place::Page(url.clone()),
+            None => Place::Command(format!(" --db {}", quoted(&self.store.path().display().to_string()))),
+        }
     }
 
     fn kept(&self) -> MutexGuard<'_, BTreeMap<String, bool>> {
@@ -161,6 +177,10 @@ impl Service {
                 self.keep(run, all_timers)?;
                 json(&())
             }
+            Request::Ask(mut question) => {
+                question.by = local(question.by);
+                json(&charter_guard::gate::ask(host, question, &self.place()).await?)
+            }
             Request::Updates { .. } => Err(RuntimeError::Remote("not a single answer".into())),
         }
     }
@@ -203,6 +223,14 @@ impl Service {
     /// Subscribes to the events of one run or of all runs.
     pub(crate) fn subscribe(&self, run: Option<&str>) -> charter_runtime::Subscription {
         self.runtime.subscribe(run)
+    }
+}
+
+/// A word of a command line.
+fn quoted(text: &str) -> String {
+    match text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
 

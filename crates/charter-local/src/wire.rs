@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use charter_actors::Folder;
+use charter_guard::gate::Question;
 use charter_journal::{RunFilter, StateChange};
 use charter_kernel::{Digest, Principal, Timestamp};
 use charter_runtime::{ErrorText, SendEvent, Start, Working};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 /// The version of the protocol. A holder and a client with different versions do not talk.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 
 /// Maximum size of a request in bytes: the largest charter that can be handed over.
 pub(crate) const MAX_REQUEST_BYTES: usize = 8 << 20;
@@ -58,6 +59,7 @@ pub(crate) enum Request {
     Keep { run: String, all_timers: bool },
     HostState { area: String },
     PutHostState(Vec<StateChange>),
+    Ask(Question),
 }
 
 /// An event.

@@ -4,6 +4,7 @@
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod admit;
+pub mod approval;
 pub mod backend;
 mod calls;
 mod charter;

@@ -3,7 +3,6 @@
 #![allow(clippy::result_large_err)]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
-mod approval;
 mod feed;
 pub mod hooks;
 mod http;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_actors::{SystemClock, Workspaces};
+use charter_guard::gate::Here;
 
 /// A source of time.
 #[derive(Clone)]
@@ -42,6 +43,8 @@ pub struct Options {
     pub code_page: fn(&str) -> Option<&'static str>,
     /// Where the contents of files lie that runs with workspaces name, if they can be read.
     pub workspaces: Option<Workspaces>,
+    /// What the machine is like, for calls of agents: their paths are resolved on it.
+    pub here: Here,
 }
 
 impl Options {
@@ -62,6 +65,7 @@ impl Options {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             code_page: |_| None,
             workspaces: None,
+            here: Here::default(),
         }
     }
 }

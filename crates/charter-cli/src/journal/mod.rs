@@ -46,7 +46,7 @@ pub fn open(path: &Path, usage: &str) -> Result<SqliteStore, Failure> {
 }
 
 /// Adds the name of the file to the error message.
-fn opened<T>(path: &Path, store: Result<T, StoreError>) -> Result<T, Failure> {
+pub(crate) fn opened<T>(path: &Path, store: Result<T, StoreError>) -> Result<T, Failure> {
     store.map_err(|e| match e {
         StoreError::OtherUser { .. } => Failure::with_help(
             e.to_string(),

@@ -50,11 +50,11 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// A process that was started.
-pub(super) struct Background(Child);
+pub(crate) struct Background(Child);
 
 impl Background {
     /// Starts `charter host`.
-    pub(super) fn start(db: &Db, models: &models::Args) -> Result<Background, Failure> {
+    pub(crate) fn start(db: &Db, models: &models::Args) -> Result<Background, Failure> {
         Background::start_for(db, models, &[])
     }
 

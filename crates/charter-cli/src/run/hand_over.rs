@@ -25,6 +25,13 @@ impl Host {
         Ok(host)
     }
 
+    /// Names the page on which persons decide, for agents that wait for them.
+    pub(crate) fn set_page(&self, url: &str) {
+        if let Place::Own(own) = &*self.place.borrow() {
+            own.service.set_page(url);
+        }
+    }
+
     /// Leaves a run to the process that hosts it: it stays while there is something to do.
     pub(crate) fn leave(&self, run: &str, all_timers: bool) -> Result<(), Failure> {
         if let Place::Own(own) = &*self.place.borrow() {

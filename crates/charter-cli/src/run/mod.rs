@@ -109,7 +109,7 @@ struct KeyRoles {
 }
 
 /// Parses the id or a role of a sender.
-fn not_the_host(text: &str) -> Result<String, String> {
+pub(crate) fn not_the_host(text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Err("a value is required".to_owned());
     }

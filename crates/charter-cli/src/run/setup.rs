@@ -15,7 +15,7 @@ use crate::load::{Loaded, load};
 use crate::models::{self, Recording};
 
 /// Returns the host options with the executors of this program.
-pub(super) fn options(models: Models, secrets: FindSecret) -> Options {
+pub(crate) fn options(models: Models, secrets: FindSecret) -> Options {
     let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
     let mut options = options
         .executor("model", models)
@@ -78,7 +78,7 @@ pub(super) fn variable(name: &str) -> Option<String> {
 
 /// Looks up secrets. The secret `NAME` is the variable `CHARTER_SECRET_NAME`, so that a charter
 /// cannot read any other variable.
-pub(super) fn secrets() -> FindSecret {
+pub(crate) fn secrets() -> FindSecret {
     Arc::new(|name: &str| {
         let value = std::env::var(format!("CHARTER_SECRET_{name}")).ok()?;
         (!value.is_empty()).then_some(value)

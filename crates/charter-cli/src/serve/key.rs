@@ -93,7 +93,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 }
 
 /// Opens the run `host`, here or in the process that has the journal open.
-pub(super) fn with_office<T>(
+pub(crate) fn with_office<T>(
     db: &Db,
     io: &mut Io<'_>,
     work: impl FnOnce(&Host, &Office, &mut Io<'_>) -> Result<T, Failure>,
@@ -107,7 +107,7 @@ pub(super) fn with_office<T>(
     result
 }
 
-pub(super) fn failure(error: HostError) -> Failure {
+pub(crate) fn failure(error: HostError) -> Failure {
     match error {
         HostError::Runtime(error) => error.into(),
         other => Failure::new(other.to_string()),

@@ -126,6 +126,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         oidc: oidc(&args)?,
         code_page: page,
         workspaces: Some(charter_actors::Workspaces::new(crate::journal::backup::store_of_workspaces(&db.db))),
+        here: charter_guard::gate::Here {
+            cwd: None,
+            home: std::env::var_os("HOME").map(PathBuf::from),
+            guarded: charter_guard::gate::guarded(&db.db),
+        },
         ..Options::local(args.listen.unwrap_or(LISTEN), &user())
     };
     for (path, found) in folder.iter_mut().flat_map(CharterFolder::changed).collect::<Vec<_>>() {
@@ -150,6 +155,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     if let Some(folder) = &folder {
         server.set_broken(folder.broken());
     }
+    host.set_page(&server.url());
     super::journal::warn_if_shared(&db.db, io.err)?;
     let ending = server.clone();
     host.end_with(Box::new(move || Box::pin(async move { ending.close(GRACE).await })));

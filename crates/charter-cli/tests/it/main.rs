@@ -2,6 +2,12 @@
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
+#[cfg(unix)]
+mod agents;
+#[cfg(unix)]
+mod agents_served;
+#[cfg(unix)]
+mod agents_setup;
 mod backup;
 mod charters;
 mod codes;

@@ -2,7 +2,9 @@
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub)]
 
+mod clients;
 mod commands;
+mod config;
 mod folder;
 mod hostile;
 mod paths;

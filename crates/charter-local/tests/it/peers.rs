@@ -17,7 +17,7 @@ use crate::common::*;
 async fn connected(site: &Site) -> BufReader<UnixStream> {
     let mut stream = BufReader::new(UnixStream::connect(site.address()).await.unwrap());
     let greeting = line(&mut stream).await;
-    assert_eq!((&greeting["protocol"], &greeting["pid"]), (&json!(3), &json!(std::process::id())));
+    assert_eq!((&greeting["protocol"], &greeting["pid"]), (&json!(4), &json!(std::process::id())));
     stream
 }
 

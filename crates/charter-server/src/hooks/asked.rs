@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use charter_journal::{Record, Verdict};
+use charter_runtime::approval;
 use charter_runtime::{Charter, RuntimeError};
 use serde_json::Value as Json;
 
-use crate::approval;
 use crate::http::App;
 
 /// The approvals that wait after a record, and did not before it. They follow from the records, so

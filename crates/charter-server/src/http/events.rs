@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use charter_kernel::{Explanation, Legal, Machine, Principal, Snapshot, Timestamp};
 use charter_runtime::SendEvent;
+use charter_runtime::approval;
 use charter_runtime::backend::Acknowledged;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use super::body::Body;
 use super::caller::one;
 use super::named::Named;
 use super::problem::Problem;
-use crate::approval;
 use crate::identity::{Caller, HOST_RUN};
 
 /// The value of `ETag` after a record.

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use charter_journal::{Record, RunFilter, RunInfo, Verdict};
 use charter_kernel::definition::{Chart, State as StateDef};
 use charter_kernel::{Auth, Definition, Demands, Legal, Principal, PrincipalKind, Status, Timestamp, WithheldBy};
+use charter_runtime::approval;
 use charter_runtime::{Task, View};
 use charter_scenario::timestamp;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,6 @@ use serde_json::{Value, json};
 
 use super::app::{App, takes_part};
 use super::problem::Problem;
-use crate::approval;
 use crate::identity::{Caller, HOST_RUN};
 use crate::marks::Shown;
 

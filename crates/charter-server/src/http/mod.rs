@@ -1,5 +1,6 @@
 //! The API: routes, and what every request goes through.
 
+mod agents;
 mod app;
 mod body;
 mod caller;
@@ -70,6 +71,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/runs/{run}/explain/{seq}", get(records::explain))
         .route("/v1/runs/{run}/graph.svg", get(runs::graph))
         .route("/v1/runs/{run}/blobs/{digest}", get(contents::one))
+        .route("/v1/runs/{run}/hook/{client}", post(agents::hook))
         .route("/v1/runs/{run}/fork", post(runs::fork))
         .route("/v1/stream", get(stream::of_journal))
         .route("/v1/inbox", get(inbox::list).post(marks::mark))

@@ -203,6 +203,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .problems(&["400", "401", "404", "413"]),
     post("/v1/runs/{run}/fork", "forkRun", "runs", "ForkRun", ("201", "Fork"))
         .says("Create a run that shares the first records of another", "The new run"),
+    post("/v1/runs/{run}/hook/{client}", "decideCall", "runs", "AnyObject", ("200", "AnyObject"))
+        .says(
+            "Decide what the agent of a client may do (hooks of type `http`)",
+            "The decision in the shape of the client, also if the call cannot be decided: it is denied then",
+        )
+        .problems(&["400", "401"]),
     get("/v1/stream", "streamJournal", "streams", "string")
         .says(
             "Follow all runs that the caller may see",

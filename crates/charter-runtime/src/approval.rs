@@ -12,25 +12,22 @@ const SOMEBODY: &str = " somebody else ";
 const MAX_OPEN: usize = 100;
 
 /// Whether somebody is asked for consent: an approval, or a vote.
-pub(crate) fn is_approval(demands: &Demands) -> bool {
+#[must_use]
+pub fn is_approval(demands: &Demands) -> bool {
     demands.approves.is_some() || demands.quorum.is_some()
 }
 
 /// The place of an approval: the same as long as the same value waits in the same place.
-pub(crate) fn place(demands: &Demands) -> String {
+#[must_use]
+pub fn place(demands: &Demands) -> String {
     let digest = demands.approves.as_ref().map(|approves| approves.digest.to_string());
     format!("{}/{}", demands.transition, digest.unwrap_or_default())
 }
 
 /// Exactly what an approval is about. `None` if the charter has no expression for it, or if its
 /// value is not the one of the digest.
-pub(crate) fn value(
-    machine: &Machine,
-    snapshot: &Snapshot,
-    actor: &str,
-    demands: &Demands,
-    now: Timestamp,
-) -> Option<Value> {
+#[must_use]
+pub fn value(machine: &Machine, snapshot: &Snapshot, actor: &str, demands: &Demands, now: Timestamp) -> Option<Value> {
     let approves = demands.approves.as_ref()?;
     let query = machine.query(&approves.value).ok()?;
     let value = machine.ask(snapshot, actor, &query, now).ok()?;
@@ -38,12 +35,14 @@ pub(crate) fn value(
 }
 
 /// A person with these roles who has done nothing yet.
-pub(crate) fn somebody(roles: Vec<String>) -> Principal {
+#[must_use]
+pub fn somebody(roles: Vec<String>) -> Principal {
     Principal { id: SOMEBODY.to_owned(), roles, kind: Some(PrincipalKind::Person), auth: Some(Auth::Key) }
 }
 
 /// Whether a charter asks for approvals or votes at all.
-pub(crate) fn has_approvals(definition: &Definition) -> bool {
+#[must_use]
+pub fn has_approvals(definition: &Definition) -> bool {
     fn within(state: &State) -> bool {
         let mut own = state.on.iter().flat_map(|on| &on.transitions);
         own.any(|t| t.approves.is_some() || t.quorum.is_some()) || state.states.values().any(within)
@@ -53,7 +52,8 @@ pub(crate) fn has_approvals(definition: &Definition) -> bool {
 }
 
 /// The approvals for which a run waits, by id; without the values, which not everybody may see.
-pub(crate) fn open(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> BTreeMap<String, Value> {
+#[must_use]
+pub fn open(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> BTreeMap<String, Value> {
     let by = somebody(machine.definition().roles.keys().cloned().collect());
     let mut found = BTreeMap::new();
     for event in machine.legal(snapshot, &by, now) {

@@ -1,0 +1,307 @@
+//! `charter guard doctor`: sends a call that must be refused through the configured command lines,
+//! and says what is enforced and what is only advisory.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use charter_guard::client::Client;
+use charter_guard::config::{self, Level};
+use charter_runtime::new_run_id;
+use serde_json::{Value as Json, json};
+
+use crate::hook::install::{read, root};
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::Db;
+
+/// How long a hook may take.
+const TIME: Duration = Duration::from_secs(30);
+/// Pause between two looks at a process.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Tests the configured hooks.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Args {
+    /// Only this client
+    client: Option<Client>,
+    /// The folder of the project [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    db: Db,
+}
+
+/// What a hook does with a call that must be refused.
+enum Finding {
+    /// It refuses it.
+    Refuses(String),
+    /// It keeps every call from being made, without a decision.
+    Blocks(String),
+    /// It lets it through.
+    Lets(String),
+}
+
+struct Report {
+    client: Client,
+    file: PathBuf,
+    level: Level,
+    finding: Finding,
+    /// Why the control is advisory; empty: it is enforced.
+    advisory: Vec<String>,
+}
+
+pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from("."));
+    let dir = dir.canonicalize().map_err(|e| Failure::new(format!("`{}`: {e}", dir.display())))?;
+    let mut reports = Vec::new();
+    for client in Client::ALL.into_iter().filter(|client| args.client.is_none_or(|only| only == *client)) {
+        for level in [Level::Managed, Level::Project, Level::User] {
+            let Ok(file) = config::file(client, level) else { continue };
+            let Ok(root) = root(level, Some(&dir)) else { continue };
+            let file = root.join(file);
+            let Some(text) = read(&file)? else { continue };
+            for command in config::commands(client, &text) {
+                let finding = probe(client, &command, &file, &dir)?;
+                let advisory = advisory(client, level, &file, &command, &dir, &args.db)?;
+                reports.push(Report { client, file: file.clone(), level, finding, advisory });
+            }
+        }
+    }
+    if reports.is_empty() {
+        return Err(Failure::with_help(
+            "no hook of Charter is configured here",
+            "`charter guard init CLIENT` configures one",
+        ));
+    }
+    let mut exit = Exit::Yes;
+    for report in &reports {
+        if !matches!(report.finding, Finding::Refuses(_)) {
+            exit = Exit::No;
+        }
+        report.write(machine_output, io)?;
+    }
+    Ok(exit)
+}
+
+impl Report {
+    fn write(&self, machine_output: bool, io: &mut Io<'_>) -> Result<(), Failure> {
+        let (word, why) = match &self.finding {
+            Finding::Refuses(why) => ("refuses", why),
+            Finding::Blocks(why) => ("blocks everything", why),
+            Finding::Lets(why) => ("lets calls through", why),
+        };
+        let refuses = matches!(self.finding, Finding::Refuses(_));
+        let control = match (refuses, self.advisory.is_empty()) {
+            (false, _) => "broken",
+            (true, true) => "enforced",
+            (true, false) => "advisory",
+        };
+        let level = match self.level {
+            Level::Project => "project",
+            Level::User => "user",
+            Level::Managed => "managed",
+        };
+        if machine_output {
+            let line = json!({
+                "client": self.client.name(), "file": self.file.display().to_string(), "level": level, "hook": word,
+                "said": why, "control": control, "because": self.advisory,
+            });
+            return Ok(writeln!(io.out, "{line}")?);
+        }
+        let paint = Paint(io.color_out);
+        let shown = match control {
+            "enforced" => paint.good(control),
+            "advisory" => paint.warning(control),
+            _ => paint.error(control),
+        };
+        writeln!(io.out, "{}: {shown} ({level}, {})", self.client.title(), self.file.display())?;
+        let first = why.lines().next().unwrap_or_default();
+        writeln!(io.out, "  a call that must be refused: the hook {word}: {first}")?;
+        for reason in &self.advisory {
+            writeln!(io.out, "  advisory, because {reason}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A call that removes the configuration of the hook, in the shape of the client.
+fn request(client: Client, file: &Path, dir: &Path) -> String {
+    let command = json!({"command": format!("rm -f {}", crate::journal::text::quoted(&file.display().to_string()))});
+    let (session, cwd) = (format!("doctor-{}", new_run_id()), dir.display().to_string());
+    let request = match client {
+        Client::Claude => json!({
+            "session_id": session, "cwd": cwd, "hook_event_name": "PreToolUse", "permission_mode": "default",
+            "tool_name": "Bash", "tool_input": command, "tool_use_id": "doctor",
+        }),
+        Client::Codex => json!({
+            "session_id": session, "turn_id": "1", "cwd": cwd, "hook_event_name": "PreToolUse", "model": "doctor",
+            "permission_mode": "default", "tool_name": "Bash", "tool_input": command, "tool_use_id": "doctor",
+        }),
+        Client::Gemini => json!({
+            "session_id": session, "cwd": cwd, "hook_event_name": "BeforeTool",
+            "tool_name": "run_shell_command", "tool_input": command,
+        }),
+        Client::Copilot => {
+            json!({"sessionId": session, "cwd": cwd, "toolName": "bash", "toolArgs": command.to_string()})
+        }
+        Client::Opencode => json!({
+            "event": "tool.execute.before", "tool": "bash", "sessionID": session, "callID": "doctor",
+            "args": command, "cwd": cwd,
+        }),
+        Client::Cursor => json!({
+            "conversation_id": session, "cursor_version": "doctor", "hook_event_name": "preToolUse", "cwd": cwd,
+            "tool_name": "Shell", "tool_input": command, "tool_use_id": "doctor",
+        }),
+        Client::Goose => json!({
+            "event": "PreToolUse", "session_id": session, "cwd": cwd, "tool_name": "developer__shell",
+            "tool_input": command, "tool_call_id": "doctor",
+        }),
+    };
+    request.to_string()
+}
+
+/// Runs the command line as the client does, and reads what it says.
+fn probe(client: Client, command: &str, file: &Path, dir: &Path) -> Result<Finding, Failure> {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).current_dir(dir);
+    shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = shell.spawn()?;
+    if let Some(mut input) = child.stdin.take() {
+        // A hook that does not read has decided already.
+        let _ = input.write_all(request(client, file, dir).as_bytes());
+    }
+    let begin = Instant::now();
+    while child.try_wait()?.is_none() {
+        if begin.elapsed() > TIME {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(Finding::Lets(format!("no answer within {} s", TIME.as_secs())));
+        }
+        std::thread::sleep(LOOK);
+    }
+    let output = child.wait_with_output()?;
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    Ok(match (output.status.code(), denial(&out)) {
+        (Some(0), Some(reason)) => Finding::Refuses(reason),
+        (Some(2), _) if !err.trim().is_empty() => Finding::Blocks(err.trim().to_owned()),
+        (Some(0), None) => Finding::Lets(format!("it says `{}`", out.trim())),
+        (code, _) => Finding::Lets(format!("exit code {code:?}")),
+    })
+}
+
+/// The reason of a denial, in any of the shapes.
+fn denial(out: &str) -> Option<String> {
+    let said: Json = serde_json::from_str(out).ok()?;
+    let own = said.get("hookSpecificOutput").unwrap_or(&said);
+    let text = |member: &str| own.get(member).and_then(Json::as_str);
+    let decision = text("permissionDecision").or(text("decision")).or(text("permission"))?;
+    let reason = text("permissionDecisionReason").or(text("reason")).or(text("agent_message"));
+    matches!(decision, "deny" | "block").then(|| reason.unwrap_or_default().to_owned())
+}
+
+/// Why what the hook refuses is only advisory.
+fn advisory(
+    client: Client,
+    level: Level,
+    file: &Path,
+    command: &str,
+    dir: &Path,
+    db: &Db,
+) -> Result<Vec<String>, Failure> {
+    let mut reasons = Vec::new();
+    if is_root() {
+        reasons.push("this runs as root, who may change everything".to_owned());
+    }
+    if level != Level::Managed {
+        let whose = if can_change(file) { "it can rewrite" } else { "it may have other configuration besides" };
+        reasons.push(match client {
+            Client::Claude => format!(
+                "an agent of this user can switch off hooks that are not managed: {whose} `{}`, or set `disableAllHooks`",
+                file.display()
+            ),
+            client => format!("{} has no managed hooks that Charter knows: {whose} `{}`", client.title(), file.display()),
+        });
+    } else if can_change(file) {
+        reasons.push(format!("an agent of this user can rewrite `{}`", file.display()));
+    }
+    if client == Client::Claude
+        && level != Level::Managed
+        && let Some(off) = switched_off(dir)?
+    {
+        reasons.push(format!("hooks are switched off now: `disableAllHooks` in `{}`", off.display()));
+    }
+    if client == Client::Codex {
+        reasons.push("Codex skips hooks that nobody has trusted, and says nothing: look at `/hooks` in Codex".into());
+    }
+    if let Ok(program) = std::env::current_exe()
+        && can_change(&program)
+    {
+        reasons.push(format!("an agent of this user can replace `{}`", program.display()));
+    }
+    match (db.remote()?, command.contains(" --server ")) {
+        (Some(remote), true) => {
+            let me = remote.me()?;
+            if me.kind != charter_kernel::PrincipalKind::Agent {
+                reasons.push(format!("the key in CHARTER_KEY is that of a {} (`{}`), not of an agent", me.kind, me.id));
+            }
+        }
+        (None, true) => reasons.push("the server of the hook was not asked: set CHARTER_SERVER and CHARTER_KEY".into()),
+        (_, false) => {
+            if let Some(journal) = journal_of(command)
+                && can_change(&journal)
+            {
+                reasons.push(format!(
+                    "an agent of this user can write `{}`, read the keys in it, and be anybody on its socket",
+                    journal.display()
+                ));
+            }
+        }
+    }
+    Ok(reasons)
+}
+
+/// The journal file of a command line.
+fn journal_of(command: &str) -> Option<PathBuf> {
+    let rest = command.split_once(" --db ")?.1;
+    let path = match rest.strip_prefix('\'') {
+        Some(quoted) => quoted.split('\'').next()?,
+        None => rest.split_whitespace().next()?,
+    };
+    Some(PathBuf::from(path))
+}
+
+/// Whether this user can change a file, or replace it in its folder.
+fn can_change(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Access, access};
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        access(path, Access::WRITE_OK).is_ok() || access(folder, Access::WRITE_OK).is_ok()
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        true
+    }
+}
+
+fn is_root() -> bool {
+    #[cfg(unix)]
+    return rustix::process::geteuid().is_root();
+    #[cfg(not(unix))]
+    false
+}
+
+/// The settings of Claude Code that switch hooks off.
+fn switched_off(dir: &Path) -> Result<Option<PathBuf>, Failure> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".claude/settings.json"));
+    let own = [dir.join(".claude/settings.json"), dir.join(".claude/settings.local.json")];
+    for file in own.into_iter().chain(home) {
+        let settings: Option<Json> = read(&file)?.and_then(|text| serde_json::from_str(&text).ok());
+        if settings.and_then(|settings| settings.get("disableAllHooks")?.as_bool()) == Some(true) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,195 @@
+//! `charter guard init CLIENT`: everything that puts an agent under control, written after it was
+//! shown.
+
+use std::path::{Path, PathBuf};
+
+use charter_guard::client::Client;
+use charter_kernel::Principal;
+use charter_runtime::Start;
+use serde_json::{Map, Value as Json, json};
+
+use super::mcp::{self, Mcp};
+use crate::bundled;
+use crate::hook::install::{Change, InstallArgs, RUN, apply, read};
+use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::Db;
+use crate::models;
+use crate::run::host::{Host, Opener};
+use crate::run::{Who, setup};
+
+/// The bundled charter for coding agents.
+const CHARTER: &str = "coder";
+
+/// Writes what puts the agent of a client under control.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Args {
+    /// claude, codex, gemini, copilot, opencode, cursor or goose
+    client: Client,
+    /// The folder of the project, in which the agent works [default: the current folder]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// The id of the run that decides
+    #[arg(long, value_name = "RUN", default_value = RUN)]
+    run: String,
+    /// The command that tests the project, such as `cargo test`
+    #[arg(long, value_name = "COMMAND")]
+    test: Option<String>,
+    /// Further input of the run: a JSON object
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    db: Db,
+}
+
+pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    args.db.file_only("guard init")?;
+    let dir = args.dir.clone().unwrap_or_else(|| PathBuf::from("."));
+    let dir = dir.canonicalize().map_err(|e| Failure::new(format!("`{}`: {e}", dir.display())))?;
+    let mut changes = charter_files(&dir)?;
+    let hook = InstallArgs::for_init(args.client, &args.run, &dir, args.dry_run, &args.db);
+    changes.extend(hook.changes()?);
+    let mut paste = None;
+    match mcp::configure(args.client, &args.run, &dir, &args.db, &changes)? {
+        Mcp::File(change) => match changes.iter_mut().find(|other| other.path == change.path) {
+            Some(same) => same.new = change.new,
+            None => changes.push(change),
+        },
+        Mcp::Paste(text) => paste = Some(text),
+    }
+    let input = args.run_input(&dir)?;
+    if !machine_output && io.terminal && !args.dry_run {
+        for change in changes.iter().filter(|change| change.old != change.new) {
+            write!(io.err, "{}", change.diff())?;
+        }
+        writeln!(io.err, "starts run `{}` in {} with the input {input}", args.run, args.db.name())?;
+        if !io.confirm("write this?")? {
+            writeln!(io.err, "nothing was changed")?;
+            return Ok(Exit::No);
+        }
+    }
+    apply(&changes, args.dry_run, machine_output, io)?;
+    if args.dry_run {
+        if !machine_output {
+            writeln!(io.err, "would start run `{}` in {} with the input {input}", args.run, args.db.name())?;
+        }
+        return Ok(Exit::Yes);
+    }
+    start(args, &dir, input, io)?;
+    key(args, io)?;
+    if machine_output {
+        return Ok(Exit::Yes);
+    }
+    let paint = Paint(io.color_err);
+    if let Some(paste) = paste {
+        writeln!(io.err, "add the MCP server yourself, {paste}")?;
+    }
+    let option = args.db.option();
+    for (command, what) in [
+        (format!("charter guard doctor{option}"), "tests the hook, and says what is enforced"),
+        (format!("charter serve{option}"), "approvals in the inbox"),
+    ] {
+        writeln!(io.err, "{}", paint.faint(&format!("{command}  # {what}")))?;
+    }
+    Ok(Exit::Yes)
+}
+
+/// The files of the charter, unless the project has them.
+fn charter_files(dir: &Path) -> Result<Vec<Change>, Failure> {
+    let Some(charter) = bundled::find(CHARTER) else {
+        return Err(Failure::new(format!("this program has no bundled charter `{CHARTER}`")));
+    };
+    let folder = dir.join("charters").join(CHARTER);
+    if folder.join("charter.yaml").exists() {
+        return Ok(Vec::new());
+    }
+    let scenarios = charter.scenarios.iter().map(|(name, text)| (format!("scenarios/{name}"), *text));
+    let files = charter.files.iter().map(|(name, text)| ((*name).to_owned(), *text));
+    let all = std::iter::once(("charter.yaml".to_owned(), charter.source)).chain(scenarios).chain(files);
+    all.map(|(name, text)| {
+        let path = folder.join(name);
+        let old = read(&path)?;
+        Ok(Change { path, new: Some(old.clone().unwrap_or_else(|| text.to_owned())), old })
+    })
+    .collect()
+}
+
+impl Args {
+    /// The input of the run.
+    fn run_input(&self, dir: &Path) -> Result<Json, Failure> {
+        let mut input = match &self.input {
+            Some(text) => match crate::input::json_or_file("--input", text)? {
+                Json::Object(members) => members,
+                _ => return Err(Failure::new("`--input` must be a JSON object")),
+            },
+            None => Map::new(),
+        };
+        input.entry("workspace").or_insert_with(|| json!(dir.display().to_string()));
+        if let Some(test) = &self.test {
+            input.insert("test".into(), json!(test));
+        }
+        Ok(Json::Object(input))
+    }
+}
+
+/// Starts the run, unless there is one.
+fn start(args: &Args, dir: &Path, input: Json, io: &mut Io<'_>) -> Result<(), Failure> {
+    let folder = dir.join("charters").join(CHARTER);
+    let charter = setup::charter(&folder.display().to_string())?;
+    args.db.check_new()?;
+    let host = Host::open(&args.db, &models::Args::default(), Opener::Here)?;
+    let started = (|| {
+        if host.call(|b| b.run(args.run.clone()))?.is_some() {
+            writeln!(io.err, "run `{}` exists already, and stays as it is", args.run)?;
+            return Ok(());
+        }
+        host.call(|b| b.add(charter.clone()))?;
+        let by: Principal = Who::unnamed().principal_in(charter.machine(), &args.run);
+        let start = Start { charter: charter.digest(), run: Some(args.run.clone()), input, by };
+        let done = host.call(|b| b.start(start.clone()))?;
+        match done.is_refused() {
+            true => {
+                let why = done.record.explanation(Some(charter.machine())).map(|e| e.message).unwrap_or_default();
+                Err(Failure::new(format!("the run was not started: {why}")))
+            }
+            false => Ok(writeln!(io.err, "run `{}` started: {}", args.run, charter.machine().definition().id)?),
+        }
+    })();
+    host.close(io);
+    started
+}
+
+/// Adds a key for the person who decides, unless the journal has keys.
+#[cfg(feature = "serve")]
+fn key(args: &Args, io: &mut Io<'_>) -> Result<(), Failure> {
+    use charter_guard::gate::ROLE;
+    use charter_kernel::PrincipalKind;
+    use charter_server::identity::{Grant, NewKey, Office};
+
+    use crate::serve::key::{failure, with_office};
+
+    let machine = setup::charter(CHARTER)?;
+    let roles = machine.machine().definition().roles.keys().filter(|role| *role != ROLE);
+    let grants = roles.map(|role| Grant { role: role.clone(), charter: Some(CHARTER.into()), run: None }).collect();
+    let user = crate::serve::user();
+    let note = Some("made by `charter guard init`".to_owned());
+    let id = std::env::var("USER").ok().filter(|name| !name.is_empty()).unwrap_or_else(|| user.clone());
+    let key = NewKey { id: id.clone(), kind: PrincipalKind::Person, grants, expires: None, note };
+    with_office(&args.db, io, |host, office, io| {
+        if office.directory().has_keys() {
+            return Ok(Exit::Yes);
+        }
+        let secret = host.threads.block_on(office.add(key, Office::owner(&user))).map_err(failure)?;
+        writeln!(io.err, "your key for `charter serve`, shown this once; keep it from the agent:")?;
+        writeln!(io.out, "{}", secret.reveal())?;
+        Ok(Exit::Yes)
+    })?;
+    Ok(())
+}
+
+#[cfg(not(feature = "serve"))]
+fn key(_: &Args, _: &mut Io<'_>) -> Result<(), Failure> {
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! `charter guard`: puts the agent of a client under control, and says how far that reaches.
+
+mod doctor;
+mod init;
+mod mcp;
+
+use crate::io::{Exit, Failure, Io};
+
+/// Control of agents.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Write the charter, start its run, and configure hook and MCP of a client
+    Init(init::Args),
+    /// Send a call that must be refused through the configured hooks, and say what is enforced
+    Doctor(doctor::Args),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file cannot be read or written, or the journal cannot be opened.
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
+    match &args.command {
+        Command::Init(args) => init::run(args, machine_output, io),
+        Command::Doctor(args) => doctor::run(args, machine_output, io),
+    }
+}

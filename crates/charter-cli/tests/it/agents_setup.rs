@@ -1,0 +1,147 @@
+//! `charter hook install`, `uninstall`, `charter guard init` and `doctor`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use charter_guard::client::Client;
+use serde_json::{Value as Json, json};
+
+use crate::agents::site;
+use crate::support::processes::{Site, said};
+
+/// Runs a command with a home folder of its own.
+fn at_home(site: &Site, args: &str) -> (i32, String, String) {
+    let mut command = site.command(args);
+    command.env("HOME", site.path("home"));
+    said(command.output().unwrap())
+}
+
+fn tree(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(tree(&path)),
+            false if path.file_name().unwrap().to_string_lossy().starts_with("charter.db") => {}
+            false => found.push((path.display().to_string(), fs::read_to_string(&path).unwrap_or_default())),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_hook_is_installed_shown_tested_and_removed() {
+    let site = site("install");
+    for client in Client::ALL {
+        let before = tree(&site.path(""));
+        let (code, out, err) = at_home(&site, &format!("hook install {client} --run r --dry-run"));
+        assert!(code == 0 && out.contains("+++ ") && err.contains("nothing was changed"), "{client}: {out}{err}");
+        assert_eq!(tree(&site.path("")), before);
+        let (code, shown, _) = at_home(&site, &format!("hook install {client} --run r"));
+        assert_eq!((code, &shown), (0, &out), "{client}");
+        let (code, out, err) = at_home(&site, &format!("hook install {client} --run r"));
+        assert!(code == 0 && out.is_empty() && err.contains("nothing to change"), "{client}: {out}{err}");
+        let (code, out, err) = at_home(&site, &format!("guard doctor {client}"));
+        assert_eq!(code, 0, "{client}: {out}{err}");
+        assert!(out.contains("advisory") && out.contains("the hook refuses: refused"), "{client}: {out}");
+        let (code, out, _) = at_home(&site, &format!("hook uninstall {client}"));
+        assert!(code == 0 && out.contains("--- "), "{client}: {out}");
+        assert_eq!(tree(&site.path("")), before, "{client}");
+        let (code, _, err) = at_home(&site, &format!("guard doctor {client}"));
+        assert!(code == 2 && err.contains("no hook of Charter"), "{err}");
+    }
+    // The calls of the doctor are not recorded: the charter does not say that agents may do that.
+    assert_eq!(site.records("r").len(), 1);
+}
+
+#[test]
+fn what_else_is_configured_stays() {
+    let site = site("install-keeps");
+    let file = site.path(".claude/settings.json");
+    fs::create_dir(site.path(".claude")).unwrap();
+    let own = "{\n    \"model\": \"opus\",\n    \"hooks\": {\"SessionStart\": [{\"hooks\": []}]}\n}\n";
+    fs::write(&file, own).unwrap();
+    site.run("hook install claude --run r --stop");
+    let text = fs::read_to_string(&file).unwrap();
+    let read: Json = serde_json::from_str(&text).unwrap();
+    assert_eq!((&read["model"], read["hooks"]["Stop"].as_array().unwrap().len()), (&json!("opus"), 1));
+    site.run("hook uninstall claude");
+    assert_eq!(fs::read_to_string(&file).unwrap(), own);
+    fs::write(&file, "{ // mine\n}\n").unwrap();
+    let (code, _, err) = site.any("hook install claude --run r");
+    assert!(code == 2 && err.contains("comments would be lost") && err.contains("PreToolUse"), "{err}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{ // mine\n}\n");
+    let (code, _, err) = site.any("hook install codex --managed");
+    assert!(code == 2 && err.contains("only Claude Code has"), "{err}");
+    let (code, _, err) = site.any("hook install codex --run claude");
+    assert!(code == 2 && err.contains("name of a client"), "{err}");
+}
+
+#[test]
+fn the_doctor_finds_hooks_that_do_not_hold() {
+    let site = site("doctor");
+    site.run("hook install claude --run r");
+    let file = site.path(".claude/settings.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let broken = |old: &str, new: &str| {
+        assert!(text.contains(old), "{old}: {text}");
+        fs::write(&file, text.replace(old, new)).unwrap();
+        let (code, out, err) = at_home(&site, "guard doctor");
+        assert_eq!(code, 1, "{out}{err}");
+        out
+    };
+    assert!(broken(" hook r ", " hook nobody ").contains("blocks everything"));
+    assert!(broken(env!("CARGO_BIN_EXE_charter"), "true").contains("lets calls through"));
+    fs::write(&file, &text).unwrap();
+    fs::write(site.path(".claude/settings.local.json"), "{\"disableAllHooks\": true}").unwrap();
+    let (_, out, _) = at_home(&site, "guard doctor");
+    assert!(out.contains("hooks are switched off now"), "{out}");
+}
+
+#[test]
+fn an_opencode_plugin_throws_unless_the_answer_is_a_clean_yes() {
+    if Command::new("node").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no node");
+        return;
+    }
+    let site = site("opencode");
+    site.run("hook install opencode --run r");
+    let plugin = site.path(".opencode/plugin/charter.js");
+    fs::copy(&plugin, site.path("plugin.mjs")).unwrap();
+    let script = "
+import { readFileSync, writeFileSync } from 'node:fs';
+const text = readFileSync('plugin.mjs', 'utf8');
+const ask = async (command, tool, args) => {
+  const other = command === null ? text : text.replace(/^const COMMAND = .*$/m, `const COMMAND = ${JSON.stringify(command)};`);
+  const name = `./plugin-${Math.random()}.mjs`;
+  writeFileSync(name, other.replace('TIMEOUT_MS = 30000', 'TIMEOUT_MS = 500'.replace('500', command === null ? '20000' : '500')));
+  const hooks = await (await import(process.cwd() + '/' + name)).Charter({ directory: process.cwd() });
+  try {
+    await hooks['tool.execute.before']({ tool, sessionID: 's', callID: String(Math.random()) }, { args });
+    return 'yes';
+  } catch (error) {
+    return error.message.split('\\n')[0];
+  }
+};
+const read = ['read', { filePath: process.cwd() + '/guarded.yaml' }];
+const out = [await ask(null, ...read), await ask(null, 'bash', { command: 'touch x' })];
+for (const command of ['true', 'echo', 'echo \"{}x\"', 'echo null', \"echo '{\\\"a\\\": 1}'\", 'exit 1', 'exit 2', 'kill -9 $$', 'sleep 5', '/nowhere'])
+  out.push(await ask(command, ...read));
+out.push(await ask('cat >/dev/null; echo {}', ...read));
+console.log(JSON.stringify(out));
+process.exit(0);
+";
+    fs::write(site.path("ask.mjs"), script).unwrap();
+    let ran = Command::new("node").arg("ask.mjs").current_dir(site.path("")).output().unwrap();
+    let (code, out, err) = said(ran);
+    assert_eq!(code, 0, "{out}{err}");
+    let said: Vec<String> = serde_json::from_str(&out).unwrap();
+    assert_eq!(said[0], "yes");
+    assert!(said[1].starts_with("refused by the charter `guarded`"), "{said:?}");
+    for denied in &said[2..said.len() - 1] {
+        assert_ne!(denied, "yes", "{said:?}");
+    }
+    assert_eq!(said.last().unwrap(), "yes");
+}
