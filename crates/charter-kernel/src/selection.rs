@@ -4,7 +4,6 @@
 //! `explain` call it with an [`Observer`] that collects what they need.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use charter_expr::Program;
@@ -231,17 +230,6 @@ pub(crate) fn region_candidates<'c>(
         out
     };
     atomic.map(in_region).collect()
-}
-
-/// Returns all candidates of [`region_candidates`], each once.
-pub(crate) fn active_candidates<'c>(
-    chart: &'c Chart,
-    configuration: &[u32],
-    ev: &Ev<'_>,
-) -> Vec<(TransitionId, &'c Transition)> {
-    let mut seen = BTreeSet::new();
-    let all = region_candidates(chart, configuration, ev).into_iter().flatten();
-    all.filter(|(id, _)| seen.insert(*id)).collect()
 }
 
 impl StepTransaction<'_> {

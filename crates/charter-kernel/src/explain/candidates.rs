@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use charter_expr::Program;
 use serde_json::{Map, Value as Json};
 
+use super::regions::visit_candidates;
 use crate::budget::Budget;
 use crate::digest::Digest;
 use crate::envelope::Envelope;
@@ -13,7 +14,7 @@ use crate::machine::{Machine, Require, Template, Transition};
 use crate::observer::{Observer, Unmet};
 use crate::refusal::{ApprovalDetails, CandidateDetails, Code, LedgerDetails};
 use crate::scope::EvalContext;
-use crate::selection::{Evaluation, active_candidates, evaluate};
+use crate::selection::{Evaluation, evaluate};
 use crate::sender::{AUTHENTICATED_ONLY, Ineligible, NOT_BY, PERSONS_ONLY, SENDER_RULES, SenderRule};
 use crate::snapshot::{Actor, Snapshot};
 
@@ -42,14 +43,14 @@ impl Machine {
         let snapshot = snapshot.with_expired_permits(envelope.at);
         let ctx = self.context_of(&snapshot, actor, ev, envelope, budget);
         let mut out = Vec::new();
-        let (mut furthest, mut refusing) = (None, None);
-        for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, ev) {
+        let (mut furthest, mut refusing, mut full) = (None, None, false);
+        visit_candidates(self.chart(actor.chart()), &actor.configuration, ev, |id, t| {
             let mut explainer = Explainer::<true>::new(self, t);
             let evaluation = evaluate(&ctx, held, Some(ev), id, t, &mut explainer);
             let mut details = explainer.details;
             match evaluation {
                 // A `refuse` transition that does not apply is not a reason for the refusal.
-                Evaluation::Failed(failed, _) if t.refuse.is_some() && failed != Code::Stale => continue,
+                Evaluation::Failed(failed, _) if t.refuse.is_some() && failed != Code::Stale => return evaluation,
                 Evaluation::Failed(failed, reached) => {
                     details.failed = failed;
                     if failed == code {
@@ -62,16 +63,17 @@ impl Machine {
                         details.rule = Some(self.rule_name(rule).to_string());
                         details.read = self.rule_reads(rule, &ctx);
                         // The first one that applies decides, as of other transitions.
-                        refusing = refusing.or_else(|| details.rule.clone()).filter(|_| code == Code::Rule);
+                        refusing = refusing.take().or_else(|| details.rule.clone()).filter(|_| code == Code::Rule);
                     }
                 }
-                Evaluation::Enabled | Evaluation::Vote | Evaluation::Unknown => continue,
+                Evaluation::Enabled | Evaluation::Vote | Evaluation::Unknown => return evaluation,
             }
-            if out.len() >= MAX_CANDIDATES || budget.is_over() {
-                break;
+            full |= out.len() >= MAX_CANDIDATES || budget.is_over();
+            if !full {
+                out.push(details);
             }
-            out.push(details);
-        }
+            evaluation
+        });
         let named = furthest
             .and_then(|(_, rank)| out.iter().find(|c| c.failed == code && self.rank(c.rule.as_deref()) == rank));
         let rule = refusing.or_else(|| named.and_then(|candidate| candidate.rule.clone()));

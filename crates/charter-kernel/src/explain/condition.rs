@@ -5,11 +5,12 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::candidates::reads;
+use super::regions::visit_candidates;
 use crate::budget::Budget;
 use crate::envelope::{Envelope, Event};
 use crate::event::Ev;
 use crate::machine::Machine;
-use crate::selection::{Evaluation, active_candidates, evaluate};
+use crate::selection::{Evaluation, evaluate};
 use crate::snapshot::Snapshot;
 use crate::validate;
 
@@ -44,9 +45,15 @@ impl Machine {
         let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
         let ctx = self.context_of(&snapshot, actor, &ev, envelope, &budget);
         let held = self.held(envelope);
-        let (_, t) = active_candidates(self.chart(actor.chart()), &actor.configuration, &ev)
-            .into_iter()
-            .find(|(id, t)| evaluate(&ctx, held, Some(&ev), *id, t, &mut ()) == Evaluation::Refused)?;
+        let mut refusing = None;
+        visit_candidates(self.chart(actor.chart()), &actor.configuration, &ev, |id, t| {
+            let evaluation = evaluate(&ctx, held, Some(&ev), id, t, &mut ());
+            if evaluation == Evaluation::Refused {
+                refusing = refusing.or(Some(t));
+            }
+            evaluation
+        });
+        let t = refusing?;
         let guard = t.guard.as_ref()?;
         let mut read = Map::new();
         guard.programs(&mut |program| read.extend(reads(&ctx, program)));

@@ -10,6 +10,7 @@ mod condition;
 mod expression;
 mod key;
 mod not_legal;
+mod regions;
 mod rules;
 mod taken;
 mod text;

@@ -2,6 +2,7 @@
 
 use super::RefusalContext;
 use super::candidates::Explainer;
+use super::regions::visit_candidates;
 use crate::candidates::Furthest;
 use crate::envelope::Envelope;
 use crate::event::Ev;
@@ -9,7 +10,7 @@ use crate::legal::Obstacle;
 use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Code, Explanation, RefusalDetails};
 use crate::scope::EvalContext;
-use crate::selection::{Evaluation, active_candidates};
+use crate::selection::Evaluation;
 use crate::snapshot::{Actor, Snapshot};
 
 impl Machine {
@@ -34,10 +35,11 @@ impl Machine {
     ) -> Option<RefusalDetails> {
         let mut furthest = Furthest::default();
         let (mut failed, mut refused) = (Vec::new(), None);
-        for (id, t) in active_candidates(self.chart(actor.chart()), &actor.configuration, ev) {
+        visit_candidates(self.chart(actor.chart()), &actor.configuration, ev, |id, t| {
             let mut explainer = Explainer::<false>::new(self, t);
-            match self.without_data(ctx, (kind, held, ev), (id, t), &mut explainer) {
-                Evaluation::Failed(..) if t.refuse.is_some() => continue,
+            let evaluation = self.without_data(ctx, (kind, held, ev), (id, t), &mut explainer);
+            match evaluation {
+                Evaluation::Failed(..) if t.refuse.is_some() => return evaluation,
                 Evaluation::Failed(code, reached) => {
                     explainer.details.failed = code;
                     furthest.note(code, reached);
@@ -48,12 +50,13 @@ impl Machine {
                         explainer.details.rule = Some(self.rule_name(rule).to_owned());
                         explainer.details.read = self.rule_reads(rule, ctx);
                     }
-                    refused = refused.or_else(|| explainer.details.rule.clone());
+                    refused = refused.take().or_else(|| explainer.details.rule.clone());
                 }
-                Evaluation::Enabled | Evaluation::Vote | Evaluation::Unknown => continue,
+                Evaluation::Enabled | Evaluation::Vote | Evaluation::Unknown => return evaluation,
             }
             failed.push(explainer.details);
-        }
+            evaluation
+        });
         if failed.is_empty() {
             return None;
         }

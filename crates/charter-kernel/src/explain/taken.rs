@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
 use super::candidates::reads;
+use super::regions::active_candidates;
 use crate::budget::Budget;
 use crate::demands::QuorumState;
 use crate::envelope::{Envelope, Event};
 use crate::event::{Ev, Origin};
 use crate::machine::{Machine, Require, Transition, TransitionId};
 use crate::scope::EvalContext;
-use crate::selection::active_candidates;
 use crate::snapshot::{Actor, Snapshot, Status, TimerKind};
 use crate::validate;
 

@@ -68,6 +68,32 @@ fn an_approval_demands_a_digest_votes_and_somebody_else() {
     assert_eq!(run.state(), "t");
 }
 
+const GATES: &str = "
+roles: {agent: {}}
+rules: {gate: the gate is shut, work: nothing is done now}
+events: {CALL: {by: agent, data: {type: object}}}
+states:
+  active:
+    type: parallel
+    states:
+      gate: {on: {CALL: [{when: event.n == 1, refuse: gate}, {when: event.n > 1}, {refuse: gate}]}}
+      work: {on: {CALL: [{when: event.n == 2, refuse: work}, {when: event.n > 1}, {refuse: work}]}}
+";
+
+#[test]
+fn in_regions_the_rule_of_the_one_that_refuses_is_named() {
+    let run = Run::start(GATES);
+    for (n, rule) in [(1, Some("gate")), (2, Some("work")), (3, None)] {
+        let by = Principal::new("bot", &["agent"]);
+        let envelope = Envelope::event(run.snapshot.seq() + 1, "CALL", json!({"n": n}), by, 0);
+        let refusal = run.machine.step(&run.snapshot, &envelope).err();
+        let said = refusal.map(|refusal| run.machine.explain(Some(&run.snapshot), &envelope, &refusal));
+        assert_eq!(said.and_then(|said| said.rule).as_deref(), rule, "{n}");
+        let named = run.machine.refusing(&run.snapshot, &envelope).map(|found| found.condition);
+        assert_eq!(named.as_deref(), (n < 3).then(|| format!("event.n == {n}")).as_deref(), "{n}");
+    }
+}
+
 #[test]
 fn conditions_on_the_data_are_named_and_others_are_decided() {
     let run = board();
