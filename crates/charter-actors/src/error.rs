@@ -68,6 +68,21 @@ pub enum FolderError {
     /// The file is not UTF-8.
     #[error("`{0}` beside the charter is not text: it is not valid UTF-8")]
     NotText(String),
+    /// A command names the charter's folder itself.
+    #[error(
+        "the command names `{0}`, the charter's folder itself, with everything that changes in it; name the files or the subfolder that it uses"
+    )]
+    Itself(String),
+    /// A folder that a command names has too much inside.
+    #[error(
+        "the command names the folder `{name}`, which has more than {limit} files and folders inside; name those that it uses, or put programs on `PATH`"
+    )]
+    TooManyInside {
+        /// The folder.
+        name: String,
+        /// The limit.
+        limit: usize,
+    },
     /// It is a folder, a device or something else.
     #[error("`{0}` beside the charter is not a regular file")]
     NotAFile(String),

@@ -1,12 +1,12 @@
 //! The files next to a charter, which its actors read.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::FolderError;
 use crate::kept::KeptFiles;
+use crate::place::Place;
 
 /// Maximum size of a file, in bytes.
 pub(crate) const MAX_BYTES: u64 = 16 << 20;
@@ -71,21 +71,7 @@ impl Folder {
             Folder::Texts(texts) => {
                 texts.get(name).map(|t| t.clone().into_bytes()).ok_or_else(|| FolderError::NotFound(name.into()))
             }
-            Folder::Dir(dir) => {
-                let full = dir.join(path);
-                let metadata = std::fs::metadata(&full).map_err(|e| io_error(name, &e))?;
-                if !metadata.is_file() {
-                    return Err(FolderError::NotAFile(name.into()));
-                }
-                let file = std::fs::File::open(&full).map_err(|e| io_error(name, &e))?;
-                let mut bytes = Vec::new();
-                file.take(MAX_BYTES.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| io_error(name, &e))?;
-                let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX).max(metadata.len());
-                if size > MAX_BYTES {
-                    return Err(FolderError::TooLarge { name: name.into(), size, limit: MAX_BYTES });
-                }
-                Ok(bytes)
-            }
+            Folder::Dir(dir) => crate::place::bytes(name, &dir.join(path)),
         }
     }
 
@@ -101,6 +87,14 @@ impl Folder {
             Folder::Texts(texts) => texts.contains_key(name),
             Folder::Dir(dir) => dir.join(path).is_file(),
         })
+    }
+
+    /// The place that a name leads to, if it is inside the folder.
+    ///
+    /// # Errors
+    /// The folder is not in the file system.
+    pub(crate) fn place(&self, name: &str) -> Result<Option<Place>, FolderError> {
+        Ok(Place::new(self.dir().ok_or(FolderError::NotInFileSystem)?, name))
     }
 
     /// Lists the files directly inside a subfolder, sorted, as names that [`Folder::read`] accepts.

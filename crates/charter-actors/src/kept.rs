@@ -2,8 +2,8 @@
 //! manifest, and kept as blobs.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use charter_kernel::Digest;
 use crate::codes;
 use crate::error::{ConfigError, FolderError};
 use crate::executor::Fault;
-use crate::folder::{Folder, MAX_BYTES, inside, io_error};
+use crate::folder::{Folder, inside};
+use crate::place::{self, Found, Place};
 
 /// Maximum number of files in a manifest.
 const MAX_FILES: usize = 1_000;
@@ -26,8 +27,8 @@ const MAX_TOTAL: u64 = 32 << 20;
 pub enum NamedFile {
     /// The executor reads it, with [`Folder::read`]. Runs read the blob, not the file.
     Read(String),
-    /// A command uses it where it is: a program, or a file among its arguments. It must not change
-    /// while runs use it.
+    /// A command uses it where it is: a program, or a file or a folder with all files in it among
+    /// its arguments. It must not change while runs use it. May be absolute and may contain `..`.
     InPlace(String),
 }
 
@@ -61,22 +62,52 @@ impl KeptFiles {
     /// # Errors
     /// The file cannot be read or is outside the folder, or the files exceed a limit.
     pub fn add(&mut self, folder: &Folder, named: &NamedFile, blobs: &mut Blobs) -> Result<(), FolderError> {
-        let (name, in_place) = match named {
-            NamedFile::Read(name) => (name, false),
-            NamedFile::InPlace(name) => (name, true),
+        match named {
+            NamedFile::Read(name) => {
+                let path = key(name)?;
+                if !self.manifest.files.contains_key(&path) {
+                    let bytes: Arc<[u8]> = folder.bytes(name)?.into();
+                    self.manifest.files.insert(path.clone(), keep(blobs, bytes.clone()));
+                    self.files.insert(path, bytes);
+                }
+            }
+            NamedFile::InPlace(name) => self.add_in_place(folder, name, blobs)?,
+        }
+        self.check_limits(blobs)
+    }
+
+    fn add_in_place(&mut self, folder: &Folder, name: &str, blobs: &mut Blobs) -> Result<(), FolderError> {
+        let place = match folder.place(name) {
+            Ok(place) => place.ok_or_else(|| FolderError::Outside(name.into()))?,
+            // Built into the program: a file without a place.
+            Err(_) => {
+                let digest = keep(blobs, folder.bytes(name)?.into());
+                self.manifest.programs.insert(key(name)?, digest);
+                return Ok(());
+            }
         };
-        let path = key(name)?;
-        let list = if in_place { &mut self.manifest.programs } else { &mut self.manifest.files };
-        if list.contains_key(&path) {
+        if place.found() != Found::Folder {
+            let bytes = place.bytes()?;
+            if let Entry::Vacant(entry) = self.manifest.programs.entry(place.key) {
+                entry.insert(keep(blobs, bytes.into()));
+            }
             return Ok(());
         }
-        let bytes: Arc<[u8]> = folder.bytes(name)?.into();
-        let digest = Digest::of_bytes(&bytes);
-        list.insert(path.clone(), digest);
-        if !in_place {
-            self.files.insert(path, bytes.clone());
+        if place.key.is_empty() {
+            return Err(FolderError::Itself(name.into()));
         }
-        blobs.insert(digest, bytes);
+        for (key, path) in place.files()? {
+            let bytes = place::bytes(&key, &path)?;
+            if let Entry::Vacant(entry) = self.manifest.programs.entry(key) {
+                entry.insert(keep(blobs, bytes.into()));
+                self.check_limits(blobs)?;
+            }
+        }
+        self.manifest.folders.insert(place.key);
+        Ok(())
+    }
+
+    fn check_limits(&self, blobs: &Blobs) -> Result<(), FolderError> {
         let total: usize = blobs.values().map(|bytes| bytes.len()).sum();
         if u64::try_from(total).unwrap_or(u64::MAX) > MAX_TOTAL {
             return Err(FolderError::TooLargeTogether { limit: MAX_TOTAL });
@@ -129,26 +160,67 @@ impl KeptFiles {
         Ok(self.files.keys().filter(directly).cloned().collect())
     }
 
-    /// Checks that a file which a command uses in place is the one in the manifest.
-    pub(crate) fn check_in_place(&self, name: &str, required: bool) -> Result<(), Fault> {
-        let path = match key(name) {
-            Ok(path) => path,
-            Err(_) if !required => return Ok(()),
-            Err(outside) => return Err(ConfigError::from(outside).into()),
+    /// Checks that the program of a command is the one in the manifest.
+    pub(crate) fn check_program(&self, name: &str) -> Result<(), Fault> {
+        let place = match self.at.place(name) {
+            Ok(Some(place)) => place,
+            Ok(None) if Path::new(name).is_absolute() => return Ok(()),
+            Ok(None) => return Err(ConfigError::from(FolderError::Outside(name.into())).into()),
+            // Where the host does not know the folder, no program is in it.
+            Err(_) => {
+                let path = key(name).map_err(ConfigError::from)?;
+                let expected = self.manifest.programs.get(&path).copied();
+                return Err(self.changed(&path, expected, None));
+            }
         };
-        let expected = self.manifest.programs.get(&path).copied();
-        if expected.is_none() && !required {
-            return Ok(());
-        }
-        let found = self.at.dir().map(|dir| digest_of(&dir.join(&path)));
-        let found = match found {
-            Some(Ok(digest)) => Some(digest),
-            Some(Err(_)) | None => None,
+        self.check_file(&place.key, &place.path)
+    }
+
+    /// Checks that an argument of a command leads to what it led to when the run started.
+    pub(crate) fn check_argument(&self, name: &str) -> Result<(), Fault> {
+        let place = match self.at.place(name) {
+            Ok(Some(place)) => place,
+            Ok(None) => return Ok(()),
+            Err(_) => {
+                let path = key(name).unwrap_or_default();
+                let expected = self.manifest.programs.get(&path).copied();
+                return expected.map_or(Ok(()), |expected| Err(self.changed(&path, Some(expected), None)));
+            }
         };
-        if expected.is_some() && found == expected {
-            return Ok(());
+        let Place { key, path } = &place;
+        let (is_file, is_folder) = (self.manifest.programs.contains_key(key), self.manifest.folders.contains(key));
+        match place.found() {
+            Found::Nothing if !is_file && !is_folder => Ok(()),
+            Found::Folder if is_folder => self.check_folder(&place),
+            _ if is_folder => {
+                Err(fault(key, format!("`{key}` was a folder when the run started, and is not one now"), None, None))
+            }
+            _ => self.check_file(key, path),
         }
-        let text = |digest: Option<Digest>| digest.map_or_else(|| "none".to_owned(), |d| d.to_string());
+    }
+
+    /// Checks that a file has the digest of the manifest.
+    fn check_file(&self, key: &str, path: &Path) -> Result<(), Fault> {
+        let expected = self.manifest.programs.get(key).copied();
+        let found = place::digest(path);
+        match expected.is_some() && found == expected {
+            true => Ok(()),
+            false => Err(self.changed(key, expected, found)),
+        }
+    }
+
+    /// Checks that a folder has exactly the files of the manifest.
+    fn check_folder(&self, place: &Place) -> Result<(), Fault> {
+        let inside = format!("{}/", place.key);
+        let files = place.files().map_err(|e| fault(&place.key, e.to_string(), None, None))?;
+        let of_folder = |key: &&String| key.starts_with(&inside);
+        if let Some(missing) = self.manifest.programs.keys().filter(of_folder).find(|key| !files.contains_key(*key)) {
+            return Err(self.changed(missing, self.manifest.programs.get(missing).copied(), None));
+        }
+        files.iter().try_for_each(|(key, path)| self.check_file(key, path))
+    }
+
+    fn changed(&self, path: &str, expected: Option<Digest>, found: Option<Digest>) -> Fault {
         let what = match (expected, found) {
             (None, _) => format!("`{path}` was not beside the charter when the run started"),
             (Some(expected), None) => match self.at.dir() {
@@ -161,10 +233,22 @@ impl KeptFiles {
                 )
             }
         };
-        let message = format!("{what}; restore the file, or start a new run");
-        let fault = Fault::new(codes::ACTOR_CHANGED, message).with("file", path).with("expected", text(expected));
-        Err(fault.with("found", text(found)))
+        fault(path, what, expected, found)
     }
+}
+
+fn fault(path: &str, what: String, expected: Option<Digest>, found: Option<Digest>) -> Fault {
+    let text = |digest: Option<Digest>| digest.map_or_else(|| "none".to_owned(), |d| d.to_string());
+    let message = format!("{what}; restore it as it was, or start a new run");
+    let fault = Fault::new(codes::ACTOR_CHANGED, message).with("file", path).with("expected", text(expected));
+    fault.with("found", text(found))
+}
+
+/// Adds bytes to the blobs of a charter.
+fn keep(blobs: &mut Blobs, bytes: Arc<[u8]>) -> Digest {
+    let digest = Digest::of_bytes(&bytes);
+    blobs.insert(digest, bytes);
+    digest
 }
 
 /// The path of a file in a manifest: without `.`, with `/` between names.
@@ -175,16 +259,4 @@ fn key(name: &str) -> Result<String, FolderError> {
         .map(|c| c.as_os_str().to_str())
         .collect();
     Ok(parts.unwrap_or_default().join("/"))
-}
-
-fn digest_of(path: &Path) -> Result<Digest, FolderError> {
-    let cannot = |e: std::io::Error| io_error(&path.display().to_string(), &e);
-    // A named pipe would block, and a device never end.
-    if !std::fs::metadata(path).map_err(cannot)?.is_file() {
-        return Err(FolderError::NotFound(path.display().to_string()));
-    }
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    file.take(MAX_BYTES.saturating_add(1)).read_to_end(&mut bytes).map_err(cannot)?;
-    Ok(Digest::of_bytes(&bytes))
 }

@@ -15,6 +15,7 @@ mod executors;
 mod folder;
 mod host;
 mod kept;
+mod place;
 mod secret;
 mod variables;
 mod virtual_clock;

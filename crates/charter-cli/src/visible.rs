@@ -3,15 +3,7 @@
 
 use std::io::{self, Write};
 
-/// Whether a character is not seen, or changes how others are seen: the direction marks of Unicode
-/// and characters without width. The joiners that scripts and emoji need are not among them.
-pub(crate) fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}'
-    )
-}
+use charter_kernel::visible::is_invisible;
 
 /// Writes invisible characters as `\uXXXX`, which is also how JSON writes them.
 pub(crate) struct Visible<'w> {

@@ -144,8 +144,10 @@ pub fn memory(v: &Value) -> u64 {
 pub(crate) mod memory {
     /// Any value, without what it refers to.
     pub(crate) const VALUE: u64 = 32;
-    /// The first node of a map.
-    const NODE: u64 = 224;
+    /// The first node of a map, which has room for 11 entries.
+    pub(crate) const NODE: u64 = 640;
+    /// Each further entry of a map with its value; nodes are at least half full.
+    pub(crate) const ENTRY: u64 = NODE / 6;
 
     /// A string or a key, not less than its length in JSON with escapes.
     pub(crate) fn text(s: &str) -> u64 {
@@ -159,9 +161,34 @@ pub(crate) mod memory {
         (b < 0x20) | (b == b'"') | (b == b'\\')
     }
 
-    /// A map, without its entries.
+    /// A map, without its keys, and without the [`VALUE`] of each of its values.
     pub(crate) fn map(len: usize) -> u64 {
-        if len == 0 { VALUE } else { VALUE.saturating_add(NODE) }
+        match (len as u64).checked_sub(1) {
+            None => VALUE,
+            Some(more) => VALUE.saturating_add(NODE).saturating_add(more.saturating_mul(ENTRY - VALUE)),
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        /// A node of a `BTreeMap` has 11 keys and values, its parent and two numbers.
+        #[test]
+        fn a_node_of_a_map_costs_what_it_takes() {
+            let node = 11 * (size_of::<String>() + size_of::<serde_json::Value>()) + size_of::<usize>() + 4;
+            assert!(node as u64 <= NODE && NODE < node as u64 + 64, "{node}");
+            assert!(size_of::<serde_json::Value>() as u64 <= VALUE);
+            let map = |len: usize| {
+                let entries = (0..len).map(|n| (n.to_string(), serde_json::Value::from(1)));
+                super::super::memory(&entries.collect::<serde_json::Value>())
+            };
+            for len in [1usize, 6, 11, 12, 100, 10_000] {
+                let nodes = len.div_ceil(6) * node + len * 8;
+                let (counted, taken) = (map(len), nodes as u64);
+                assert!(counted >= taken && counted < 3 * taken + 200, "{len}: {counted}, {taken}");
+            }
+        }
     }
 }
 

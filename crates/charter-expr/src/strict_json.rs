@@ -15,6 +15,8 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Result, Value as Json};
 
+use crate::json::memory::{ENTRY, NODE};
+
 /// The most characters of a key that an error shows.
 const MAX_SHOWN: usize = 60;
 
@@ -52,7 +54,7 @@ pub fn typed<T: DeserializeOwned>(text: &str) -> Result<T> {
 /// # Errors
 /// See [`from_str`].
 pub fn check(text: &str) -> Result<()> {
-    whole(serde_json::Deserializer::from_str(text), UniqueKeys)
+    whole(serde_json::Deserializer::from_str(text), UniqueKeys(None))
 }
 
 /// Like [`check`], for text that nests deeper than the default limit of `serde_json`. The caller
@@ -61,7 +63,16 @@ pub fn check(text: &str) -> Result<()> {
 /// # Errors
 /// The text is not JSON, or an object contains a key twice.
 pub fn check_with<'de, R: serde_json::de::Read<'de>>(reader: serde_json::Deserializer<R>) -> Result<()> {
-    whole(reader, UniqueKeys)
+    whole(reader, UniqueKeys(None))
+}
+
+/// Like [`check_with`], but also refuses lists and objects that would take more than [`MAX_MEMORY`]
+/// besides their texts, which are no longer than the text that is parsed.
+///
+/// # Errors
+/// See [`check_with`]; also, the value would take too much memory.
+pub fn check_request<'de, R: serde_json::de::Read<'de>>(reader: serde_json::Deserializer<R>) -> Result<()> {
+    whole(reader, UniqueKeys(Some(Within(&Cell::new(MAX_MEMORY)))))
 }
 
 fn whole<'de, R: serde_json::de::Read<'de>, S: DeserializeSeed<'de>>(
@@ -125,12 +136,6 @@ struct Within<'m>(&'m Cell<u64>);
 
 /// The memory of an item of a list.
 const ITEM: u64 = size_of::<Json>() as u64;
-
-/// The memory of the first node of an object, which has room for 11 entries.
-const NODE: u64 = 640;
-
-/// The memory of each further entry; nodes are at least half full.
-const ENTRY: u64 = NODE / 6;
 
 /// The memory of a text or a key beside its bytes.
 const TEXT: u64 = 16;
@@ -214,17 +219,25 @@ impl<'de> Visitor<'de> for Within<'_> {
     }
 }
 
-/// Reads a value and keeps nothing of it but the keys of the objects it is in.
-struct UniqueKeys;
+/// Reads a value and keeps nothing of it but the keys of the objects it is in. Spends the memory of
+/// lists and objects, if there is a limit.
+#[derive(Clone, Copy)]
+struct UniqueKeys<'m>(Option<Within<'m>>);
 
-impl<'de> DeserializeSeed<'de> for UniqueKeys {
+impl UniqueKeys<'_> {
+    fn spend<E: de::Error>(self, bytes: u64) -> std::result::Result<(), E> {
+        self.0.map_or(Ok(()), |within| within.spend(bytes))
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for UniqueKeys<'_> {
     type Value = ();
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for UniqueKeys {
+impl<'de> Visitor<'de> for UniqueKeys<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -249,7 +262,9 @@ impl<'de> Visitor<'de> for UniqueKeys {
         Ok(())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> std::result::Result<(), A::Error> {
-        while seq.next_element_seed(UniqueKeys)?.is_some() {}
+        while seq.next_element_seed(self)?.is_some() {
+            self.spend(ITEM)?;
+        }
         Ok(())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
@@ -258,8 +273,9 @@ impl<'de> Visitor<'de> for UniqueKeys {
             if keys.contains(&key) {
                 return Err(duplicate_key(&key));
             }
+            self.spend(if keys.is_empty() { NODE } else { ENTRY })?;
             keys.insert(key);
-            map.next_value_seed(UniqueKeys)?;
+            map.next_value_seed(self)?;
         }
         Ok(())
     }

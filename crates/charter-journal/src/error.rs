@@ -50,6 +50,18 @@ pub enum StoreError {
         /// The run that has it.
         holder: String,
     },
+    /// The id of a new run belongs to one that was deleted.
+    #[error(
+        "run `{run}` was deleted at {at}; its id stays reserved, because another run with it would call actors with the keys of its calls (`{run}/...`); {help}"
+    )]
+    RunDeleted {
+        /// The id.
+        run: String,
+        /// The time of the deletion.
+        at: String,
+        /// What would be right, as a clause.
+        help: String,
+    },
     /// The charter of a new run is not in the store.
     #[error("the charter {digest} is not in this store; store it before starting a run of it")]
     UnknownCharter {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::GENESIS;
 
 /// The head of a journal, which changes with every entry: with each record of any run, and with
-/// each intervention (a deleted run, an accepted head). The numbers only grow.
+/// each intervention (a deleted run, an accepted head, an import). The numbers only grow.
 ///
 /// `hash` is the SHA-256 of the previous hash and the hash of the entry, 64 bytes together; before
 /// the first entry it is 32 zero bytes. It depends on the order of the entries only, not on how
@@ -36,7 +36,6 @@ impl JournalHead {
     }
 
     /// Adds an intervention.
-    #[cfg(feature = "sqlite")]
     pub(crate) fn add_intervention(&mut self, hash: Digest) {
         self.add(hash);
     }

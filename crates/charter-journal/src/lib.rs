@@ -6,6 +6,7 @@ mod error;
 mod head;
 mod holder;
 mod host_state;
+mod imports;
 mod keys;
 mod memory;
 mod private;
@@ -40,5 +41,8 @@ pub use store::{
     Append, MAX_RECORD_BYTES, MAX_STATE_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow,
     StateChange, Store, StoredCharter, StoredSnapshot,
 };
-pub use transfer::{EXPORT, TransferError, Verified, export, export_header, import};
-pub use verify::{Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions, verify, verify_export, verify_with};
+pub use transfer::{CheckSource, EXPORT, SourceCheck, TransferError, Verified, export, export_header, import};
+pub use verify::{
+    Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions, verify, verify_export, verify_export_with,
+    verify_with,
+};

@@ -54,9 +54,30 @@ pub enum TransferError {
     NotVerified(Finding),
 }
 
+/// How the source of a charter compares with its definition, which alone has a digest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceCheck {
+    /// It is the source of the definition, or empty.
+    Matches,
+    /// It cannot be compared, because it names other files. An import leaves it out.
+    Unknown,
+    /// It is not the source of the definition; the reason as a clause.
+    Differs(String),
+}
+
+/// Compares the source of a charter with its definition.
+pub type CheckSource<'a> = &'a dyn Fn(&StoredCharter) -> SourceCheck;
+
+/// What a source that differs is reported as.
+pub(crate) fn other_source(why: &str) -> String {
+    format!(
+        "the `source` of the charter is not that of its definition (`core`): {why}; with an empty `source`, the run can be imported without it"
+    )
+}
+
 /// The first line of the file.
 #[derive(Deserialize)]
-#[serde(expecting = "an object with `journal`, `run`, `records`, `head`, `charter`")]
+#[serde(expecting = "an object with `journal`, `run`, `records`, `head`, `charter`", deny_unknown_fields)]
 pub(crate) struct Header {
     journal: u32,
     pub(crate) run: String,
@@ -73,7 +94,7 @@ pub(crate) struct Header {
 
 /// A record and the snapshot after it, from which the run continues.
 #[derive(Deserialize)]
-#[serde(expecting = "an object with `record`, `snapshot`")]
+#[serde(expecting = "an object with `record`, `snapshot`", deny_unknown_fields)]
 pub(crate) struct After {
     pub(crate) record: String,
     pub(crate) snapshot: String,
@@ -123,7 +144,7 @@ impl Header {
 }
 
 #[derive(Deserialize, Clone)]
-#[serde(expecting = "an object with `digest`, `name`, `core`, `source`")]
+#[serde(expecting = "an object with `digest`, `name`, `core`, `source`", deny_unknown_fields)]
 struct CharterLine {
     digest: Digest,
     name: String,
@@ -133,7 +154,7 @@ struct CharterLine {
 
 /// A file: its bytes as text, or as base64 if they are not UTF-8.
 #[derive(Serialize, Deserialize)]
-#[serde(expecting = "an object with `digest`, and `text` or `base64`")]
+#[serde(expecting = "an object with `digest`, and `text` or `base64`", deny_unknown_fields)]
 struct FileLine {
     digest: Digest,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -273,11 +294,20 @@ impl Verified {
         Ok(self.info)
     }
 
-    /// Reads and verifies a run; the first half of [`import`].
+    /// Reads and verifies a run; the first half of [`import`]. The source of its charter is not
+    /// compared with the definition.
     ///
     /// # Errors
     /// A line is not a record; the verification of the run failed; reading failed.
     pub fn read(from: &mut dyn BufRead) -> Result<Verified, TransferError> {
+        Verified::read_with(from, &|_| SourceCheck::Matches)
+    }
+
+    /// Like [`Verified::read`], but compares the source of the charter with `check`.
+    ///
+    /// # Errors
+    /// See [`Verified::read`]. Also, the source differs.
+    pub fn read_with(from: &mut dyn BufRead, check: CheckSource<'_>) -> Result<Verified, TransferError> {
         let mut lines = Lines { from, number: 0 };
         let bad = |line: usize, why: String| TransferError::Line { line, why };
         let header = Header::read(&mut lines)?;
@@ -285,7 +315,12 @@ impl Verified {
             let why = "the file lacks the first records of the run (its host has dropped them); it can be verified, but not imported";
             return Err(bad(1, why.into()));
         }
-        let charter = header.charter();
+        let mut charter = header.charter();
+        match check(&charter) {
+            SourceCheck::Matches => {}
+            SourceCheck::Unknown => charter.source.clear(),
+            SourceCheck::Differs(why) => return Err(bad(1, other_source(&why))),
+        }
         // Before anything is written, the run is verified in a memory store.
         let memory = MemoryStore::new();
         memory.put_charter(&charter).map_err(|e| match e {

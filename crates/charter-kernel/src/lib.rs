@@ -44,6 +44,7 @@ mod transaction;
 mod unique;
 mod unknown;
 mod validate;
+pub mod visible;
 mod ways;
 
 pub use answer::{BadAnswer, check_answer, is_larger};
@@ -59,7 +60,7 @@ pub use legal::{ANY_EVENT, Legal, NotLegal};
 pub use machine::Machine;
 pub use outline::{Outline, StateOutline, TransitionOutline};
 pub use principal::{
-    Auth, MAX_PRINCIPAL_ID_BYTES, Principal, PrincipalKind, RESERVED_NAMES, ReservedName, UnknownWord, check_name,
+    Auth, InvalidName, MAX_PRINCIPAL_ID_BYTES, Principal, PrincipalKind, RESERVED_NAMES, UnknownWord, check_name,
 };
 pub use problem::Problem;
 pub use query::Query;

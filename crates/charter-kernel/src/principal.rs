@@ -5,6 +5,8 @@ use std::str::FromStr;
 use charter_expr::{Object, Str, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::visible::disguises;
+
 /// Upper limit in bytes of the id of a principal who sends an event.
 pub const MAX_PRINCIPAL_ID_BYTES: usize = 256;
 
@@ -144,20 +146,62 @@ const SYSTEM: &str = "system";
 /// Checks that a sender may have a name, as its id or as a role.
 ///
 /// # Errors
-/// The name is one of the [`RESERVED_NAMES`].
-pub fn check_name(name: &str) -> Result<(), ReservedName> {
-    match RESERVED_NAMES.contains(&name) {
-        true => Err(ReservedName { name: name.into() }),
-        false => Ok(()),
+/// The name is one of the [`RESERVED_NAMES`], or could look like another one: it begins or ends
+/// with a space, or has a character that is not seen.
+pub fn check_name(name: &str) -> Result<(), InvalidName> {
+    if RESERVED_NAMES.contains(&name) {
+        return Err(InvalidName::Reserved { name: name.into() });
+    }
+    if name.starts_with(' ') || name.ends_with(' ') {
+        return Err(InvalidName::Blank { name: shown(name) });
+    }
+    match name.chars().find(|c| disguises(*c)) {
+        Some(found) => Err(InvalidName::Hidden { name: shown(name), character: format!("U+{:04X}", u32::from(found)) }),
+        None => Ok(()),
     }
 }
 
-/// A sender has a name that belongs to the host.
+/// A name with its hidden characters as escapes, truncated if it is long.
+fn shown(name: &str) -> String {
+    const MAX: usize = 64;
+    let mut shown = String::new();
+    for c in name.chars().take(MAX) {
+        match disguises(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    if name.chars().nth(MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// A sender has a name that no sender can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is the host itself; no sender can have this id or role")]
-pub struct ReservedName {
-    /// The name.
-    pub name: String,
+pub enum InvalidName {
+    /// The name belongs to the host.
+    #[error("`{name}` is the host itself; no sender can have this id or role")]
+    Reserved {
+        /// The name.
+        name: String,
+    },
+    /// The name begins or ends with a space.
+    #[error("`{name}` begins or ends with a space, so it looks like another id or role; remove the space")]
+    Blank {
+        /// The name.
+        name: String,
+    },
+    /// The name has a character that is not seen, or changes how others are seen.
+    #[error(
+        "`{name}` has the character {character}, which is not seen, so it looks like another id or role; remove the character"
+    )]
+    Hidden {
+        /// The name, with escapes.
+        name: String,
+        /// Its number, as Unicode writes it.
+        character: String,
+    },
 }
 
 /// A sender, as the host has authenticated it.
@@ -192,12 +236,12 @@ impl Principal {
         Principal::new(SYSTEM, &[SYSTEM]).of_kind(PrincipalKind::Service)
     }
 
-    /// Checks that a principal from outside does not claim to be the host. Hosts call it for every
-    /// sender, whatever has authenticated it.
+    /// Checks that a principal from outside does not claim to be the host, and does not look like
+    /// another one. Hosts call it for every sender, whatever has authenticated it.
     ///
     /// # Errors
-    /// Its id or one of its roles is one of the [`RESERVED_NAMES`].
-    pub fn check_sender(&self) -> Result<(), ReservedName> {
+    /// Its id or one of its roles is not a [name](check_name).
+    pub fn check_sender(&self) -> Result<(), InvalidName> {
         std::iter::once(&self.id).chain(&self.roles).try_for_each(|name| check_name(name))
     }
 
@@ -256,8 +300,45 @@ mod tests {
         assert_eq!(Principal::new("ana", &["operator"]).check_sender(), Ok(()));
         assert_eq!(Principal::default().check_sender(), Ok(()));
         for by in [Principal::system(), Principal::new("system", &[]), Principal::new("eve", &["a", "system"])] {
-            assert_eq!(by.check_sender(), Err(ReservedName { name: "system".into() }));
+            assert_eq!(by.check_sender(), Err(InvalidName::Reserved { name: "system".into() }));
         }
+    }
+
+    /// Otherwise two names that look the same would count as two persons.
+    #[test]
+    fn a_sender_does_not_look_like_another() {
+        for id in ["", "ana", "Ana María", "安娜", "ana@example.com", "CN=ana, O=x", "آنا", "👩 ana"] {
+            assert_eq!(Principal::new(id, &[]).check_sender(), Ok(()), "{id}");
+        }
+        let hidden = [
+            "ana\u{200b}",
+            "\u{feff}ana",
+            "a\u{ad}na",
+            "ana\u{e0041}",
+            "\u{202e}ana",
+            "an\u{200d}a",
+            "ana\u{fe0f}",
+            "ana\u{a0}",
+            "ana\n",
+            "\tana",
+            "ana\0",
+            "ana\u{2800}",
+            "ana\u{3164}",
+            "an\u{34f}a",
+            "ana\u{e0100}",
+            "ana\u{2029}",
+        ];
+        for id in hidden {
+            let refused = Principal::new(id, &[]).check_sender().unwrap_err();
+            assert!(matches!(refused, InvalidName::Hidden { .. }), "{refused}");
+            assert!(Principal::new("ana", &[id]).check_sender().is_err());
+        }
+        for id in [" ana", "ana ", " "] {
+            assert_eq!(check_name(id), Err(InvalidName::Blank { name: id.into() }));
+        }
+        let refused = check_name("ana\u{200b}").unwrap_err().to_string();
+        assert!(refused.starts_with("`ana\\u{200b}` has the character U+200B, which is not seen"), "{refused}");
+        assert!(check_name(&"\u{200b}".repeat(5_000)).unwrap_err().to_string().len() < 1_000);
     }
 
     #[test]

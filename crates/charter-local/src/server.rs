@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use charter_runtime::backend::{Update, Updates};
-use charter_runtime::{ErrorText, parse_json};
+use charter_runtime::{ErrorText, parse_request};
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -177,7 +177,7 @@ async fn connection(stream: Stream, refused: Option<String>, shared: &Shared) ->
                 return write_line(&mut to, text(&Reply::<()>::Error(error))).await;
             }
         };
-        let reply = match parse_json::<Request>(&line) {
+        let reply = match parse_request::<Request>(&line) {
             Ok(Request::Updates { run }) => return updates(run, lines, to, shared).await,
             Ok(request) => match shared.service.answer(request).await {
                 Ok(answer) => Reply::Ok(answer),

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use charter_guard::gate::Place;
-use charter_journal::{Record, SqliteStore, StoredCharter, TransferError, Verified};
+use charter_journal::{Record, SqliteStore, StoredCharter, TransferError};
 use charter_kernel::{Auth, Millis, Principal, Status, Timestamp};
 use charter_runtime::backend::{Acknowledged, Backend as _, TaskAnswer};
-use charter_runtime::{Charter, Runtime, RuntimeError, SendEvent, View};
+use charter_runtime::{Charter, Runtime, RuntimeError, SendEvent, View, read_export};
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -205,7 +205,7 @@ impl Service {
         let run = blocking(move || {
             let cannot = |e: std::io::Error| RuntimeError::Remote(format!("cannot read `{}`: {e}", file.display()));
             let mut text = BufReader::new(std::fs::File::open(&file).map_err(cannot)?);
-            let imported = Verified::read(&mut text).and_then(|run| run.write(store.as_ref()));
+            let imported = read_export(&mut text).and_then(|run| run.write(store.as_ref()));
             imported.map_err(|e| match e {
                 TransferError::Store(e) => e.into(),
                 TransferError::Replay(e) => e.into(),

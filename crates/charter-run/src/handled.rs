@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{Append, Record};
-use charter_kernel::{Code, Digest, EffectId, PERSONS_ONLY, PrincipalKind, ReservedName, Snapshot, Timestamp};
+use charter_kernel::{Code, Digest, EffectId, InvalidName, PERSONS_ONLY, PrincipalKind, Snapshot, Timestamp};
 use serde_json::Value as Json;
 
 /// The result of applying one input. The host commits all records atomically, then performs their
@@ -94,9 +94,9 @@ pub enum Denied {
         /// The id of the run and `/`.
         prefix: String,
     },
-    /// The sender claims to be the host.
+    /// The sender has the name of the host, or one that looks like another.
     #[error(transparent)]
-    ReservedName(#[from] ReservedName),
+    InvalidName(#[from] InvalidName),
     /// The event would allow another manifest than that of the run, so it would allow nothing.
     #[error("the run has the manifest {manifest}, not {given}; an event with another one allows nothing")]
     OtherManifest {

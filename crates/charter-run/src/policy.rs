@@ -92,7 +92,7 @@ impl ActorPolicy {
             Some(other) => {
                 return Err(KeyError::invalid(
                     "id",
-                    "a nonempty string, the sender of its events, but not `system`",
+                    "a nonempty string, the sender of its events, but not `system`, and without hidden characters",
                     other,
                 ));
             }

@@ -1,7 +1,7 @@
 //! What hosts and their clients in other processes exchange as text.
 
 use charter_expr::strict_json;
-use charter_journal::StoreError;
+use charter_journal::{ReplayError, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -44,6 +44,10 @@ impl From<&RuntimeError> for ErrorText {
             RuntimeError::Store(StoreError::Conflict { run, seq, expected, why }) => {
                 ("conflict", json!([run, seq, expected, why]))
             }
+            RuntimeError::Store(StoreError::RunDeleted { run, at, help })
+            | RuntimeError::Replay(ReplayError::Store(StoreError::RunDeleted { run, at, help })) => {
+                ("run-deleted", json!([run, at, help]))
+            }
             RuntimeError::Closing => ("closing", Json::Null),
             _ => ("other", Json::Null),
         };
@@ -73,6 +77,7 @@ impl ErrorText {
             "conflict" => {
                 of(fields).map(|(run, seq, expected, why)| StoreError::Conflict { run, seq, expected, why }.into())
             }
+            "run-deleted" => of(fields).map(|(run, at, help)| StoreError::RunDeleted { run, at, help }.into()),
             "closing" => Some(closing),
             _ => None,
         };
@@ -86,6 +91,20 @@ impl ErrorText {
 /// # Errors
 /// The text is not JSON, nests too deep, or is not a `T`.
 pub fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    parse(text, false)
+}
+
+/// Like [`parse_json`], for a request: also refuses many small lists and objects, which take many
+/// times the memory of their text.
+///
+/// # Errors
+/// See [`parse_json`]; also, the value would take more than
+/// [`MAX_MEMORY`](charter_expr::strict_json::MAX_MEMORY).
+pub fn parse_request<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {
+    parse(text, true)
+}
+
+fn parse<T: DeserializeOwned>(text: &str, is_request: bool) -> Result<T, serde_json::Error> {
     let unlimited = depth(text) <= MAX_DEPTH;
     let reader = || {
         let mut reader = serde_json::Deserializer::from_str(text);
@@ -94,7 +113,10 @@ pub fn parse_json<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Erro
         }
         reader
     };
-    strict_json::check_with(reader())?;
+    match is_request {
+        true => strict_json::check_request(reader())?,
+        false => strict_json::check_with(reader())?,
+    }
     let mut reader = reader();
     let value = T::deserialize(&mut reader)?;
     reader.end()?;
@@ -131,6 +153,17 @@ mod tests {
     }
 
     #[test]
+    fn many_small_objects_are_no_request() {
+        let many = format!("[{}]", vec!["{\"a\":0}"; 200_000].join(","));
+        assert!(parse_json::<Json>(&many).is_ok());
+        let refused = parse_request::<Json>(&many).unwrap_err();
+        assert!(strict_json::is_too_large(&refused), "{refused}");
+        // Texts count as they are: a request may bring a charter with its files.
+        let text = format!("{{\"charter\":\"{}\"}}", "x".repeat(41 << 20));
+        assert!(parse_request::<Json>(&text).is_ok());
+    }
+
+    #[test]
     fn known_errors_survive_as_text() {
         let errors = [
             RuntimeError::UnknownRun("r".into()),
@@ -144,6 +177,7 @@ mod tests {
                 kind: charter_kernel::PrincipalKind::Agent,
             },
             StoreError::Conflict { run: "r".into(), seq: 1, expected: 2, why: "because".into() }.into(),
+            StoreError::RunDeleted { run: "r".into(), at: "then".into(), help: "do".into() }.into(),
         ];
         for error in errors {
             let text = serde_json::to_string(&ErrorText::from(&error)).unwrap();

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use charter_kernel::visible::{is_invisible, is_joiner};
+
 /// The folder inside a workspace in which an apply stages its files. No change may name it.
 pub(crate) const STAGE: &str = ".charter-apply";
 
@@ -95,11 +97,10 @@ impl RelPath {
     }
 }
 
-/// Whether a character can disguise text: control characters, zero-width characters and marks of
-/// Unicode's bidirectional algorithm.
+/// Whether a character can disguise text: control characters, those that are not seen, and those
+/// that change the direction of others.
 pub(crate) fn misleading(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{61c}')
+    c.is_control() || is_invisible(c) || is_joiner(c)
 }
 
 impl fmt::Display for RelPath {

@@ -1,8 +1,9 @@
 //! `charter fork RUN --at SEQ`: creates a run that starts with the records of another.
 
 use charter_actors::BoxFuture;
-use charter_journal::{RunFilter, SqliteStore, Store};
+use charter_journal::{RunFilter, SqliteStore, Store, StoreError};
 use charter_local::Client;
+use charter_runtime::RuntimeError;
 use charter_runtime::backend::Backend;
 use serde_json::{Value as Json, json};
 
@@ -89,17 +90,20 @@ impl Fork<'_> {
             Some(run) => run,
             None => self.args.db.find_among(&host.runs(RunFilter::default()).await?, &self.args.run)?,
         };
-        let mut new = None;
-        for candidate in candidates(self.args, &run.run)? {
-            if host.run(candidate.clone()).await?.is_none() {
-                new = Some(candidate);
-                break;
+        for new in candidates(self.args, &run.run)? {
+            if host.run(new.clone()).await?.is_some() {
+                continue;
+            }
+            self.requested = Some((run.run.clone(), new.clone()));
+            match host.fork(run.run.clone(), self.args.at, new.clone(), !self.args.live).await {
+                Err(RuntimeError::Store(StoreError::RunDeleted { .. })) if self.args.new.is_none() => {}
+                forked => {
+                    forked?;
+                    return Ok((run.run, new));
+                }
             }
         }
-        let new = new.ok_or_else(|| taken(self.args, &run.run))?;
-        self.requested = Some((run.run.clone(), new.clone()));
-        host.fork(run.run.clone(), self.args.at, new.clone(), !self.args.live).await?;
-        Ok((run.run, new))
+        Err(taken(self.args, &run.run))
     }
 }
 
@@ -114,7 +118,9 @@ impl Operation for Fork<'_> {
         let run = self.args.db.find(store, &self.args.run)?;
         let mut new = None;
         for candidate in candidates(self.args, &run.run)? {
-            if store.run(&candidate)?.is_none() {
+            // The id of a deleted run stays reserved; the store refuses one that was given.
+            let is_free = self.args.new.is_some() || store.deletion(&candidate)?.is_none();
+            if is_free && store.run(&candidate)?.is_none() {
                 new = Some(candidate);
                 break;
             }
@@ -134,7 +140,7 @@ impl Operation for Fork<'_> {
 fn candidates(args: &Args, run: &str) -> Result<Box<dyn Iterator<Item = String> + Send>, Failure> {
     Ok(match &args.new {
         Some(new) => {
-            charter_runtime::check_run_id(new).map_err(charter_runtime::RuntimeError::from)?;
+            charter_runtime::check_run_id(new).map_err(RuntimeError::from)?;
             Box::new(std::iter::once(new.clone()))
         }
         None => {

@@ -1,11 +1,11 @@
 //! Renders records and values as text, with control characters in untrusted text replaced.
 
 use charter_journal::{Record, SourceKind, Verdict};
+use charter_kernel::visible::is_invisible;
 use charter_kernel::{Code, Digest, Explanation, Machine, Millis, Misfit, Status, Timestamp};
 use serde_json::Value as Json;
 
 use crate::io::Paint;
-use crate::visible::is_invisible;
 use charter_scenario::timestamp;
 
 /// Maximum length of the message of an `error.*` event, in characters.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use charter_actors::BoxFuture;
 use charter_journal::{RunInfo, SqliteStore, StoreError, TransferError, Verified};
 use charter_local::Client;
-use charter_runtime::RuntimeError;
 use charter_runtime::backend::Backend as _;
+use charter_runtime::{RuntimeError, read_export};
 use serde_json::json;
 
 use super::access::{Operation, perform};
@@ -91,9 +91,9 @@ pub fn import(args: &ImportArgs, machine_output: bool, io: &mut Io<'_>) -> Resul
         // A holder reads the run from a file.
         true => {
             file.read_to_end(&mut piped)?;
-            Verified::read(&mut piped.as_slice())
+            read_export(&mut piped.as_slice())
         }
-        false => Verified::read(&mut file),
+        false => read_export(&mut file),
     };
     let imported = match read {
         Ok(run) => {

@@ -4,8 +4,9 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use charter_journal::{Anchor, Difference, Report, VerifyOptions, verify_export, verify_with};
+use charter_journal::{Anchor, Difference, Report, VerifyOptions, verify_with};
 use charter_kernel::Digest;
+use charter_runtime::verify_export;
 use serde_json::json;
 
 use super::text::{clean, count};

@@ -171,9 +171,10 @@ fn a_run_that_was_deleted_is_called_that() {
         let said = ran.err.lines().next().unwrap();
         assert!(said.starts_with("error: run `g` was deleted on 20") && said.ends_with(" UTC by me: a test"), "{said}");
     }
-    // It may be started again.
-    assert_eq!(desk.begin(&[]).code, 0);
-    assert_eq!(charter(&["show", "g", "--db", &desk.db]).code, 0);
+    // Its id stays reserved.
+    let ran = desk.begin(&[]);
+    assert!(ran.code == 2 && ran.err.contains("its id stays reserved"), "{}", ran.err);
+    assert!(ran.err.contains("choose another one, for example `g-2`"), "{}", ran.err);
 }
 
 #[test]

@@ -67,8 +67,22 @@ fn the_name_and_the_source_of_an_export_lead_nowhere() {
     assert_eq!(header["charter"]["name"], "charter.yaml");
     let place = theirs.path("charter.yaml").display().to_string();
     header["charter"]["name"] = place.into();
+    let forged = format!("{header}\n{rest}");
+    header["charter"]["source"] = CHARTER.replace("boss", "anybody").into();
+    let reads_well = format!("{header}\n{rest}");
     header["charter"]["source"] = "another source".into();
-    let importer = Site::new("importer", &[("forged.jsonl", format!("{header}\n{rest}"))]);
+    let importer = Site::new(
+        "importer",
+        &[("forged.jsonl", forged), ("source.jsonl", format!("{header}\n{rest}")), ("roles.jsonl", reads_well)],
+    );
+    // People read the source, so it has to be that of the definition.
+    for (file, why) in [("source.jsonl", "it cannot be read"), ("roles.jsonl", "it gives the definition sha256:")] {
+        let (code, _, err) = importer.any(&format!("import {file}"));
+        assert!(code == 2 && err.contains("the `source` of the charter is not that of its definition"), "{err}");
+        assert!(err.contains(why), "{err}");
+        let (code, out, err) = importer.any(&format!("verify {file}"));
+        assert!(code == 1 && format!("{out}{err}").contains("the `source` of the charter"), "{out}{err}");
+    }
     importer.run("import forged.jsonl");
     importer.run("verify");
     let (_, out, err) = importer.any("send r OK --role boss");

@@ -135,4 +135,12 @@ fn a_run_is_deleted_after_it_has_ended() {
     assert_eq!(charter(&["show", "a", "--db", &db]).code, 2);
     let ran = charter(&["verify", &db]);
     assert!(ran.code == 0 && ran.out.contains(": a test"), "{}", ran.out);
+    // A fork gets an id that no run had.
+    assert_eq!(charter(&["run", &lamp, "--run", "b", "--db", &db]).code, 0);
+    for fork in ["b.fork1", "b.fork2"] {
+        let ran = charter(&["fork", "b", "--at", "0", "--db", &db]);
+        assert!(ran.code == 0 && format!("{}{}", ran.out, ran.err).contains(fork), "{}{}", ran.out, ran.err);
+        assert_eq!(charter(&["send", fork, "FLIP", "--db", &db]).code, 0);
+        assert_eq!(charter(&["delete", fork, "--db", &db, "--yes"]).code, 0);
+    }
 }

@@ -14,6 +14,7 @@ use serde_json::Value as Json;
 use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
 use crate::host_state::check_changes;
+use crate::imports::Imported;
 use crate::keys::{self, KeyHolder, Reservation};
 use crate::record::Record;
 use crate::store::{
@@ -35,6 +36,8 @@ struct Inner {
     blobs: BTreeMap<Digest, Vec<u8>>,
     place: i64,
     head: Option<JournalHead>,
+    /// Position -> hash of an entry that is not a record.
+    interventions: BTreeMap<i64, Digest>,
     /// Event type and unique key -> the run that has it.
     keys: BTreeMap<(String, String), String>,
     /// Area and name -> what a host keeps beside the records.
@@ -83,7 +86,14 @@ impl MemoryStore {
         for Reservation { event, key, run, .. } in reserved? {
             inner.keys.insert((event, key), run);
         }
+        let mut imported = Imported::of_batch(&batch);
         for append in batch {
+            if let Some(imported) = imported.remove(append.record.run.as_ref()) {
+                inner.place = inner.place.saturating_add(1);
+                let (place, hash) = (inner.place, imported.entry_hash());
+                inner.interventions.insert(place, hash);
+                inner.head.get_or_insert(JournalHead::EMPTY).add_intervention(hash);
+            }
             inner.place = inner.place.saturating_add(1);
             let place = inner.place;
             let record = &append.record;
@@ -101,12 +111,16 @@ impl Store for MemoryStore {
 
     fn check_head(&self, anchors: &[(u64, Digest)], _: bool) -> Result<HeadCheck, StoreError> {
         let inner = self.lock();
-        let all = inner.runs.values().flat_map(|r| r.records.iter().map(|(place, r)| (*place, (r.seq, r.hash))));
-        let in_order: BTreeMap<i64, (u64, Digest)> = all.collect();
+        let records = inner.runs.values().flat_map(|r| r.records.iter().map(|(n, r)| (*n, (Some(r.seq), r.hash))));
+        let others = inner.interventions.iter().map(|(n, hash)| (*n, (None, *hash)));
+        let in_order: BTreeMap<i64, (Option<u64>, Digest)> = records.chain(others).collect();
         let mut head = JournalHead::EMPTY;
         let mut left = anchors.to_vec();
         for (seq, hash) in in_order.into_values() {
-            head.add_record(seq, hash);
+            match seq {
+                Some(seq) => head.add_record(seq, hash),
+                None => head.add_intervention(hash),
+            }
             left.retain(|(at, hash)| (*at, *hash) != (head.entries, head.hash));
         }
         let problems = left.iter().map(|(at, hash)| head.not_anchored(*at, *hash));

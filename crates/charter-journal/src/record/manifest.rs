@@ -1,6 +1,6 @@
 //! The manifest of a run: the files of its charter's folder that its actors name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
@@ -9,22 +9,26 @@ use serde_json::json;
 /// The files of a charter's folder that a run may use, by their path in the folder, each with the
 /// SHA-256 of its bytes. Their bytes are blobs of the journal. Where the folder is does not matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(expecting = "an object with `files`, `programs`")]
+#[serde(expecting = "an object with `files`, `programs`, `folders`")]
 pub struct Manifest {
     /// Files that the run reads from the journal: prompts, scripted answers, skills.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Digest>,
     /// Files that commands use in place: programs, and files among their arguments. They must still
-    /// have this digest when a command starts.
+    /// have this digest when a command starts. A file that a command names and that is not among
+    /// them did not exist when the run started, and must not exist then.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub programs: BTreeMap<String, Digest>,
+    /// Folders among the arguments of commands: all files in them are in `programs`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub folders: BTreeSet<String>,
 }
 
 impl Manifest {
     /// Whether the run uses no file.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.programs.is_empty()
+        self.files.is_empty() && self.programs.is_empty() && self.folders.is_empty()
     }
 
     /// All files with their digests.
@@ -33,9 +37,13 @@ impl Manifest {
     }
 
     /// The digest that names what a run of `charter` with these files does: SHA-256 of the
-    /// canonical JSON `{"charter", "files", "programs"}`.
+    /// canonical JSON `{"charter", "files", "programs"}`, with `folders` if there are any.
     #[must_use]
     pub fn digest(&self, charter: Digest) -> Digest {
-        Digest::of_json(&json!({"charter": charter, "files": self.files, "programs": self.programs}))
+        let mut named = json!({"charter": charter, "files": self.files, "programs": self.programs});
+        if let (false, Some(named)) = (self.folders.is_empty(), named.as_object_mut()) {
+            named.insert("folders".into(), json!(self.folders));
+        }
+        Digest::of_json(&named)
     }
 }

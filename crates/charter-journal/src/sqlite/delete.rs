@@ -14,9 +14,13 @@ use super::unnamed::Unnamed;
 use super::write::Unwritten;
 use crate::error::StoreError;
 use crate::record::timestamp;
+use crate::store::Append;
 
 /// Length of `sha256:` and 64 hex digits.
 const DIGEST: usize = 71;
+
+/// How many ids are tried to name a free one.
+const MAX_TRIED: u32 = 100;
 
 /// The deletion of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +47,52 @@ pub(super) fn last(connection: &Connection, run: &str) -> rusqlite::Result<Optio
     row.optional()
 }
 
+/// Returns why a batch that starts a run is refused: a deleted run had this id. Only that run
+/// itself may have it again, by an import that leaves out nothing that could happen a second time.
+pub(super) fn reserved(connection: &Connection, batch: &[Append], run: &str) -> rusqlite::Result<Option<StoreError>> {
+    let Some(deletion) = last(connection, run)? else {
+        return Ok(None);
+    };
+    let of_run = || batch.iter().filter(|append| append.record.run == run);
+    let help = match of_run().all(|append| append.imported) {
+        false => match free(connection, run)? {
+            Some(free) => format!("choose another one, for example `{free}`"),
+            None => "choose another one".to_owned(),
+        },
+        true => {
+            let mut select =
+                connection.prepare_cached("SELECT seq, hash FROM deleted WHERE run = ?1 ORDER BY n DESC LIMIT 1")?;
+            let deleted: Option<(i64, String)> =
+                select.query_row([run], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            let Some((seq, hash)) = deleted else {
+                return Ok(None);
+            };
+            let is_last = |append: &&Append| i64::try_from(append.record.seq) == Ok(seq);
+            if of_run().find(is_last).is_some_and(|append| append.record.hash.to_string() == hash) {
+                return Ok(None);
+            }
+            format!(
+                "only an export that ends with, or goes on after, its record {seq} with the hash {hash} is imported under this id"
+            )
+        }
+    };
+    Ok(Some(StoreError::RunDeleted { run: run.to_owned(), at: timestamp::text(deletion.at), help }))
+}
+
+/// An id like this one that no run has or had.
+fn free(connection: &Connection, run: &str) -> rusqlite::Result<Option<String>> {
+    let mut select = connection.prepare_cached(
+        "SELECT 1 WHERE ?1 IN (SELECT run FROM runs) OR EXISTS (SELECT 1 FROM interventions WHERE run = ?1)",
+    )?;
+    for n in 2..=MAX_TRIED {
+        let id = format!("{run}-{n}");
+        if !select.exists([&id])? {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
+
 /// Deletes a run within a transaction.
 pub(super) fn run(connection: &Connection, deletion: &Deletion, unnamed: &Unnamed) -> Result<Intervention, Unwritten> {
     let run = deletion.run.as_str();
@@ -62,7 +112,7 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion, unnamed: &Unname
     let insert = "INSERT INTO deleted(n, run, seq, hash) SELECT n, run, seq, hash FROM records WHERE run = ?1";
     let records = connection.execute(insert, [run])?;
     let projections = TABLES.iter().map(|(table, _)| *table);
-    for table in projections.chain(["records", "snapshots", "event_ids", "imports", "runs"]) {
+    for table in projections.chain(["records", "snapshots", "event_ids", "runs"]) {
         connection.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
     }
     let waiting = named.iter().filter(|digest| unnamed.contains(digest)).cloned().collect();

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
 use super::prepared::integer;
-use super::schema::VERSION;
+use super::schema::WITH_IMPORTS;
 use crate::error::StoreError;
 use crate::keys::{Claim, KeyHolder, Reservation, claim, reserve};
 use crate::record::{Origin, Record, RecordInput};
@@ -29,21 +29,11 @@ CREATE TABLE unique_keys(
 const RECORDS: &str =
     "SELECT n, json FROM records WHERE verdict = 'accepted' AND instr(json, ',\"unique\":') > 0 ORDER BY n";
 
-/// Adds the table to a file of the version before it, which has no keys.
-pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(&format!("BEGIN IMMEDIATE; {TABLE} PRAGMA user_version = {VERSION}; COMMIT")).inspect_err(
-        |_| {
-            // The first error is the one to report.
-            let _ = connection.execute_batch("ROLLBACK");
-        },
-    )
-}
-
 /// Whether the file has the table. One of an earlier version that was not opened for writing since
 /// has none.
 fn exists(connection: &Connection) -> rusqlite::Result<bool> {
     let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    Ok(version >= VERSION)
+    Ok(version >= WITH_IMPORTS)
 }
 
 /// Returns the run that has a key.

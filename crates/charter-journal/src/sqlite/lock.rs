@@ -45,6 +45,14 @@ pub(super) struct Place {
     id: FileId,
 }
 
+/// A journal file and its log, to find out whether both still are there.
+#[derive(Debug)]
+pub(super) struct Watched {
+    place: Place,
+    /// The log that SQLite has open; `None` before it has one.
+    log: Option<FileId>,
+}
+
 impl Place {
     pub(super) fn id(&self) -> &FileId {
         &self.id
@@ -56,16 +64,49 @@ impl Place {
     }
 
     /// Checks that the path still leads to the file that was opened.
-    pub(super) fn check(&self) -> Result<(), String> {
-        let path = self.path.display();
-        match FileId::at(&self.path) {
-            Ok(found) if found == self.id => Ok(()),
-            Ok(_) => Err(format!("`{path}` was replaced by another file while this process had it open")),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                Err(format!("`{path}` was removed or renamed while this process had it open"))
-            }
-            Err(e) => Err(format!("`{path}` cannot be found any more: {e}")),
+    fn check(&self) -> Result<(), String> {
+        check_id(&self.path, &self.id)
+    }
+}
+
+impl Watched {
+    pub(super) fn new(place: Place) -> Watched {
+        let mut watched = Watched { place, log: None };
+        watched.note_log();
+        watched
+    }
+
+    /// Notes which log SQLite has open, once there is one.
+    pub(super) fn note_log(&mut self) {
+        if self.log.is_none() {
+            self.log = FileId::at(&log_of(&self.place.path)).ok();
         }
+    }
+
+    /// Checks that the path still leads to the file that was opened, and that of its log to the log
+    /// that SQLite writes: nobody would find again what is written to another one.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.place.check()?;
+        self.log.as_ref().map_or(Ok(()), |log| check_id(&log_of(&self.place.path), log))
+    }
+}
+
+/// The name of the write-ahead log.
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+fn check_id(path: &Path, id: &FileId) -> Result<(), String> {
+    let shown = path.display();
+    match FileId::at(path) {
+        Ok(found) if found == *id => Ok(()),
+        Ok(_) => Err(format!("`{shown}` was replaced by another file while this process had it open")),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(format!("`{shown}` was removed or renamed while this process had it open"))
+        }
+        Err(e) => Err(format!("`{shown}` cannot be found any more: {e}")),
     }
 }
 

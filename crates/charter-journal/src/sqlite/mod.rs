@@ -17,6 +17,7 @@ mod imports;
 mod jobs;
 mod keys;
 mod lock;
+mod objects;
 mod open_files;
 mod prepared;
 mod problems;
@@ -50,7 +51,7 @@ use head::Heads;
 use ids::Ids;
 use jobs::{Job, Request};
 pub use lock::holder;
-use lock::{Lock, check_name};
+use lock::{Lock, Watched, check_name};
 use open_files::{FileId, OpenFile};
 use readers::Readers;
 use recognize::{Found, identity, recognize};
@@ -159,14 +160,12 @@ impl SqliteStore {
         keep_log(&connection, true).map_err(|e| failed("opening the journal", &e))?;
         match recognize(identity(&connection), path)? {
             Found::Journal { version: schema::VERSION } => {
-                connection.execute_batch(&imports::added()).map_err(|e| failed("opening the journal", &e))?;
+                connection.execute_batch(host_state::TABLE).map_err(|e| failed("opening the journal", &e))?;
             }
-            Found::Journal { version: schema::WITHOUT_KEYS } => {
-                connection.execute_batch(&imports::added()).map_err(|e| failed("opening the journal", &e))?;
-                keys::upgrade(&connection).map_err(|e| failed("upgrading the journal", &e))?;
-            }
-            Found::Journal { .. } => {
-                head::upgrade(&connection, &[schema::HEAD, keys::TABLE, &imports::added()].concat(), schema::VERSION)
+            Found::Journal { version } => {
+                let head = if version == schema::WITHOUT_HEAD { schema::HEAD } else { "" };
+                let keys = if version < schema::WITH_IMPORTS { keys::TABLE } else { "" };
+                head::upgrade(&connection, &[head, keys, schema::BY_RUN, host_state::TABLE].concat(), schema::VERSION)
                     .map_err(|e| failed("upgrading the journal", &e))?;
             }
             Found::Empty => {
@@ -194,20 +193,21 @@ impl SqliteStore {
             set("max_page_count", i64::try_from(pages).unwrap_or(i64::MAX))?;
         }
         check_schema(&connection, path, options.repair)?;
-        let heads = Heads::open(&connection, lock.place().path(), options.accept_head.as_ref())?;
+        let mut heads = Heads::open(&connection, lock.place().path(), options.accept_head.as_ref())?;
+        heads.add_imports(&connection).map_err(|e| failed("upgrading the journal", &e))?;
         keep_log(&connection, false).map_err(|e| failed("opening the journal", &e))?;
         let ids = Ids::open(&connection, options.ids_at_once).map_err(|e| failed("opening the journal", &e))?;
         let (sender, requests) = channel();
         let health = Arc::new(Health::default());
         let seen = health.clone();
         let checkpoints = Checkpoints::new(path.to_owned());
-        let place = lock.place().clone();
-        let open = OpenFile::new(place.id().clone());
+        let place = Watched::new(lock.place().clone());
+        let open = OpenFile::new(lock.place().id().clone());
         let thread = std::thread::Builder::new()
             .name("journal".into())
             .spawn(move || {
                 let writing = Writing::new(&connection, heads, ids);
-                writer::run(writing, &requests, &place, &seen, commit, checkpoints);
+                writer::run(writing, &requests, place, &seen, commit, checkpoints);
             })
             .map_err(|e| StoreError::Failed { doing: "starting the writer", reason: e.to_string() })?;
         let writer = Writer { sender: Some(sender), thread: Some(thread), health, lock: Mutex::new(lock) };
@@ -360,12 +360,12 @@ impl SqliteStore {
 fn check_schema(connection: &Connection, path: &Path, repair: bool) -> Result<(), StoreError> {
     let sql = |e: rusqlite::Error| failed("opening the journal", &e);
     if repair {
-        return schema::drop_foreign(connection).map_err(sql);
+        return objects::drop_foreign(connection).map_err(sql);
     }
     // Unreadable charters are findings of the verification.
     let declared = views::declared(connection).unwrap_or_default();
-    let problems = schema::problems(connection, declared).map_err(sql)?;
-    match problems.into_iter().find(schema::Problem::prevents_writing) {
+    let problems = objects::problems(connection, declared).map_err(sql)?;
+    match problems.into_iter().find(objects::Problem::prevents_writing) {
         Some(problem) => Err(StoreError::Schema { path: path.display().to_string(), why: problem.to_string() }),
         None => Ok(()),
     }

@@ -111,7 +111,7 @@ impl Store for SqliteStore {
     }
 
     fn imported(&self, run: &str) -> Result<u64, StoreError> {
-        self.reading(|c| super::imports::imported(c, run))
+        self.reading(|c| super::imports::imported(c, run))?
     }
 
     fn newest(&self) -> Result<Option<Timestamp>, StoreError> {

@@ -5,23 +5,27 @@ use std::sync::OnceLock;
 
 use rusqlite::{Connection, ErrorCode};
 
+use super::host_state::TABLE as HOST_STATE;
 use super::ids;
-use super::imports::added;
 use super::keys::TABLE as KEYS;
-use super::views;
+use super::objects::drop_foreign;
 use crate::error::StoreError;
 
 /// Schema version, in `PRAGMA user_version`.
-pub(crate) const VERSION: i64 = 4;
+pub(crate) const VERSION: i64 = 5;
+
+/// The version whose head did not cover imports, which were in a table `imports`; upgraded when it
+/// is opened for writing.
+pub(crate) const WITH_IMPORTS: i64 = 4;
 
 /// The version before the table `unique_keys`; upgraded when it is opened for writing.
 pub(crate) const WITHOUT_KEYS: i64 = 3;
 
 /// The version before the journal had a head; upgraded when it is opened for writing.
-const WITHOUT_HEAD: i64 = 2;
+pub(crate) const WITHOUT_HEAD: i64 = 2;
 
 /// The versions that this program reads.
-pub(crate) const READABLE: [i64; 3] = [VERSION, WITHOUT_KEYS, WITHOUT_HEAD];
+pub(crate) const READABLE: [i64; 4] = [VERSION, WITH_IMPORTS, WITHOUT_KEYS, WITHOUT_HEAD];
 
 /// `PRAGMA application_id`: "chrt".
 pub(crate) const APPLICATION: i64 = 0x6368_7274;
@@ -101,6 +105,11 @@ CREATE TABLE deleted(
   hash TEXT NOT NULL
 ) STRICT;
 INSERT INTO journal(id, open) VALUES (lower(hex(randomblob(16))), 0);
+";
+
+/// For what is known about a run: that it was deleted, or came from another journal.
+pub(crate) const BY_RUN: &str = "
+CREATE INDEX interventions_run ON interventions(run);
 ";
 
 /// The projections, which can be rebuilt from the records.
@@ -215,19 +224,19 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
 
 /// Creates the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    let (transaction, added) = (connection.unchecked_transaction()?, added());
+    let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(&format!(
-        "{CANONICAL}\n{HEAD}\n{added}\n{KEYS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
+        "{CANONICAL}\n{HEAD}\n{BY_RUN}\n{HOST_STATE}\n{KEYS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
     ))?;
     ids::create(&transaction)?;
     transaction.commit()
 }
 
 /// The kind and definition of tables, indexes and views, by name.
-type Objects = BTreeMap<String, (String, Option<String>)>;
+pub(super) type Objects = BTreeMap<String, (String, Option<String>)>;
 
 /// Reads the tables, indexes, views and triggers of a file, without those that SQLite makes.
-fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
+pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
     connection
         .prepare(
             "SELECT name, type, sql FROM sqlite_schema WHERE NOT (type = 'index' AND name GLOB 'sqlite_autoindex_*')
@@ -303,97 +312,7 @@ pub(crate) fn repair(connection: &Connection) -> rusqlite::Result<Result<(), Sto
 }
 
 /// Whether an object is a table of the primary data.
-fn is_primary(name: &str, kind: &str) -> bool {
+pub(super) fn is_primary(name: &str, kind: &str) -> bool {
     let rebuilt = TABLES.iter().chain(&ids::TABLES);
     kind == "table" && !rebuilt.into_iter().any(|(table, _)| *table == name)
-}
-
-/// What is wrong with a table, index, view or trigger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wrong {
-    Missing,
-    Altered,
-    Foreign,
-}
-
-/// An object of a file that does not belong to a journal as it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
-    name: String,
-    kind: String,
-    wrong: Wrong,
-}
-
-impl Problem {
-    /// Whether nothing may be written to the file. A foreign table or index is in nobody's way, and
-    /// the tables of the event ids are rebuilt when the file is opened.
-    pub(crate) fn prevents_writing(&self) -> bool {
-        let is_rebuilt = ids::TABLES.iter().any(|(table, _)| *table == self.name);
-        self.is_foreign_code() || self.wrong != Wrong::Foreign && !is_rebuilt
-    }
-
-    /// Whether it is SQL of somebody else, which runs when the journal is written or read.
-    fn is_foreign_code(&self) -> bool {
-        self.wrong == Wrong::Foreign && matches!(self.kind.as_str(), "trigger" | "view")
-    }
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Problem { name, kind, wrong } = self;
-        let what = match wrong {
-            Wrong::Missing => "is missing",
-            Wrong::Altered => "has an unexpected definition",
-            Wrong::Foreign => "does not belong to the journal",
-        };
-        let help = match wrong {
-            Wrong::Foreign if self.is_foreign_code() => "; `charter rebuild` removes it",
-            Wrong::Missing | Wrong::Altered if !is_primary(name, kind) => "; run `charter rebuild`",
-            _ => "",
-        };
-        write!(f, "the {kind} `{name}` {what}{help}")
-    }
-}
-
-/// Compares the tables, indexes, views and triggers with those of a new file. `declared` contains
-/// the name and SQL of the views that charters declare.
-pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, String>) -> rusqlite::Result<Vec<Problem>> {
-    let (mut found, mut expected) = (objects(connection)?, fresh()?);
-    let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    expected.retain(|name, _| version >= VERSION || name != "unique_keys");
-    expected.retain(|name, _| name != "host_state" || found.contains_key(name));
-    if version == WITHOUT_HEAD {
-        for table in ["journal", "heads", "interventions", "deleted", "imports"] {
-            expected.remove(table);
-        }
-    }
-    // Added when the file is opened for writing.
-    if ids::are_former(connection)? {
-        expected.retain(|name, _| !ids::TABLES.iter().any(|(table, _)| table == name));
-        found.remove(ids::FORMER_INDEX);
-    }
-    for (name, sql) in declared {
-        expected.insert(name, ("view".into(), Some(sql)));
-    }
-    let mut all = Vec::new();
-    for (name, (kind, sql)) in expected {
-        let wrong = match found.remove(&name) {
-            None => Wrong::Missing,
-            Some(other) if other != (kind.clone(), sql) => Wrong::Altered,
-            Some(_) => continue,
-        };
-        all.push(Problem { name, kind, wrong });
-    }
-    all.extend(found.into_iter().map(|(name, (kind, _))| Problem { name, kind, wrong: Wrong::Foreign }));
-    Ok(all)
-}
-
-/// Removes the triggers and views that do not belong to the journal. They are no data.
-pub(crate) fn drop_foreign(connection: &Connection) -> rusqlite::Result<()> {
-    let declared = views::declared(connection).unwrap_or_default();
-    for problem in problems(connection, declared)?.into_iter().filter(Problem::is_foreign_code) {
-        let name = problem.name.replace('"', "\"\"");
-        connection.execute_batch(&format!("DROP {} \"{name}\"", problem.kind))?;
-    }
-    Ok(())
 }

@@ -124,7 +124,7 @@ mod tests {
             recreate(&file).unwrap();
             let kept = declared(&file).unwrap();
             assert_eq!(kept.keys().collect::<Vec<_>>(), ["mine"]);
-            assert_eq!(schema::problems(&file, declared(&file).unwrap()).unwrap(), []);
+            assert_eq!(super::super::objects::problems(&file, declared(&file).unwrap()).unwrap(), []);
         }
     }
 

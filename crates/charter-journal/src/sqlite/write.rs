@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{project_all, put_changes};
 use super::delete::{self, Deletion};
-use super::head::Heads;
+use super::head::{Heads, Intervention};
 use super::host_state;
 use super::ids::{self, Ids};
 use super::keys;
@@ -15,6 +15,7 @@ use super::schema::{self, TABLES};
 use super::unnamed::Unnamed;
 use super::views;
 use crate::error::StoreError;
+use crate::imports::Imported;
 use crate::record::Record;
 use crate::store::{Append, Head, StateChange, StoredCharter, StoredSnapshot, follows};
 
@@ -203,6 +204,11 @@ impl<'c> Writing<'c> {
                 return Err(Unwritten::Refused(StoreError::UnknownCharter { digest: record.charter }));
             }
             let head = follows(known.map(|k| k.head), record).map_err(Unwritten::Refused)?;
+            if known.is_none()
+                && let Some(refused) = delete::reserved(self.connection, batch, run)?
+            {
+                return Err(Unwritten::Refused(refused));
+            }
             if record.has_given_id() {
                 let is_new = known.is_none();
                 let stored = self.ids.note(self.connection, run, &record.id, is_new)?.map_err(Unwritten::Refused)?;
@@ -223,10 +229,10 @@ impl<'c> Writing<'c> {
             touched.insert(run, now);
         }
         let reserved = keys::check(self.connection, batch)?.map_err(Unwritten::Refused)?;
-        for Append { record, snapshot, imported } in batch {
-            if *imported {
-                let insert = "INSERT OR REPLACE INTO imports(run, records) VALUES (?1, ?2)";
-                self.prepared.execute(insert, params![record.run, integer(record.seq.saturating_add(1))])?;
+        let mut imported = Imported::of_batch(batch);
+        for Append { record, snapshot, .. } in batch {
+            if let Some(imported) = imported.remove(record.run.as_ref()) {
+                self.heads.intervention(self.connection, &Intervention::imported(&imported))?;
             }
             if let Some(touched) = touched.get_mut(record.run.as_ref()) {
                 self.record(record, &mut touched.known.waiting)?;

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::memory::MemoryStore;
 use crate::record::{Record, json_of};
 use crate::store::{Row, Store};
-use crate::transfer::{After, Header, Lines, TransferError};
+use crate::transfer::{After, CheckSource, Header, Lines, SourceCheck, TransferError, other_source};
 
 /// Verifies the file of an exported run: every record is rehashed, replayed through the kernel, and
 /// compared.
@@ -24,6 +24,18 @@ use crate::transfer::{After, Header, Lines, TransferError};
 /// The file cannot be read, or its first line is not the first line of an exported run. Problems in
 /// the run are findings, not errors.
 pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Report, TransferError> {
+    verify_export_with(from, anchors, &|_| SourceCheck::Matches)
+}
+
+/// Like [`verify_export`], but also compares the source of the charter with `check`.
+///
+/// # Errors
+/// See [`verify_export`].
+pub fn verify_export_with(
+    from: &mut dyn BufRead,
+    anchors: &[Anchor],
+    check: CheckSource<'_>,
+) -> Result<Report, TransferError> {
     let mut lines = Lines { from, number: 0 };
     let header = Header::read(&mut lines)?;
     let charter = header.charter();
@@ -36,6 +48,16 @@ pub fn verify_export(from: &mut dyn BufRead, anchors: &[Anchor]) -> Result<Repor
     for a in anchors.iter().filter(|a| a.run == header.run) {
         let known = verifier.anchors.entry(a.run.clone()).or_default();
         known.insert(a.seq, a.hash);
+    }
+    match check(&charter) {
+        SourceCheck::Matches => {}
+        SourceCheck::Unknown => {
+            let remark = "the source of the charter names other files, so it was not compared with the definition";
+            verifier.report.remarks.push(remark.into());
+        }
+        SourceCheck::Differs(why) => {
+            verifier.found(Some(header.run.clone()), None, Difference::Charter, other_source(&why));
+        }
     }
     let mut current = Current::new(&header.run);
     match stored {

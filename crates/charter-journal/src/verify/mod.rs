@@ -17,7 +17,7 @@ use std::sync::Arc;
 use charter_kernel::{Digest, Machine};
 use rustc_hash::FxHashMap;
 
-pub use exported::verify_export;
+pub use exported::{verify_export, verify_export_with};
 pub use report::{Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions};
 
 use crate::error::StoreError;

@@ -338,7 +338,7 @@ fn a_file_without_a_head_gets_one() {
     let head = SqliteStore::open_read_only(&file).unwrap().head().unwrap();
     let sql = rusqlite::Connection::open(&file).unwrap();
     sql.execute_batch(
-        "DROP TABLE journal; DROP TABLE heads; DROP TABLE interventions; DROP TABLE deleted; DROP TABLE imports; DROP TABLE unique_keys; PRAGMA user_version = 2",
+        "DROP TABLE journal; DROP TABLE heads; DROP TABLE interventions; DROP TABLE deleted; DROP TABLE unique_keys; PRAGMA user_version = 2",
     )
     .unwrap();
     drop(sql);

@@ -14,6 +14,7 @@ mod golden;
 mod heads;
 #[cfg(feature = "sqlite")]
 mod host_state;
+mod imported;
 #[cfg(feature = "sqlite")]
 mod operator;
 mod records;

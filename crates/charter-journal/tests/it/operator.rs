@@ -16,12 +16,12 @@ use serde_json::json;
 use crate::common::*;
 use crate::heads::beside;
 
-fn deletion(run: &str) -> Deletion {
+pub(crate) fn deletion(run: &str) -> Deletion {
     Deletion { run: run.into(), reason: "old".into(), by: "ana".into(), at: Timestamp(T0) }
 }
 
 /// A run that ends after naming this blob.
-fn finished(run: &str, names: Digest) -> Vec<Append> {
+pub(crate) fn finished(run: &str, names: Digest) -> Vec<Append> {
     let machine = machine(DESK);
     let (mut driver, first) = Driver::start(&machine, run);
     let ask = driver.send("ASK", json!({"evidence": names}), &Principal::new("ana", &["clerk"]));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use charter_journal::{MemoryStore, SqliteStore, Store, StoreError, verify};
+use charter_journal::{SqliteStore, Store, StoreError};
 
 use crate::common::*;
 
@@ -69,7 +69,7 @@ fn files_that_are_not_journals_are_not_modified() {
     assert_eq!(refused("other"), "`FILE` is not a journal file: it is a SQLite file of another application");
     assert_eq!(
         refused("newer"),
-        "`FILE` has schema version 9; this program supports versions up to 4; use a newer version of Charter, or export the runs with it and import them here"
+        "`FILE` has schema version 9; this program supports versions up to 5; use a newer version of Charter, or export the runs with it and import them here"
     );
     drop(SqliteStore::open(&path("older")).unwrap());
     rusqlite::Connection::open(path("older")).unwrap().execute_batch("PRAGMA user_version = 1").unwrap();
@@ -149,23 +149,6 @@ fn the_tables_are_documented() {
             section.lines().filter_map(|l| l.strip_prefix("| `")?.split_once('`')).map(|(name, _)| name).collect();
         assert_eq!(documented, columns, "docs/sql.md, `{table}`");
     }
-}
-
-/// Pre-releases made files that had a head and no table of imports.
-#[test]
-fn a_file_without_the_table_of_imports_gets_one() {
-    let folder = Folder::new();
-    let file = folder.file("journal.db");
-    let source = MemoryStore::new();
-    fill(&source, &some_acts(6), "r");
-    let mut text = Vec::new();
-    charter_journal::export(&source, "r0", &mut text).unwrap();
-    drop(SqliteStore::open(&file).unwrap());
-    rusqlite::Connection::open(&file).unwrap().execute_batch("DROP TABLE imports; DROP TABLE host_state").unwrap();
-    let store = SqliteStore::open(&file).unwrap();
-    charter_journal::import(&store, &mut text.as_slice()).unwrap();
-    assert_eq!(store.imported("r0").unwrap(), store.run("r0").unwrap().unwrap().seq + 1);
-    assert_eq!(verify(&store, None).unwrap().findings, []);
 }
 
 #[test]

@@ -116,6 +116,10 @@ fn changes_to_the_tables_are_reported() {
     }
     first("DELETE FROM charters", "run `a`, record 0: charter sha256:");
     first("UPDATE charters SET core = replace(core, 'boss', 'bass')", "run `a`, record 0: charter sha256:");
+    // Also of a charter that no run uses.
+    let unused = "INSERT INTO charters SELECT substr(digest, 1, 70) || iif(substr(digest, 71) = '0', '1', '0'), id, version, name, core, source, check_digest FROM charters LIMIT 1";
+    first(unused, "its text has the digest sha256:");
+    first("UPDATE charters SET version = version || 'x'", "its id, version, name or source has been changed");
     first("UPDATE charters SET source = source || ' '", "its id, version, name or source has been changed");
     first(
         "UPDATE snapshots SET json = json || ' ' WHERE run = 'b'",

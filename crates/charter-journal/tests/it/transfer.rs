@@ -143,6 +143,13 @@ fn a_run_that_does_not_verify_is_not_imported() {
         refused(&text.replacen("\\\"id\\\":\\\"desk\\\"", "\\\"id\\\":\\\"disk\\\"", 1))
             .contains("its text has the digest")
     );
+    for (key, before) in [("x", "\"head\":"), ("note", "\"core\":")] {
+        let unknown = text.replacen(before, &format!("\"{key}\":1,{before}"), 1);
+        assert!(
+            refused(&unknown)
+                .starts_with(&format!("line 1: not the first line of an exported run: unknown field `{key}`"))
+        );
+    }
     let forged = text.replacen("\"kind\":\"start\"", "\"kind\":\"Start\"", 1);
     assert!(refused(&forged).starts_with("line 2: not a record"), "{}", refused(&forged));
     let forged = text.replacen("\"n\":1", "\"n\":2", 1);

@@ -41,7 +41,7 @@ fn an_event_is_recorded_once_under_its_id() {
 #[test]
 fn nobody_but_the_host_is_the_host() {
     let machine = machine();
-    let reserved = Reply::Denied(Denied::ReservedName(Principal::system().check_sender().unwrap_err()));
+    let reserved = Reply::Denied(Denied::InvalidName(Principal::system().check_sender().unwrap_err()));
     let mut host = Host::new(&machine);
     assert_eq!(host.give(Input::start(json!(null), Principal::system())).reply, reserved);
     let mut host = Host::started(&machine);
@@ -50,6 +50,22 @@ fn nobody_but_the_host_is_the_host() {
         assert_eq!(host.give(event).reply, reserved);
         let answer = Input::Settled { effect: WORK, outcome: Ok(json!(1)), by };
         assert_eq!(host.give(answer).reply, reserved);
+    }
+    assert_eq!(host.records.len(), 1);
+}
+
+/// Otherwise one person counts as two, where two have to agree.
+#[test]
+fn a_sender_does_not_look_like_another() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    for by in
+        [Principal::new("ana\u{200b}", &["boss"]), Principal::new("ana ", &[]), Principal::new("ana", &["boss\u{ad}"])]
+    {
+        let refused = Reply::Denied(Denied::InvalidName(by.check_sender().unwrap_err()));
+        let event = Input::Event(EventInput::new("NOTE", json!({"n": 1}), by.clone()));
+        assert_eq!(host.give(event).reply, refused);
+        assert_eq!(host.give(Input::Settled { effect: WORK, outcome: Ok(json!(1)), by }).reply, refused);
     }
     assert_eq!(host.records.len(), 1);
 }

@@ -14,6 +14,7 @@ mod events;
 mod feijoa;
 mod files;
 mod full;
+mod places;
 mod programs;
 mod secrets;
 mod stuck;

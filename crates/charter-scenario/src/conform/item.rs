@@ -2,7 +2,7 @@
 
 use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
 use charter_kernel::definition::{Definition, Stream};
-use charter_kernel::{Machine, Principal, ReservedName, Timestamp, UnknownWord};
+use charter_kernel::{InvalidName, Machine, Principal, Timestamp, UnknownWord};
 use serde_json::Value as Json;
 
 use super::field_set::FieldSet;
@@ -122,9 +122,9 @@ pub(crate) enum PartError {
     /// The `kind` or the `auth` of the sender is not one that exists.
     #[error(transparent)]
     Word(#[from] UnknownWord),
-    /// The sender claims to be the host.
+    /// The sender has the name of the host, or one that looks like another.
     #[error(transparent)]
-    ReservedName(#[from] ReservedName),
+    InvalidName(#[from] InvalidName),
     /// The value is required, but null.
     #[error("{0} is null")]
     Null(&'static str),

@@ -135,8 +135,8 @@ impl Problem {
             RuntimeError::Replay(ReplayError::Store(StoreError::UnknownRun(run))) => Problem::unknown_run(run),
             RuntimeError::Replay(ReplayError::NoSuchRecord { run, seq, .. }) => Problem::no_record(run, *seq),
             RuntimeError::Replay(ReplayError::Reserved { .. }) => Problem::new(S::CONFLICT, "run-exists", said),
-            RuntimeError::Store(StoreError::Conflict { .. })
-            | RuntimeError::Replay(ReplayError::Store(StoreError::Conflict { .. })) => {
+            RuntimeError::Store(StoreError::Conflict { .. } | StoreError::RunDeleted { .. })
+            | RuntimeError::Replay(ReplayError::Store(StoreError::Conflict { .. } | StoreError::RunDeleted { .. })) => {
                 Problem::new(S::CONFLICT, "run-exists", said)
             }
             RuntimeError::NeverStarted(_) => Problem::new(S::CONFLICT, "never-started", said),

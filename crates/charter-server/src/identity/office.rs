@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use charter_actors::Folder;
 use charter_format::ReadOptions;
-use charter_kernel::{Auth, Code, Principal, PrincipalKind, Snapshot};
+use charter_kernel::{Auth, Code, InvalidName, Principal, PrincipalKind, Snapshot, check_name};
 use charter_runtime::backend::{Acknowledged, Backend};
 use charter_runtime::{Charter, RuntimeError, SendEvent, Start};
 use serde_json::{Value as Json, json};
@@ -167,6 +167,10 @@ impl Office {
     pub async fn add(&self, key: NewKey, by: Principal) -> Result<Secret, HostError> {
         let secret = Secret::random().map_err(HostError::Random)?;
         let NewKey { id, kind, grants, expires, note } = key;
+        for name in grants.iter().map(|grant| &grant.role).chain([&id]) {
+            let invalid = |e: InvalidName| HostError::Refused { code: Code::Schema, why: e.to_string() };
+            check_name(name).map_err(invalid)?;
+        }
         let mut data = json!({
             "key": secret.key(), "sha256": secret.sha256(), "id": id, "kind": kind.word(), "grants": grants,
         });

@@ -1,7 +1,6 @@
 //! Compares the entries of a file with the heads that were noted of them: beside the file, in the
 //! table `heads`, and in anchors.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use charter_kernel::Digest;
@@ -9,10 +8,11 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::entries::{self, Entry, START};
 use super::file::{self, Found, Slot};
+use super::interventions;
 use crate::head::{HeadCheck, JournalHead};
 
 /// Maximum number of problems reported of one kind.
-const MAX_PROBLEMS: usize = 20;
+pub(super) const MAX_PROBLEMS: usize = 20;
 
 /// Returns why a file is not what was last acknowledged; `None` if nothing shows that. Reads only
 /// the end of the file. `found` must have been read before the file.
@@ -24,6 +24,9 @@ pub(super) fn problem(
     open: bool,
 ) -> rusqlite::Result<Option<String>> {
     if let Some(problem) = cut_off(connection)? {
+        return Ok(Some(problem));
+    }
+    if let Some(problem) = interventions::problem(connection)? {
         return Ok(Some(problem));
     }
     let beside = file::name(path);
@@ -143,7 +146,7 @@ pub(in crate::sqlite) fn check(
     check.problems.extend(problem);
     if full {
         recompute(connection, anchors, &mut check)?;
-        interventions(connection, &mut check)?;
+        interventions::check(connection, &mut check)?;
     }
     Ok(check)
 }
@@ -221,47 +224,4 @@ fn stored_heads(connection: &Connection) -> rusqlite::Result<Vec<(i64, JournalHe
     })?;
     // The row of a file without entries is at position 0.
     rows.filter(|row| !matches!(row, Ok((0, _)))).collect()
-}
-
-/// Checks the interventions, and reports them.
-fn interventions(connection: &Connection, check: &mut HeadCheck) -> rusqlite::Result<()> {
-    if !entries::has_tables(connection)? {
-        return Ok(());
-    }
-    let mut said: BTreeMap<String, i64> = BTreeMap::new();
-    let mut select = connection.prepare("SELECT n, at, kind, run, reason, hash, json FROM interventions ORDER BY n")?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let (n, at, kind): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let (run, reason): (Option<String>, String) = (row.get(3)?, row.get(4)?);
-        let (hash, json): (String, String) = (row.get(5)?, row.get(6)?);
-        let parsed: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
-        let columns =
-            [("at", Some(at.as_str())), ("kind", Some(&kind)), ("run", run.as_deref()), ("reason", Some(&reason))];
-        let same = columns.iter().all(|(key, column)| parsed.get(key).and_then(|v| v.as_str()) == *column);
-        if Digest::of_bytes(json.as_bytes()).to_string() != hash || !same {
-            check.problems.push(format!("the intervention at position {n} has been changed"));
-            continue;
-        }
-        if let ("deleted", Some(run)) = (kind.as_str(), &run) {
-            let count = parsed.get("records").and_then(serde_json::Value::as_i64).unwrap_or_default();
-            let total = said.entry(run.clone()).or_insert(0i64);
-            *total = total.saturating_add(count);
-        }
-        check.remarks.push(match (kind.as_str(), run) {
-            ("deleted", Some(run)) => format!("run `{run}` was deleted at {at}: {reason}"),
-            ("accepted-head", _) => format!("at {at}, a head that did not match was accepted: {reason}"),
-            (other, _) => format!("`{other}` at {at}: {reason}"),
-        });
-    }
-    let mut select = connection.prepare("SELECT run, count(*) FROM deleted GROUP BY run ORDER BY run")?;
-    let deleted = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let deleted: BTreeMap<String, i64> = deleted.collect::<rusqlite::Result<_>>()?;
-    for run in said.keys().chain(deleted.keys()).collect::<BTreeSet<_>>() {
-        let [said, has] = [&said, &deleted].map(|all| all.get(run).copied().unwrap_or_default());
-        if said != has && check.problems.len() < MAX_PROBLEMS {
-            check.problems.push(format!("{said} records of run `{run}` were deleted, but {has} are listed as deleted"));
-        }
-    }
-    Ok(())
 }

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::{AcceptHead, at_text};
 use crate::head::JournalHead;
+use crate::imports::{self, Imported};
 use crate::sqlite::delete::Deletion;
 
 /// The head after an entry, and the position of that entry in the file.
@@ -187,6 +188,33 @@ impl Intervention {
         Intervention { kind: "deleted", at, run, reason, json }
     }
 
+    /// The first records of a run came from another journal.
+    pub(in crate::sqlite) fn imported(imported: &Imported) -> Intervention {
+        let (at, run, json) = (imported.at.clone(), Some(imported.run.clone()), imported.json());
+        Intervention { kind: imports::KIND, at, run, reason: String::new(), json }
+    }
+
+    /// The newest intervention of a kind about a run at this position or later.
+    pub(in crate::sqlite) fn newest(
+        connection: &Connection,
+        kind: &str,
+        run: &str,
+        from: i64,
+    ) -> rusqlite::Result<Option<Row>> {
+        let mut select = connection.prepare_cached(
+            "SELECT n, at, kind, run, reason, hash, json FROM interventions
+             WHERE run = ?1 AND kind = ?2 AND n >= ?3 ORDER BY n DESC LIMIT 1",
+        )?;
+        select.query_row(params![run, kind, from], Row::read).optional()
+    }
+
+    /// The intervention at a position.
+    pub(in crate::sqlite) fn at(connection: &Connection, n: i64) -> rusqlite::Result<Option<Row>> {
+        let mut select =
+            connection.prepare_cached("SELECT n, at, kind, run, reason, hash, json FROM interventions WHERE n = ?1")?;
+        select.query_row([n], Row::read).optional()
+    }
+
     /// Its text, and the hash of it.
     pub(in crate::sqlite) fn hashed(&self) -> (String, Digest) {
         let text = canonical(&self.json);
@@ -203,4 +231,117 @@ impl Intervention {
         )?;
         Ok(hash)
     }
+}
+
+/// A stored intervention, which may have been changed.
+pub(in crate::sqlite) struct Row {
+    pub(in crate::sqlite) n: i64,
+    pub(super) at: String,
+    pub(super) kind: String,
+    pub(super) run: Option<String>,
+    pub(super) reason: String,
+    pub(super) hash: String,
+    json: String,
+}
+
+impl Row {
+    /// Reads the columns `n, at, kind, run, reason, hash, json`.
+    pub(super) fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+        Ok(Row {
+            n: row.get(0)?,
+            at: row.get(1)?,
+            kind: row.get(2)?,
+            run: row.get(3)?,
+            reason: row.get(4)?,
+            hash: row.get(5)?,
+            json: row.get(6)?,
+        })
+    }
+
+    /// Its content, or what is wrong with it: it was changed, or is not what the stored heads
+    /// before and after it include.
+    pub(in crate::sqlite) fn proven(&self, connection: &Connection) -> rusqlite::Result<Result<Json, String>> {
+        let n = self.n;
+        let content = match self.content() {
+            Ok(content) => content,
+            Err(n) => return Ok(Err(changed(n))),
+        };
+        let before = stored_at(connection, n.saturating_sub(1))?;
+        let after = before.zip(Digest::parse(&self.hash)).map(|(mut head, hash)| {
+            head.add_intervention(hash);
+            head
+        });
+        Ok(match after.is_some() && after == stored_at(connection, n)? {
+            true => Ok(content),
+            false => Err(format!("the intervention at position {n} is not one that the head includes")),
+        })
+    }
+
+    /// Its content if it has its hash and the columns repeat it; otherwise its position.
+    pub(super) fn content(&self) -> Result<Json, i64> {
+        let content: Json = serde_json::from_str(&self.json).unwrap_or_default();
+        let columns = [
+            ("at", Some(&self.at)),
+            ("kind", Some(&self.kind)),
+            ("run", self.run.as_ref()),
+            ("reason", Some(&self.reason)),
+        ];
+        let same = |(key, column): &(&str, Option<&String>)| {
+            content.get(*key).and_then(Json::as_str) == column.map(String::as_str)
+        };
+        match Digest::of_bytes(self.json.as_bytes()).to_string() == self.hash && columns.iter().all(same) {
+            true => Ok(content),
+            false => Err(self.n),
+        }
+    }
+}
+
+/// What is wrong with a changed intervention.
+pub(super) fn changed(n: i64) -> String {
+    format!("the intervention at position {n} has been changed")
+}
+
+/// Whether there is an entry at this position.
+pub(in crate::sqlite) fn has_entry(connection: &Connection, n: i64) -> rusqlite::Result<bool> {
+    let mut select = connection.prepare_cached(
+        "SELECT 1 WHERE ?1 IN (SELECT n FROM records WHERE n = ?1) OR ?1 IN (SELECT n FROM deleted WHERE n = ?1)
+         OR ?1 IN (SELECT n FROM interventions WHERE n = ?1)",
+    )?;
+    select.exists([n])
+}
+
+/// The stored head at a position; that of an empty journal at 0.
+pub(super) fn stored_at(connection: &Connection, n: i64) -> rusqlite::Result<Option<JournalHead>> {
+    if n <= 0 {
+        return Ok(Some(JournalHead::EMPTY));
+    }
+    let mut select = connection.prepare_cached("SELECT runs, records, entries, hash FROM heads WHERE n = ?1")?;
+    let row = select.query_row([n], |row| {
+        let number = |i: usize| row.get::<_, i64>(i).map(|n| u64::try_from(n).unwrap_or_default());
+        let hash: String = row.get(3)?;
+        let hash = Digest::parse(&hash).unwrap_or_default();
+        Ok(JournalHead { runs: number(0)?, records: number(1)?, entries: number(2)?, hash })
+    });
+    row.optional()
+}
+
+/// Stores the heads before and after each intervention of a file of an earlier version.
+pub(super) fn store_around(connection: &Connection) -> rusqlite::Result<()> {
+    let mut all: Vec<Position> = Vec::new();
+    let mut position = START;
+    scan(connection, 0, &mut |entry| {
+        let before = position;
+        add(&mut position, entry);
+        if entry.record.is_none() {
+            all.extend([before, position]);
+        }
+        true
+    })?;
+    // A stored head that differs is evidence.
+    for Position { head, n } in all.into_iter().filter(|position| position.n > 0) {
+        let number = super::integer;
+        let row = params![n, number(head.runs), number(head.records), number(head.entries), head.hash.to_string()];
+        connection.execute(&INSERT.replacen("OR REPLACE", "OR IGNORE", 1), row)?;
+    }
+    Ok(())
 }

@@ -4,21 +4,22 @@
 mod compare;
 mod entries;
 mod file;
+mod interventions;
 
 use std::path::{Path, PathBuf};
 
 use charter_kernel::{Digest, Timestamp};
 use rusqlite::{Connection, params};
 
-use super::failed;
 use super::prepared::{Prepared, integer};
+use super::{failed, imports};
 use crate::error::StoreError;
 use crate::head::JournalHead;
 use crate::record::timestamp;
 use file::{Found, HeadFile, MAX_LATEST, Slot};
 
 pub(super) use compare::{check, last_position};
-pub(super) use entries::{Intervention, Position, journal_head};
+pub(super) use entries::{Intervention, Position, has_entry, journal_head};
 
 /// How many entries a commit may add before it also stores the head in the table `heads`. Opening a
 /// file computes the head from the newest row.
@@ -94,9 +95,7 @@ impl Heads {
             let intervention = Intervention::accepted(accept, &why, &position.head);
             let accepted = (|| {
                 connection.execute_batch("BEGIN IMMEDIATE")?;
-                position.n = position.n.saturating_add(1);
-                position.head.add_intervention(intervention.insert(connection, position.n)?);
-                entries::store(connection, &position)?;
+                add_intervention(connection, &mut position, &intervention)?;
                 connection.execute_batch("COMMIT")
             })();
             accepted.map_err(sql)?;
@@ -130,9 +129,24 @@ impl Heads {
 
     /// Adds an intervention.
     pub(super) fn intervention(&mut self, connection: &Connection, added: &Intervention) -> rusqlite::Result<()> {
-        self.current.n = self.current.n.saturating_add(1);
-        self.current.head.add_intervention(added.insert(connection, self.current.n)?);
+        add_intervention(connection, &mut self.current, added)?;
+        self.stored = self.current.head.entries;
         Ok(())
+    }
+
+    /// Makes entries of the rows of a table `imports`, which the head of earlier versions did not
+    /// cover, and removes that table.
+    pub(super) fn add_imports(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let Some(left) = imports::left(connection)? else {
+            return Ok(());
+        };
+        let transaction = connection.unchecked_transaction()?;
+        for imported in &left {
+            self.intervention(&transaction, &Intervention::imported(imported))?;
+        }
+        transaction.execute_batch("DROP TABLE imports")?;
+        transaction.commit()?;
+        self.after_commit()
     }
 
     /// Notes the last record of a run in this transaction.
@@ -146,6 +160,10 @@ impl Heads {
     /// Goes back to the last commit after a rollback.
     pub(super) fn roll_back(&mut self) {
         self.current = self.committed;
+        if self.stored > self.committed.head.entries {
+            // That row was rolled back, too.
+            self.stored = 0;
+        }
         self.touched.clear();
     }
 
@@ -241,14 +259,28 @@ fn write_error(e: &std::io::Error) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(code, Some(format!("the head of the journal cannot be written: {e}")))
 }
 
-/// The tables of the head, added to a file of an earlier version, with the head of its records.
+/// Adds an intervention, and stores the heads before and after it: they prove it to an opening,
+/// which does not read all entries.
+fn add_intervention(connection: &Connection, at: &mut Position, added: &Intervention) -> rusqlite::Result<()> {
+    if at.n > 0 {
+        entries::store(connection, at)?;
+    }
+    at.n = at.n.saturating_add(1);
+    at.head.add_intervention(added.insert(connection, at.n)?);
+    entries::store(connection, at)
+}
+
+/// Gives a file of an earlier version what `tables` creates, the head of its records, and the heads
+/// around its interventions.
 pub(super) fn upgrade(connection: &Connection, tables: &str, version: i64) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let upgraded = (|| {
         connection.execute_batch(tables)?;
+        // The tables of the head exist by now, whatever the version says.
+        connection.pragma_update(None, "user_version", version)?;
+        entries::store_around(connection)?;
         let position = entries::position(connection)?;
         entries::store(connection, &position)?;
-        connection.pragma_update(None, "user_version", version)?;
         connection.execute_batch("COMMIT")
     })();
     if upgraded.is_err() {

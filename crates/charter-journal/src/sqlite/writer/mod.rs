@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::checkpoint::Checkpoints;
 use super::connect::keep_log;
 use super::jobs::{CommitStats, Job, Jobs, Request};
-use super::lock::Place;
+use super::lock::Watched;
 use super::write::{Unwritten, Writing};
 use crate::error::StoreError;
 
@@ -58,7 +58,7 @@ const SPIN: Duration = Duration::from_micros(50);
 pub(crate) fn run(
     mut writing: Writing<'_>,
     requests: &Receiver<Request>,
-    place: &Place,
+    mut place: Watched,
     health: &Health,
     mut commit: impl Committing,
     mut checkpoints: Checkpoints,
@@ -67,7 +67,7 @@ pub(crate) fn run(
     while let Some(first) = next(requests) {
         let begin = Instant::now();
         let mut jobs = Jobs::new(first, requests, &stats);
-        let results = write_in_place(&mut writing, &mut jobs, place, health, &mut commit);
+        let results = write_in_place(&mut writing, &mut jobs, &mut place, health, &mut commit);
         let took = begin.elapsed().saturating_sub(jobs.waited());
         let size = results.len();
         let replies = jobs.into_replies();
@@ -123,7 +123,7 @@ fn next(requests: &Receiver<Request>) -> Option<Request> {
 fn write_in_place(
     writing: &mut Writing<'_>,
     jobs: &mut Jobs<'_>,
-    place: &Place,
+    place: &mut Watched,
     health: &Health,
     commit: &mut impl Committing,
 ) -> Results {
@@ -134,6 +134,7 @@ fn write_in_place(
         return jobs.close().map(|_| Err(cannot_write(&reason))).collect();
     }
     let results = write(writing, jobs, health, commit);
+    place.note_log();
     match place.check() {
         Err(reason) if health.stopped().is_none() => {
             health.stop(&reason);

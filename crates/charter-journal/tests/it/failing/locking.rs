@@ -108,6 +108,32 @@ fn a_writer_whose_file_is_replaced_stops() {
     other.append(workload().into_iter().skip(1).collect()).unwrap();
 }
 
+/// What is written to a log that has no name any more is lost with the process.
+#[cfg(unix)]
+#[test]
+fn a_writer_whose_log_is_removed_or_replaced_stops() {
+    for is_replaced in [false, true] {
+        let folder = Folder::new();
+        let (file, log, aside) = (folder.file("journal.db"), folder.file("journal.db-wal"), folder.file("aside"));
+        let store = SqliteStore::open(&file).unwrap();
+        put_charters(&store);
+        store.append(first_append()).unwrap();
+        std::fs::rename(&log, &aside).unwrap();
+        if is_replaced {
+            std::fs::copy(&aside, &log).unwrap();
+        }
+        let said = store.put_blob(b"x").unwrap_err().to_string();
+        let how = if is_replaced { "replaced by another file" } else { "removed or renamed" };
+        assert!(said.contains(&format!("journal.db-wal` was {how} while this process had it open")), "{said}");
+        assert!(store.stopped().is_some());
+        drop(store);
+        // Once the log has its name again, everything is there that was acknowledged.
+        std::fs::rename(&aside, &log).unwrap();
+        let store = SqliteStore::open(&file).unwrap();
+        assert!(store.run("a").unwrap().is_some());
+    }
+}
+
 /// SQLite's locks of this process on a file, from `/proc/locks`.
 #[cfg(target_os = "linux")]
 fn posix_locks(file: &Path) -> Vec<String> {
