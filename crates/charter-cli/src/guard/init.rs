@@ -59,6 +59,7 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
         },
         Mcp::Paste(text) => paste = Some(text),
     }
+    changes.extend(excluded(&dir, &args.db)?);
     let input = args.run_input(&dir)?;
     if !machine_output && io.terminal && !args.dry_run {
         for change in changes.iter().filter(|change| change.old != change.new) {
@@ -94,6 +95,38 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
         writeln!(io.err, "{}", paint.faint(&format!("{command}  # {what}")))?;
     }
     Ok(Exit::Yes)
+}
+
+/// Keeps the journal out of the commits of a Git repository: it changes with each call, so what was
+/// reviewed could never be committed, and it is nobody else's.
+fn excluded(dir: &Path, db: &Db) -> Result<Option<Change>, Failure> {
+    let git = dir.join(".git");
+    let journal = std::path::absolute(&db.db)?;
+    let folder = journal.parent().and_then(|folder| folder.canonicalize().ok());
+    let inside = folder.as_deref().and_then(|folder| folder.strip_prefix(dir).ok());
+    let (Some(inside), Some(name)) = (inside, journal.file_name()) else { return Ok(None) };
+    if !git.is_dir() {
+        return Ok(None);
+    }
+    let path = inside.join(name);
+    // A line of Git's ignore files: what would be a pattern there is not one.
+    let escaped: String = path
+        .to_string_lossy()
+        .chars()
+        .flat_map(|c| "*?[]\\!# ".contains(c).then_some('\\').into_iter().chain(std::iter::once(c)))
+        .collect();
+    let lines = [format!("/{escaped}"), format!("/{escaped}-*")];
+    let file = git.join("info").join("exclude");
+    let old = read(&file)?;
+    let mut new = old.clone().unwrap_or_default();
+    for line in lines.iter().filter(|line| !old.iter().flat_map(|old| old.lines()).any(|known| known == *line)) {
+        if !new.is_empty() && !new.ends_with('\n') {
+            new.push('\n');
+        }
+        new.push_str(line);
+        new.push('\n');
+    }
+    Ok(Some(Change { path: file, old, new: Some(new) }))
 }
 
 /// The files of the charter, unless the project has them.
@@ -154,7 +187,10 @@ fn start(args: &Args, dir: &Path, input: Json, io: &mut Io<'_>) -> Result<(), Fa
                 let why = done.record.explanation(Some(charter.machine())).map(|e| e.message).unwrap_or_default();
                 Err(Failure::new(format!("the run was not started: {why}")))
             }
-            false => Ok(writeln!(io.err, "run `{}` started: {}", args.run, charter.machine().definition().id)?),
+            false => {
+                let charter = &charter.machine().definition().id;
+                Ok(writeln!(io.err, "run `{}` of the charter `{charter}` started", args.run)?)
+            }
         }
     })();
     host.close(io);

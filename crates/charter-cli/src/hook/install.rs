@@ -13,6 +13,8 @@ use crate::load::plain;
 
 /// The run of a hook that names none.
 pub(crate) const RUN: &str = "coder";
+/// Bytes of a new file that are shown before it is written.
+const MAX_SHOWN_BYTES: usize = 6_000;
 /// Maximum size of a configuration in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
 
@@ -245,9 +247,14 @@ pub(crate) fn apply(changes: &[Change], dry_run: bool, machine_output: bool, io:
 }
 
 impl Change {
-    /// The change as a unified diff.
+    /// The change as a unified diff; of a long new file, its name and size.
     pub(crate) fn diff(&self) -> String {
         let path = self.path.display().to_string();
+        if let (None, Some(new)) = (&self.old, &self.new)
+            && new.len() > MAX_SHOWN_BYTES
+        {
+            return format!("new file {path} ({} lines)\n", new.lines().count());
+        }
         let name = |text: &Option<String>| if text.is_some() { path.clone() } else { "/dev/null".into() };
         let (old, new) = (self.old.clone().unwrap_or_default(), self.new.clone().unwrap_or_default());
         let diff = similar::TextDiff::from_lines(old.as_str(), new.as_str());

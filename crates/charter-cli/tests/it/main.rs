@@ -5,6 +5,8 @@
 #[cfg(unix)]
 mod agents;
 #[cfg(unix)]
+mod agents_coder;
+#[cfg(unix)]
 mod agents_served;
 #[cfg(unix)]
 mod agents_setup;

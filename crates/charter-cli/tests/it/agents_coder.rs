@@ -1,0 +1,81 @@
+//! `charter guard init` with the bundled charter `coder`: from nothing to a commit.
+
+use std::process::{Command, Output};
+
+use serde_json::{Value as Json, json};
+
+use crate::agents::{call, decision, denied, hook, site};
+use crate::support::processes::Site;
+
+fn git(site: &Site, args: &[&str]) -> String {
+    let output = Command::new("git").args(args).current_dir(site.path("")).output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What a person approves in an event, by its digest.
+fn approve(site: &Site, event: &str) {
+    let legal = site.run("legal coder --as ana --role approver --json");
+    let offers: Vec<Json> = legal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let offer = offers.iter().find(|offer| offer["type"] == event).unwrap_or_else(|| panic!("{event}: {legal}"));
+    let digest = offer["approves"]["digest"].as_str().or(offer["demands"]["approves"]["digest"].as_str());
+    let digest = digest.unwrap_or_else(|| panic!("{offer}"));
+    let mut command = site.command(&format!("send coder {event} --as ana --role approver"));
+    let output = command.arg(json!({"digest": digest}).to_string()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn an_agent_goes_from_a_plan_to_a_commit_and_no_shorter_way() {
+    let site = site("coder");
+    git(&site, &["init", "-q"]);
+    let asked = |id: &str, tool: &str, input: Json| -> Output {
+        hook(&site, "coder --client claude", &call(&site, id, tool, input))
+    };
+    let legal = |output: Output| assert_eq!(decision(&output), json!({}));
+    let happened = |id: &str, tool: &str, input: Json, response: Json| {
+        let mut result = call(&site, id, tool, input);
+        (result["hook_event_name"], result["tool_response"]) = (json!("PostToolUse"), response);
+        legal(hook(&site, "coder --client claude", &result));
+    };
+    let bash = |command: &str| json!({"command": command});
+    let file = json!({"file_path": site.path("").canonicalize().unwrap().join("b.txt"), "content": "x"});
+    let commit = "git add -A && git commit -m b";
+
+    let dry = site.run("guard init claude --dry-run");
+    assert!(dry.contains("new file") && dry.lines().count() < 120 && !site.path("charters").exists(), "{dry}");
+    let mut init = site.command("guard init claude --test");
+    let output = init.arg("make test").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    // The journal changes with each call: it must not be among the files that are reviewed.
+    assert!(!git(&site, &["status", "--porcelain"]).contains("charter.db"));
+
+    legal(asked("r1", "Read", json!({"file_path": site.path("guarded.yaml")})));
+    assert!(denied(&asked("w1", "Write", file.clone())).contains("plan.propose"));
+    let mut propose = site.command("send coder plan.propose --as bot --role agent");
+    assert!(propose.arg(r#"{"plan": "Write b.txt"}"#).output().unwrap().status.success());
+    let own = site.any("send coder plan.approve --as bot --role approver --role agent").0;
+    assert_ne!(own, 0, "who proposes does not approve");
+    approve(&site, "plan.approve");
+
+    legal(asked("w2", "Write", file.clone()));
+    std::fs::write(site.path("b.txt"), "x").unwrap();
+    happened("w2", "Write", file.clone(), json!({"filePath": "b.txt"}));
+    assert!(denied(&asked("c1", "Bash", bash(commit))).contains("make test"));
+    legal(asked("t1", "Bash", bash("make test")));
+    happened("t1", "Bash", bash("make test"), json!({"stdout": "ok", "stderr": "", "interrupted": false}));
+    let waits = denied(&asked("c2", "Bash", bash(commit)));
+    assert!(waits.contains("waits for approval"), "{waits}");
+    approve(&site, "review.approve");
+
+    // Other files than those that were reviewed.
+    std::fs::write(site.path("c.txt"), "y").unwrap();
+    assert!(denied(&asked("c3", "Bash", bash(commit))).contains("not those that were reviewed"));
+    std::fs::remove_file(site.path("c.txt")).unwrap();
+    assert!(denied(&asked("p1", "Bash", bash("git push"))).contains("push"));
+    legal(asked("c4", "Bash", bash(commit)));
+    git(&site, &["add", "-A"]);
+    let added = git(&site, &["diff", "--cached", "--name-only"]);
+    assert!(added.contains("b.txt") && !added.contains("charter.db"), "{added}");
+    assert_eq!(site.any("verify").0, 0);
+}
