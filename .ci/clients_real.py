@@ -158,13 +158,15 @@ def gemini(site, *more):
     (home / "settings.json").write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}))
     env = site.env(GEMINI_API_KEY="none", GOOGLE_GEMINI_BASE_URL=site.model.url, GEMINI_CLI_TRUST_WORKSPACE="true",
                    GEMINI_TELEMETRY_ENABLED="false")
-    return run(["gemini", "--yolo", "-p", "go on", *more], site.project, env)
+    # A named model: `auto` asks another model first which one to take.
+    return run(["gemini", "--yolo", "-m", "gemini-2.5-pro", "-p", "go on", *more], site.project, env)
 
 
 def copilot(site, *more):
     env = site.env(COPILOT_PROVIDER_BASE_URL=f"{site.model.url}/v1", COPILOT_MODEL="gpt-5", COPILOT_PROVIDER_TYPE="openai",
                    COPILOT_PROVIDER_API_KEY="none", COPILOT_OFFLINE="true", COPILOT_AUTO_UPDATE="false")
-    return run(["copilot", "-p", "go on", "--allow-all-tools", *more], site.project, env)
+    # With -p the hooks of a folder that nobody has trusted are skipped without a word.
+    return run(["copilot", "-p", "go on", "--allow-all-tools", "--trust-folder", *more], site.project, env)
 
 
 def opencode(site, *more):
@@ -239,6 +241,7 @@ BROKEN = {
 
 
 def broken(client):
+    one_broken(client, "whole", None, lambda site: None, whole=True)
     for what, before in BROKEN.items():
         one_broken(client, what, before, lambda site: None)
     one_broken(client, "a missing run", None, lambda site: site_replace(site, " hook r ", " hook nobody "))
@@ -261,8 +264,8 @@ def site_replace(site, old, new):
         file.write_text(text.replace(old, new))
 
 
-def one_broken(client, what, before, change):
-    # Reading is legal, so only the broken hook can block it; the marker is made by `tee` to nowhere else.
+def one_broken(client, what, before, change, whole=False):
+    # The plan is approved, so writing is legal, and only the broken hook can block it: a whole one lets it pass.
     site = Site(client, [shell(client, "cat allowed.txt > marker")], hook=before)
     site.charter("send", "r", "PLAN", '{"text": "x"}', "--as", "bot", "--kind", "agent", "--role", "agent")
     digest = next(word for word in site.charter("legal", "r", "--as", "ana", "--role", "boss", "--json").replace('"', " ").split()
@@ -270,7 +273,8 @@ def one_broken(client, what, before, change):
     site.charter("send", "r", "APPROVE", json.dumps({"digest": digest}), "--as", "ana", "--role", "boss")
     change(site)
     code, out, err = site.client_run()
-    if not check(not (site.project / "marker").exists() and site.model.requests, f"{client}: {what} blocks"):
+    made, says = (site.project / "marker").exists(), "a whole hook does not block" if whole else f"{what} blocks"
+    if not check(made == whole and site.model.requests, f"{client}: {says}"):
         print(code, out[-2000:], err[-2000:], sep="\n")
     if hasattr(site, "lock"):
         site.lock.kill()
