@@ -10,7 +10,7 @@ use charter_test_support::full;
 
 use crate::support::{document, machine};
 
-const CHARTERS: [&str; 5] = ["automaton", "feijoa", "fred", "omen", "sentinel"];
+const CHARTERS: [&str; 6] = ["automaton", "coder", "feijoa", "fred", "omen", "sentinel"];
 const BEGIN: &str = "<!-- promises: generated, see crates/charter-check/tests/it/promises.rs -->\n";
 const END: &str = "<!-- end of promises -->\n";
 

@@ -49,6 +49,8 @@ pub(crate) struct Heads {
     touched: Vec<(String, u64)>,
     slot: Slot,
     file: HeadFile,
+    /// Whether the file beside the journal is behind what was read when the journal was opened.
+    behind: bool,
     /// Whether the journal file says that a process writes to it.
     open: bool,
     /// Whether it says so durably, and has everything that was in the log when it was opened.
@@ -103,21 +105,27 @@ impl Heads {
             trusted = false;
         }
         let slot = Slot { journal, head: position.head, latest: Vec::new() };
+        // If a sync of the last process failed, or the process ended before it, its log can be
+        // read, but may not be on the disk, and no later sync writes it. So it is moved into the
+        // file before it is continued.
+        let log: i64 = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1)).map_err(sql)?;
+        let mut behind = false;
         let file = match trusted.then(|| HeadFile::open(path)).transpose().map_err(io)?.flatten() {
             Some(mut file) => {
-                // After a crash between a commit and this write, the slot is behind.
-                if matches!(&found, Found::Newest(newest) if newest.head != slot.head) {
+                // After a crash between a commit and this write, the slot is behind. It stays so
+                // until the log is safe: after a power cut it must not name more than there is.
+                behind = matches!(&found, Found::Newest(newest) if newest.head != slot.head);
+                if behind && log <= 0 {
                     file.write(&slot).map_err(io)?;
+                    behind = false;
                 }
                 file
             }
             None => HeadFile::create(path, &slot).map_err(io)?,
         };
-        // If a sync of the last process failed, its log can be read, but may not be on the disk,
-        // and no later sync writes it. So it is moved into the file before it is continued.
-        let log: i64 = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1)).map_err(sql)?;
         let marked = open && log <= 0;
-        Ok(Heads { current: position, committed: position, stored, touched: Vec::new(), slot, file, open, marked })
+        let touched = Vec::new();
+        Ok(Heads { current: position, committed: position, stored, touched, slot, file, behind, open, marked })
     }
 
     /// Adds a record; returns its position in the file.
@@ -201,6 +209,7 @@ impl Heads {
             latest.insert(0, (run, seq));
         }
         self.slot.latest.truncate(MAX_LATEST);
+        self.behind = false;
         self.file.write(&self.slot).map_err(|e| write_error(&e))
     }
 
@@ -223,6 +232,10 @@ impl Heads {
             }
             prepared.execute("UPDATE journal SET open = 0", [])?;
             prepared.execute("COMMIT", [])?;
+            if self.behind {
+                self.file.write(&self.slot).map_err(|e| write_error(&e))?;
+                self.behind = false;
+            }
             self.file.sync().map_err(|e| write_error(&e))?;
         }
         Ok(())
