@@ -19,27 +19,27 @@ const MAX_MARKED: usize = 10_000;
 /// People who are noted for a request.
 const MAX_PEOPLE: usize = 100;
 
-/// The marks of a request. Times are RFC 3339 texts in UTC, which sort by time.
+/// The marks of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marks {
     /// Who has seen it, and when first.
     #[serde(default)]
-    seen: BTreeMap<String, String>,
+    seen: BTreeMap<String, Timestamp>,
     /// Who has put it off, and until when.
     #[serde(default)]
-    later: BTreeMap<String, String>,
+    later: BTreeMap<String, Timestamp>,
     #[serde(default)]
     assigned: Option<Assigned>,
     /// When it was marked last.
-    changed: String,
+    changed: Timestamp,
 }
 
 /// To whom a request was assigned, by whom and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Assigned {
+struct Assigned {
     to: String,
     by: String,
-    at: String,
+    at: Timestamp,
 }
 
 /// The marks of a request, for one reader.
@@ -49,12 +49,19 @@ pub(crate) struct Shown {
     seen: Vec<Seen>,
     /// Until when the reader has put it off.
     later: Option<String>,
-    assigned: Option<Assigned>,
+    assigned: Option<ShownAssigned>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Seen {
     id: String,
+    at: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct ShownAssigned {
+    to: String,
+    by: String,
     at: String,
 }
 
@@ -69,32 +76,37 @@ pub(crate) enum Mark {
 }
 
 impl Marks {
-    fn add(&mut self, mark: Mark, by: &str, now: &str) {
+    fn add(&mut self, mark: Mark, by: &str, now: Timestamp) {
         match mark {
             Mark::Seen => {
                 if self.seen.len() < MAX_PEOPLE {
-                    self.seen.entry(by.to_owned()).or_insert_with(|| now.to_owned());
+                    self.seen.entry(by.to_owned()).or_insert(now);
                 }
             }
             Mark::Later(until) => {
-                self.later.retain(|id, until| id != by && until.as_str() > now);
+                self.later.retain(|id, until| id != by && *until > now);
                 if let Some(until) = until.filter(|_| self.later.len() < MAX_PEOPLE) {
-                    self.later.insert(by.to_owned(), timestamp::text(until));
+                    self.later.insert(by.to_owned(), until);
                 }
             }
             Mark::Assigned(to) => {
-                self.assigned = to.map(|to| Assigned { to, by: by.to_owned(), at: now.to_owned() });
+                self.assigned = to.map(|to| Assigned { to, by: by.to_owned(), at: now });
             }
         }
-        now.clone_into(&mut self.changed);
+        self.changed = now;
     }
 
-    fn shown(&self, to: &str, now: &str) -> Shown {
-        let seen = |(id, at): (&String, &String)| Seen { id: id.clone(), at: at.clone() };
+    fn shown(&self, to: &str, now: Timestamp) -> Shown {
+        let seen = |(id, at): (&String, &Timestamp)| Seen { id: id.clone(), at: timestamp::text(*at) };
+        let assigned = |Assigned { to, by, at }: &Assigned| ShownAssigned {
+            to: to.clone(),
+            by: by.clone(),
+            at: timestamp::text(*at),
+        };
         Shown {
             seen: self.seen.iter().map(seen).collect(),
-            later: self.later.get(to).filter(|until| until.as_str() > now).cloned(),
-            assigned: self.assigned.clone(),
+            later: self.later.get(to).filter(|until| **until > now).map(|until| timestamp::text(*until)),
+            assigned: self.assigned.as_ref().map(assigned),
         }
     }
 }
@@ -123,7 +135,7 @@ impl Inbox {
 
     /// The marks of a request, for one reader.
     pub(crate) fn of(&self, request: &str, reader: &str, now: Timestamp) -> Shown {
-        self.marks().get(request).map(|marks| marks.shown(reader, &timestamp::text(now))).unwrap_or_default()
+        self.marks().get(request).map(|marks| marks.shown(reader, now)).unwrap_or_default()
     }
 
     /// Tells that a request was marked, from now on.
@@ -141,9 +153,9 @@ impl Inbox {
         now: Timestamp,
     ) -> Result<(), RuntimeError> {
         let _turn = self.writing.lock().await;
-        let (text, old) = (timestamp::text(now), self.marks().get(request).cloned());
+        let old = self.marks().get(request).cloned();
         let mut new = old.clone().unwrap_or_default();
-        new.add(mark, by, &text);
+        new.add(mark, by, now);
         let is_same = |old: &Marks| (&old.seen, &old.later, &old.assigned) == (&new.seen, &new.later, &new.assigned);
         if old.as_ref().is_some_and(is_same) {
             return Ok(());
@@ -182,15 +194,16 @@ mod tests {
     #[test]
     fn marks_are_bounded_and_of_one_reader() {
         let mut marks = Marks::default();
+        let until = Timestamp(1_800_000_000_000);
         for n in 0..3 * MAX_PEOPLE {
-            marks.add(Mark::Seen, &format!("p{n}"), "2026-01-01T00:00:00.000Z");
-            marks.add(Mark::Later(Some(Timestamp(1_800_000_000_000))), &format!("p{n}"), "2026-01-01T00:00:00.000Z");
+            marks.add(Mark::Seen, &format!("p{n}"), Timestamp(0));
+            marks.add(Mark::Later(Some(until)), &format!("p{n}"), Timestamp(0));
         }
         assert_eq!((marks.seen.len(), marks.later.len()), (MAX_PEOPLE, MAX_PEOPLE));
-        assert_eq!(marks.shown("p1", "2026-01-02T00:00:00.000Z").later.as_deref(), Some("2027-01-15T08:00:00.000Z"));
-        assert_eq!(marks.shown("eve", "2026-01-02T00:00:00.000Z").later, None);
-        assert_eq!(marks.shown("p1", "2027-01-15T08:00:00.000Z").later, None, "that time has come");
-        marks.add(Mark::Later(None), "p1", "2026-01-03T00:00:00.000Z");
-        assert_eq!(marks.shown("p1", "2026-01-04T00:00:00.000Z").later, None);
+        assert_eq!(marks.shown("p1", Timestamp(until.0 - 1)).later, Some(timestamp::text(until)));
+        assert_eq!(marks.shown("eve", Timestamp(0)).later, None);
+        assert_eq!(marks.shown("p1", until).later, None, "that time has come");
+        marks.add(Mark::Later(None), "p1", Timestamp(1));
+        assert_eq!(marks.shown("p1", Timestamp(2)).later, None);
     }
 }
