@@ -10,6 +10,8 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::endpoint::Endpoint;
 
+/// What the hook of a client says about tools; an agent must not say it for its client.
+pub(crate) const OF_HOOKS: [&str; 2] = ["tool.call", "tool.result"];
 /// Events that a result lists, at most.
 const MAX_LISTED: usize = 200;
 /// Things to wait for that a result lists, at most.
@@ -49,6 +51,9 @@ impl Endpoint {
             *count = count.saturating_add(1);
         }
         for event in &legal {
+            if OF_HOOKS.contains(&event.r#type.as_str()) {
+                continue;
+            }
             let demands = machine.demands(&view.snapshot, &event.to, &event.r#type, &self.by, now);
             if demands.as_ref().is_some_and(|demands| demands.persons_only) {
                 continue;

@@ -175,7 +175,12 @@ fn start(args: &Args, dir: &Path, input: Json, io: &mut Io<'_>) -> Result<(), Fa
     let host = Host::open(&args.db, &models::Args::default(), Opener::Here)?;
     let started = (|| {
         if host.call(|b| b.run(args.run.clone()))?.is_some() {
-            writeln!(io.err, "run `{}` exists already, and stays as it is", args.run)?;
+            let unused = if args.test.is_some() || args.input.is_some() {
+                ": its input is not changed; `--run ID` starts another one"
+            } else {
+                ""
+            };
+            writeln!(io.err, "run `{}` exists already, and stays as it is{unused}", args.run)?;
             return Ok(());
         }
         host.call(|b| b.add(charter.clone()))?;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use charter_guard::client::Client;
 use charter_guard::config;
+use charter_guard::gate::ROLE;
 use serde_json::json;
 
 use crate::hook::install::{Change, program, read};
@@ -24,7 +25,8 @@ pub(super) enum Mcp {
 /// `before` are changes that are made first, maybe of the same file.
 pub(super) fn configure(client: Client, run: &str, dir: &Path, db: &Db, before: &[Change]) -> Result<Mcp, Failure> {
     let journal = std::path::absolute(&db.db)?.display().to_string();
-    let arguments = ["mcp", "--run", run, "--db", &journal];
+    let name = client.to_string();
+    let arguments = ["mcp", "--run", run, "--as", &name, "--role", ROLE, "--db", &journal];
     let program = program();
     let plain = program.trim_matches('\'').to_owned();
     let server = json!({"command": plain, "args": arguments});

@@ -52,6 +52,8 @@ fn an_agent_goes_from_a_plan_to_a_commit_and_no_shorter_way() {
 
     legal(asked("r1", "Read", json!({"file_path": site.path("guarded.yaml")})));
     assert!(denied(&asked("w1", "Write", file.clone())).contains("plan.propose"));
+    let mcp = std::fs::read_to_string(site.path(".mcp.json")).unwrap();
+    assert!(mcp.contains("--role") && mcp.contains("\"agent\""), "{mcp}");
     let mut propose = site.command("send coder plan.propose --as bot --role agent");
     assert!(propose.arg(r#"{"plan": "Write b.txt"}"#).output().unwrap().status.success());
     let own = site.any("send coder plan.approve --as bot --role approver --role agent").0;

@@ -321,7 +321,7 @@ fn remove_one(text: &str) -> Option<Option<String>> {
 }
 
 /// A configuration with a server of this name in the object `section`, and with everything else
-/// that is in `existing`. A server with this name stays as it is.
+/// that is in `existing`. Another server with this name is replaced.
 ///
 /// # Errors
 /// Something would be lost.
@@ -335,10 +335,16 @@ pub fn with_server(existing: Option<&str>, section: &str, name: &str, server: &J
     if found.is_some_and(|found| !found.is_object()) {
         return Err(shape(section));
     }
-    if found.is_some_and(|found| found.get(name).is_some()) {
-        return Ok(existing.to_owned());
-    }
     let root = edit::parse(existing).ok_or_else(|| shape("the whole file"))?;
+    match found.and_then(|found| found.get(name)) {
+        Some(same) if same == server => return Ok(existing.to_owned()),
+        Some(_) => {
+            let other = root.get(section).and_then(|servers| Some((servers, edit::position(servers, name)?)));
+            let removed = other.and_then(|(servers, at)| edit::remove(existing, servers, at));
+            return with_server(Some(&removed.ok_or_else(|| shape(section))?), section, name, server);
+        }
+        None => {}
+    }
     let added = match root.get(section) {
         Some(servers) => edit::push(existing, servers, 1, Some(name), server),
         None => edit::push(existing, &root, 0, Some(section), &json!({name: server})),

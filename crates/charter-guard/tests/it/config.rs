@@ -114,7 +114,12 @@ fn a_server_is_added_beside_others() {
         with_server(Some("{\n  \"mcpServers\": {\n    \"x\": {}\n  }\n}"), "mcpServers", "charter", &server).unwrap();
     let read: Json = serde_json::from_str(&text).unwrap();
     assert_eq!(read["mcpServers"], json!({"x": {}, "charter": server}));
-    assert_eq!(with_server(Some(&text), "mcpServers", "charter", &json!(1)).unwrap(), text, "it stays as it is");
+    assert_eq!(with_server(Some(&text), "mcpServers", "charter", &server).unwrap(), text, "it stays as it is");
+    let other = with_server(Some(&text), "mcpServers", "charter", &json!({"command": "other"})).unwrap();
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&other).unwrap(),
+        json!({"mcpServers": {"x": {}, "charter": {"command": "other"}}})
+    );
     assert!(with_server(Some("{\"mcpServers\": 1}"), "mcpServers", "charter", &server).is_err());
     assert!(with_server(None, "mcp", "charter", &server).unwrap().contains("\"mcp\""));
 }

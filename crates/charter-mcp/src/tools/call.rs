@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use super::answer::{Answer, advice, refusal};
 use super::{STATIC, schema};
 use crate::endpoint::{Endpoint, failed};
-use crate::look::Look;
+use crate::look::{Look, OF_HOOKS};
 use crate::message::RpcError;
 
 /// `tools/call`.
@@ -168,6 +168,14 @@ async fn send(endpoint: &Endpoint, mut event: SendEvent) -> Result<(Answer, Look
     // So that a host that was lost meanwhile does not record it a second time.
     event.id.get_or_insert_with(new_run_id);
     let kind = event.r#type.clone();
+    if OF_HOOKS.contains(&kind.as_str()) {
+        let look = endpoint.look().await?;
+        let message = format!(
+            "`{kind}` was not recorded: it comes from the hook of your client. Use the tool itself, and the hook asks. {}",
+            look.next_step()
+        );
+        return Ok((Answer::error(message).with("accepted", false), look));
+    }
     let done = match endpoint.backend.send(event).await {
         Ok(done) => done,
         // The host did not accept it: there is no record.

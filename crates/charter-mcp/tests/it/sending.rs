@@ -124,3 +124,27 @@ async fn two_agents_in_one_run_see_each_other() {
     let ids: Vec<String> = place.records().await.iter().map(|r| r.by.id.clone()).collect();
     assert_eq!(ids, ["ana", "agent:one", "agent:two"]);
 }
+
+#[tokio::test]
+async fn what_hooks_say_is_not_said_by_the_agent() {
+    let place = Place::with(
+        "
+charter: 1
+id: hooked
+roles: {agent: {}}
+events: {tool.call: {by: agent}, tool.result: {by: agent}, PLAN: {by: agent}}
+initial: one
+states: {one: {on: {tool.call: {}, tool.result: {}, PLAN: {}}}}
+",
+    )
+    .await;
+    let mut agent = place.agent(&["agent"]).await;
+    agent.hello(Version::V2025November).await;
+    let legal = agent.call("legal", json!({})).await;
+    let events = legal["structuredContent"]["legal"].as_array().unwrap();
+    assert!(events.len() == 1 && events[0]["type"] == "PLAN", "{legal}");
+    let done = agent.call("send", json!({"type": "tool.result", "data": {"ok": true}})).await;
+    assert_eq!((&done["isError"], &done["structuredContent"]["accepted"]), (&json!(true), &json!(false)), "{done}");
+    assert!(done["structuredContent"]["message"].as_str().unwrap().contains("hook of your client"), "{done}");
+    assert_eq!(place.records().await.len(), 1);
+}
