@@ -229,6 +229,19 @@ def waits(client):
     site.close()
 
 
+def outcomes(client):
+    """A charter that asks for passed tests needs to know which commands failed."""
+    site = Site(client, [shell(client, "cat allowed.txt"), shell(client, "cat missing.txt; false")])
+    code, out, err = site.client_run()
+    found = [r["event"]["data"].get("ok") for r in site.records() if r["event"]["type"] == "tool.result"]
+    if not check(found == KNOWN[client], f"{client}: knows how a command ended: {found}"):
+        print(code, out[-2000:], err[-2000:], sep="\n")
+    site.close()
+
+
+# What each client says about a command that worked and one that failed: Codex tells its hooks the output only.
+KNOWN = {**dict.fromkeys(PACKAGES, [True, False]), "codex": [None, None]}
+
 # What stands before the command, and what it breaks.
 BROKEN = {
     "a panic": "env CHARTER_HOOK_FAULT=panic",
@@ -282,6 +295,9 @@ def one_broken(client, what, before, change, whole=False):
     site.close()
 
 
+PARTS = {"decides": decides, "waits": waits, "outcomes": outcomes, "broken": broken}
+
+
 def install(clients):
     CLIENTS.mkdir(parents=True, exist_ok=True)
     wanted = ["node@22"] + [PACKAGES[client] for client in clients]
@@ -297,13 +313,13 @@ def main():
     if os.environ.get("CHARTER_REAL_CLIENTS") != "1":
         raise SystemExit("skipped: set CHARTER_REAL_CLIENTS=1")
     clients = [name for name in sys.argv[1:] if name in PACKAGES] or list(PACKAGES)
-    parts = [name for name in sys.argv[1:] if name not in PACKAGES] or ["decides", "waits", "broken"]
+    parts = [name for name in sys.argv[1:] if name not in PACKAGES] or list(PARTS)
     install(clients)
     for client in clients:
         code, out, _ = run([str(CLIENTS / "node_modules/.bin" / client), "--version"], ROOT, {**os.environ})
         print(f"{client} {out.strip()}")
         for part in parts:
-            {"decides": decides, "waits": waits, "broken": broken}[part](client)
+            PARTS[part](client)
     if failures:
         raise SystemExit(f"{len(failures)} failed: {failures}")
 

@@ -234,6 +234,12 @@ fn advisory(
     if client == Client::Codex {
         reasons.push("Codex skips hooks that nobody has trusted, and says nothing: look at `/hooks` in Codex".into());
     }
+    if client == Client::Copilot && level == Level::Project {
+        reasons.push("Copilot CLI skips the hooks of a folder that nobody has trusted, and says nothing".into());
+    }
+    if client == Client::Gemini && level == Level::Project {
+        reasons.push("Gemini CLI skips the hooks of a folder that is not trusted if `--skip-trust` is given".into());
+    }
     if let Ok(program) = std::env::current_exe()
         && can_change(&program)
     {

@@ -300,6 +300,9 @@ fn note(client: Client, level: Level) -> &'static str {
             "an agent with your user id can rewrite this file, or set `disableAllHooks`; `--managed` writes where it cannot"
         }
         (Client::Codex, _) => "Codex skips hooks that are not trusted: trust this one with `/hooks` in Codex",
+        (Client::Copilot, Level::Project) => {
+            "Copilot CLI skips these hooks, and says nothing, until the folder is trusted; those of `--user` it does not"
+        }
         (Client::Gemini, _) => "an agent with your user id can rewrite this file",
         (Client::Cursor | Client::Goose, _) => {
             "written from the documentation of the client and not tried with it: `charter guard doctor` tests the hook, not the client"

@@ -106,18 +106,22 @@ fn gemini(fields: &Fields<'_>) -> Result<Request, ReadError> {
     Ok(Request { tool: fields.text("tool_name")?, input: fields.input("tool_input")?, outcome, ..request })
 }
 
-/// Copilot CLI does not name the moment: after a call there is a result.
+/// Copilot CLI does not name the moment: after a call there is a result or an error.
 fn copilot(fields: &Fields<'_>) -> Result<Request, ReadError> {
-    let result = fields.get("toolResult");
-    let (moment, event) = match result {
-        Some(_) => (Moment::After, "postToolUse"),
-        None => (Moment::Before, "preToolUse"),
+    let (result, error) = (fields.get("toolResult"), fields.get("error"));
+    let (moment, event) = match (result, error) {
+        (Some(_), _) => (Moment::After, "postToolUse"),
+        (None, Some(_)) => (Moment::After, "postToolUseFailure"),
+        (None, None) => (Moment::Before, "preToolUse"),
     };
     // One session at a time has a folder, and older versions do not name it.
     let session = fields.maybe("sessionId").or_else(|| fields.maybe("cwd"));
     let session = session.map_or_else(|| fields.text("sessionId"), Ok)?;
-    let outcome = result.map(|output| Outcome { ok: worked(output), output: output.clone() });
     let (tool, input) = (fields.text("toolName")?, fields.input("toolArgs")?);
+    let outcome = match result {
+        Some(output) => Some(Outcome { ok: copilot_worked(&tool, output), output: output.clone() }),
+        None => error.map(|error| Outcome { ok: Some(false), output: error.clone() }),
+    };
     Ok(Request { tool, input, outcome, ..request(fields, moment, event.to_owned(), session) })
 }
 
@@ -211,8 +215,29 @@ fn worked(output: &Json) -> Option<bool> {
     if output.get("error").is_some_and(|error| !error.is_null()) {
         return Some(false);
     }
-    // Gemini CLI says it in the text for its model.
-    let text = output.get("llmContent").and_then(Json::as_str);
-    let code = text.and_then(|text| text.lines().find_map(|line| line.strip_prefix("Exit Code: ")));
-    code.map(|code| code.trim() == "0")
+    output.get("llmContent").and_then(Json::as_str).and_then(gemini_worked)
+}
+
+/// Gemini CLI says how a command ended in the text for its model, behind the output, which can say
+/// anything. It leaves out the exit code 0; the last line is there only if the command has ended.
+fn gemini_worked(text: &str) -> Option<bool> {
+    let text = text.strip_prefix("<untrusted_context>\n").unwrap_or(text);
+    let text = text.strip_suffix("\n</untrusted_context>").unwrap_or(text);
+    let mut lines = text.strip_prefix("Output: ")?.lines().rev();
+    lines.next()?.strip_prefix("Process Group PGID: ")?;
+    let line = lines.find(|line| !line.starts_with("Background PIDs: ")).unwrap_or_default();
+    let code = line.strip_prefix("Exit Code: ").map(|code| code.trim() == "0");
+    Some(code.unwrap_or(!line.starts_with("Signal: ")))
+}
+
+/// Copilot CLI calls a command that failed a success: how it ended is in the last line of the text
+/// for its model, if it has ended.
+fn copilot_worked(tool: &str, output: &Json) -> Option<bool> {
+    let ok = worked(output);
+    if ok == Some(false) || !(tool.ends_with("bash") || tool.ends_with("powershell")) {
+        return ok;
+    }
+    let line = output.get("textResultForLlm")?.as_str()?.lines().last()?;
+    let (_, code) = line.strip_prefix("<shellId: ")?.strip_suffix('>')?.split_once(" completed with exit code ")?;
+    Some(code == "0")
 }

@@ -129,7 +129,7 @@ impl Setup {
             Client::Claude => (vec!["PreToolUse", "PostToolUse", "PostToolUseFailure"], Some("Stop")),
             Client::Codex => (vec!["PreToolUse", "PostToolUse"], Some("Stop")),
             Client::Gemini => (vec!["BeforeTool", "AfterTool"], Some("AfterAgent")),
-            Client::Copilot => (vec!["preToolUse", "postToolUse"], None),
+            Client::Copilot => (vec!["preToolUse", "postToolUse", "postToolUseFailure"], None),
             Client::Cursor => (vec!["preToolUse", "postToolUse", "postToolUseFailure"], Some("stop")),
             Client::Goose => (vec!["PreToolUse", "PostToolUse", "PostToolUseFailure"], Some("Stop")),
             Client::Opencode => (Vec::new(), None),

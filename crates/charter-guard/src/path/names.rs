@@ -23,6 +23,7 @@ const CONTROL: &[&[&str]] = &[
     &[".goose"],
     &[".agents", "plugins"],
     &[".github", "hooks"],
+    &[".github", "copilot"],
     &[".charter"],
     // What git runs by itself.
     &[".git", "hooks"],

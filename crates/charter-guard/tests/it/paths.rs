@@ -106,6 +106,7 @@ fn the_control_of_agents_is_recognized_in_any_spelling() {
         ".codex/config.toml",
         ".gemini/settings.json",
         ".github/hooks/x.json",
+        ".github/copilot/settings.json",
         ".cursor/hooks.json",
         ".opencode/plugin/x.js",
         ".agents/plugins/x",
