@@ -158,7 +158,7 @@ pub struct Does {
     pub network: bool,
     /// Makes a commit.
     pub commit: bool,
-    /// The commit cannot contain anything but what is in the working files.
+    /// The commit contains exactly the working files, as far as version control does not ignore them.
     pub commit_tree: bool,
     /// Sends commits elsewhere.
     pub push: bool,

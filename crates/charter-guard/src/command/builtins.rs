@@ -9,8 +9,7 @@ use crate::path::{self, Depth};
 /// What only prints or waits, whatever its arguments are.
 const HARMLESS: &[&str] = &[
     "echo", "true", "false", ":", "sleep", "pwd", "basename", "dirname", "seq", "uname", "whoami", "id", "nproc",
-    "arch", "tty", "uptime", "which", "clear", "wait", "expr", "yes", "cal", "umask", "times", "jobs", "factor",
-    "groups", "logname",
+    "arch", "tty", "uptime", "which", "clear", "expr", "yes", "cal", "umask", "times", "factor", "groups", "logname",
 ];
 
 /// Commands that reveal the environment, where keys are.
@@ -22,7 +21,9 @@ pub(super) fn knows(program: &str) -> bool {
         || REVEALING.contains(&program)
         || matches!(
             program,
-            "test"
+            "jobs"
+                | "wait"
+                | "test"
                 | "["
                 | "shift"
                 | "return"
@@ -103,6 +104,16 @@ impl Shell<'_> {
         }
         match program {
             "test" | "[" => self.test(args),
+            // `jobs -x` runs a command, and `wait -p` sets a variable, whose index is evaluated.
+            "jobs" | "wait" => {
+                let plain = |text: &str| {
+                    matches!(text, "-l" | "-n" | "-r" | "-s" | "-f")
+                        || text.trim_start_matches('%').bytes().all(|byte| byte.is_ascii_digit())
+                };
+                if !args.iter().all(|arg| arg.exact().is_some_and(plain)) {
+                    self.opaque(format!("an argument of `{program}`"));
+                }
+            }
             "shift" | "return" | "break" | "continue" => {
                 let number = |arg: &Arg| arg.exact().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
                 if !args.iter().all(number) {

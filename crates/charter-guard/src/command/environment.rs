@@ -98,6 +98,25 @@ const DECIDING_ENDS: &[&str] = &[
     "PATH_",
 ];
 
+/// Whether the shell evaluates the value of a variable as a number.
+pub(super) fn is_number(name: &str) -> bool {
+    const NUMBERS: [&str; 12] = [
+        "OPTIND",
+        "OPTERR",
+        "HISTSIZE",
+        "HISTFILESIZE",
+        "HISTCMD",
+        "SRANDOM",
+        "EPOCHSECONDS",
+        "COLUMNS",
+        "LINES",
+        "TMOUT",
+        "IGNOREEOF",
+        "SHLVL",
+    ];
+    NUMBERS.contains(&name)
+}
+
 /// Whether a variable may stand in front of a command without changing what the command is.
 pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")

@@ -1,5 +1,7 @@
 //! `git`: what reads, what changes the working files, what commits, what talks to a server.
 
+use std::path::Path;
+
 use super::expand::Arg;
 use super::options::Options;
 use super::shell::Shell;
@@ -192,6 +194,14 @@ impl Shell<'_> {
                 let usage = if changes { Usage::Write } else { Usage::Read };
                 self.touch(&Arg::literal(&folder.to_string_lossy()), usage, Depth::One);
             }
+            // A folder that looks like a repository is one to `git`, which runs what its settings
+            // name.
+            let is_repository =
+                |folder: &Path| ["HEAD", "objects", "refs"].iter().all(|name| folder.join(name).exists());
+            let inside = folder.ancestors().take_while(|folder| *folder != self.workspace.root);
+            if inside.take(64).any(is_repository) {
+                self.opaque("a folder that `git` takes for a repository, with settings of its own");
+            }
         }
     }
 
@@ -203,6 +213,11 @@ impl Shell<'_> {
         // `-O` of `grep` starts a program; of the others it reads a file. It is not in the list.
         if command == "grep" && parsed.has(&["f", "open-files-in-pager"]) {
             self.opaque("`git grep` with a file or a program");
+        }
+        if command == "grep" {
+            // Without a path it searches everything: only tracked files, or all of them.
+            let depth = if parsed.has(&["no-index", "untracked"]) { Depth::All } else { Depth::Tracked };
+            self.touch(&Arg::literal("."), Usage::Read, depth);
         }
         for arg in &parsed.positional {
             let Some(text) = arg.exact() else {
@@ -261,7 +276,8 @@ impl Shell<'_> {
         if !message || parsed.has(&["e", "c", "fixup", "t", "template"]) && !parsed.has(&["no-edit"]) {
             self.opaque("`git commit` that starts an editor; pass the message with `-m`");
         }
-        let whole = parsed.has(&["a", "all"]) || self.all_added || !parsed.positional.is_empty();
+        // With paths, the other changes stay out of the commit; with `-a` alone, new files do.
+        let whole = parsed.positional.is_empty() && self.all_added;
         self.description.commits_index |= !whole;
         self.touch_all(&parsed.positional, Usage::Read, Depth::Tracked);
     }

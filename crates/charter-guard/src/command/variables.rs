@@ -36,6 +36,15 @@ impl Shell<'_> {
         if environment::decides(name) {
             self.opaque(format!("variable `{name}` may change what is run"));
         }
+        // The shell evaluates the values of some variables as numbers, and an index in one may run
+        // a command.
+        if matches!(&value, Value::Known(text) if text.contains('[') && (text.contains("$(") || text.contains('`'))) {
+            self.opaque(format!("a value of `{name}` that may be evaluated"));
+        }
+        let is_number = matches!(&value, Value::Known(text) if text.bytes().all(|byte| byte.is_ascii_digit()));
+        if environment::is_number(name) && !is_number {
+            self.opaque(format!("variable `{name}`, which the shell evaluates"));
+        }
         let value = match value {
             Value::Known(text) if text.len() <= MAX_VALUE_BYTES && !matches!(name, "_" | "REPLY") => Value::Known(text),
             _ => Value::Unknown,

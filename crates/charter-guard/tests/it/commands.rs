@@ -310,11 +310,12 @@ fn links_that_the_command_line_makes_itself_are_not_trusted() {
 fn commits_are_told_apart() {
     let folder = Folder::new();
     for (line, tree) in [
-        ("git commit -am x", true),
+        ("git commit -am x", false),
         ("git add -A && git commit -m x", true),
         ("git add . && git commit -m x", true),
-        ("git commit --all -m x", true),
-        ("git commit -m x src", true),
+        ("git add -A && git commit --all -m x", true),
+        ("git commit -m x src", false),
+        ("git add -A && git commit -m x src", false),
         ("git commit -m x", false),
         ("git add src && git commit -m x", false),
         ("cd src && git add . && git commit -m x", false),

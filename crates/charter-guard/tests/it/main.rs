@@ -8,5 +8,6 @@ mod config;
 mod folder;
 mod hostile;
 mod paths;
+mod strangers;
 mod tools;
 mod wrapped;
