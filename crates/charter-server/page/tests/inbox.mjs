@@ -207,8 +207,9 @@ test("a double click is one event, and the second approver reads who decided", a
   await Promise.all([choose(bob, "double-1"), choose(carol, "double-1")]);
   await bob.getByRole("button", { name: "Approve" }).dblclick();
   for (const page of [bob, carol]) {
-    await page.getByRole("article").getByText("Approve", { exact: true }).first().waitFor();
-    await page.getByRole("article").getByText("bob", { exact: true }).waitFor();
+    const decided = page.getByRole("article").getByRole("status");
+    await decided.getByText("Approve", { exact: true }).first().waitFor();
+    await decided.getByText("bob", { exact: true }).waitFor();
   }
   assert.equal(await carol.getByRole("button", { name: "Approve" }).count(), 0);
   assert.equal((await server.records("bob", "double-1")).length, 3);
