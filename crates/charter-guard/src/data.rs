@@ -158,7 +158,7 @@ pub struct Does {
     pub network: bool,
     /// Makes a commit.
     pub commit: bool,
-    /// The commit contains exactly the working files, as far as version control does not ignore them.
+    /// The commit contains exactly the working files that version control does not ignore.
     pub commit_tree: bool,
     /// Sends commits elsewhere.
     pub push: bool,

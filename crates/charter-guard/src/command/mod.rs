@@ -10,6 +10,7 @@ mod compound;
 mod environment;
 mod expand;
 mod git;
+mod git_options;
 mod lex;
 mod network;
 mod options;
