@@ -1,0 +1,45 @@
+//! Options of `git` and of its commands; others are not known.
+
+use super::options::Options;
+
+/// Options in front of a command.
+pub(super) const GLOBAL: Options = Options {
+    flags: "pP",
+    valued: "C",
+    long: "no-pager paginate no-optional-locks literal-pathspecs no-replace-objects version help",
+    long_valued: "",
+};
+
+/// Options of commands that show something.
+pub(super) const SHOW: Options = Options {
+    flags: "abcdefghilmnpqrstuvwxzABCDEFHLMPRSTVWXYZ0123456789",
+    valued: "GSUn",
+    long: "all stat shortstat numstat name-only name-status oneline graph decorate no-decorate cached staged word-diff color \
+           no-color patch no-patch summary short long branch branches tags remotes porcelain show-toplevel git-dir is-inside-work-tree \
+           abbrev-ref abbrev-commit symbolic-full-name verify quiet merges no-merges first-parent reverse follow no-renames \
+           find-renames relative others modified deleted exclude-standard count is-ancestor ignored untracked-files show-stash \
+           column no-column raw minimal patience histogram ignore-all-space ignore-space-change ignore-blank-lines full-index \
+           binary check exit-code left-right cherry-pick topo-order date-order simplify-by-decoration dirty always exact-match \
+           contains merged no-merged list verbose ignore-case no-ext-diff no-textconv unified dirstat ahead-behind renames \
+           error-unmatch stage unmerged full-name line-number show-function extended-regexp fixed-strings perl-regexp \
+           files-with-matches is-bare-repository show-prefix show-cdup absolute-git-dir no-index name-rev function-context \
+           show-signature cc root full-history ancestry-path children parents left-only right-only boundary pretty abbrev \
+           walk-reflogs",
+    long_valued: "format max-count since until after before author committer grep diff-filter date points-at sort skip",
+};
+
+/// Options of `git commit`.
+pub(super) const COMMIT: Options = Options {
+    flags: "asqvnze",
+    valued: "mFtcC",
+    long: "all amend no-edit signoff no-verify verify quiet verbose allow-empty allow-empty-message no-gpg-sign only no-status no-signoff reset-author short porcelain dry-run",
+    long_valued: "message file author date trailer cleanup reuse-message template fixup",
+};
+
+/// Options of `git add`.
+pub(super) const ADD: Options = Options {
+    flags: "AunvfN",
+    valued: "",
+    long: "all update dry-run verbose force intent-to-add no-all ignore-removal renormalize ignore-errors refresh",
+    long_valued: "chmod",
+};
