@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "JSON", conflicts_with = "resume")]
     input: Option<String>,
     /// Id of the run [default: a new one]
-    #[arg(long, value_name = "ID", conflicts_with = "resume")]
+    #[arg(long, value_name = "ID", conflicts_with = "resume", value_parser = new_run)]
     run: Option<String>,
     /// Resume a run
     #[arg(long, value_name = "RUN")]
@@ -106,6 +106,14 @@ pub struct Who {
 struct KeyRoles {
     /// `None`: every role.
     grants: Option<Vec<Grant>>,
+}
+
+/// Parses the id of a new run.
+fn new_run(text: &str) -> Result<String, String> {
+    match text {
+        "host" => Err("`host` is the run that holds the keys of a journal; choose another id".to_owned()),
+        text => Ok(text.to_owned()),
+    }
 }
 
 /// Parses the id or a role of a sender.

@@ -360,6 +360,8 @@ fn refusals_by_a_rule_have_condition_and_values_and_time_limits_a_reason() {
 #[test]
 fn ids_and_files_of_wrong_names_are_errors_that_say_so() {
     let shell = Shell::new("names");
+    let taken = shell.here("charter run payment.yaml --run host");
+    assert!(taken.0 == 2 && taken.2.contains("holds the keys"), "{taken:?}");
     shell.here("charter run payment.yaml --run p");
     for id in [String::new(), "x".repeat(257)] {
         let sent = shell.here(&format!("charter send p REQUEST '{{\"amount\": 1}}' --role clerk --id '{id}'"));
