@@ -12,6 +12,9 @@ import sys
 import tempfile
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from npm import install, run  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 WORK = TARGET / "clients"
@@ -20,22 +23,13 @@ PYTHON = ["openapi-spec-validator==0.9.0", "openapi-python-client==0.29.1", "sta
 NODE = ["openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3", "@types/node@20"]
 
 
-def run(*command, **more):
-    done = subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True, **more)
-    if done.returncode != 0:
-        sys.exit(f"{command[0]} failed ({done.returncode}):\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
-    return done.stdout
-
-
 def tools():
     """Installs the generators, once."""
     WORK.mkdir(parents=True, exist_ok=True)
     if not list(WORK.glob("venv/lib/python*/site-packages/standardwebhooks")):
         run(sys.executable, "-m", "venv", WORK / "venv")
         run(WORK / "venv/bin/pip", "install", "--quiet", *PYTHON)
-    if not (WORK / "node_modules/.bin/tsc").exists():
-        (WORK / "package.json").write_text('{"private": true}')
-        run("npm", "install", "--silent", "--no-audit", "--no-fund", *NODE, cwd=WORK)
+    install(WORK, NODE)
 
 
 def receiver(charter, home, env):

@@ -17,7 +17,7 @@ from fake_model import Model  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CHARTER = os.environ.get("CHARTER", str(ROOT / "target/debug/charter"))
-CLIENTS = pathlib.Path(os.environ.get("CLIENTS", ROOT / "target/clients"))
+CLIENTS = pathlib.Path(os.environ.get("CLIENTS", ROOT / "target/real-clients"))
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code@2.1.330",
     "codex": "@openai/codex@0.169",

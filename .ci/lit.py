@@ -4,8 +4,10 @@ Needs node and npm; installs lit and esbuild into target/lit.
 """
 import os
 import pathlib
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from npm import install, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "lit"
@@ -26,22 +28,13 @@ export * from "lit/directives/repeat.js";
 """
 
 
-def run(*command):
-    done = subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True, cwd=WORK)
-    if done.returncode != 0:
-        sys.exit(f"{command[0]} failed ({done.returncode}):\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
-    return done.stdout
-
-
 def main():
-    WORK.mkdir(parents=True, exist_ok=True)
-    (WORK / "package.json").write_text('{"private": true, "type": "module"}')
-    run("npm", "install", "--silent", "--no-audit", "--no-fund", "--save-exact", *PACKAGES)
+    install(WORK, PACKAGES, '{"private": true, "type": "module"}')
     (WORK / "entry.js").write_text(ENTRY)
     license = (WORK / "node_modules/lit/LICENSE").read_text().strip()
     header = f"/*! lit {LIT} (https://lit.dev), bundled by .ci/lit.py; do not edit.\n\n{license}\n*/\n"
     options = ["--bundle", "--format=esm", "--minify", "--target=es2022", "--legal-comments=none", "--charset=utf8"]
-    bundle = header + run(WORK / "node_modules/.bin/esbuild", "entry.js", *options)
+    bundle = header + run(WORK / "node_modules/.bin/esbuild", "entry.js", *options, cwd=WORK)
     if "--write" in sys.argv:
         FILE.write_text(bundle)
     elif FILE.read_text() != bundle:

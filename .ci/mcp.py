@@ -14,6 +14,9 @@ import sys
 import tempfile
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from npm import install, run  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 WORK = TARGET / "mcp"
@@ -47,23 +50,6 @@ MUST_PASS = {
     "server-session-lifecycle": {"server-session-delete-accepted", "server-session-terminated-returns-404"},
     "http-header-validation": {"sep-2243-header-name-case-insensitive"},
 }
-
-
-def run(*command, **more):
-    done = subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True, **more)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, command))} failed ({done.returncode}):\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
-    return done.stdout
-
-
-def install():
-    """Installs the packages, once for a list of them."""
-    WORK.mkdir(parents=True, exist_ok=True)
-    done = WORK / "installed"
-    if not done.exists() or done.read_text() != str(PACKAGES):
-        (WORK / "package.json").write_text('{"private": true}')
-        run("npm", "install", "--silent", "--no-audit", "--no-fund", "--save-exact", *PACKAGES, cwd=WORK)
-        done.write_text(str(PACKAGES))
 
 
 def free_port():
@@ -122,7 +108,7 @@ def inspector(env, where, run_id):
 
 
 def main():
-    install()
+    install(WORK, PACKAGES)
     if "CHARTER" not in os.environ:
         run("cargo", "build", "--quiet", "--bin", "charter", cwd=ROOT)
     charter = os.environ.get("CHARTER", str(TARGET / "debug/charter"))

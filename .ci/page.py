@@ -7,30 +7,15 @@ unless CHARTER names one.
 import json
 import os
 import pathlib
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from npm import install, run  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORK = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "page"
 PAGE = ROOT / "crates/charter-server/page"
 PACKAGES = ["playwright-core@1.60.0", "@axe-core/playwright@4.14.0", "typescript@5.9.3", "lit@3.3.3"]
-
-
-def run(*command, **more):
-    done = subprocess.run([str(part) for part in command], check=False, **more)
-    if done.returncode != 0:
-        sys.exit(f"{pathlib.Path(command[0]).name} failed ({done.returncode}){':' if done.stdout else ''}\n{done.stdout or ''}")
-
-
-def install():
-    """Installs the packages, once for a list of them."""
-    WORK.mkdir(parents=True, exist_ok=True)
-    done = WORK / "installed"
-    if not done.exists() or done.read_text() != str(PACKAGES):
-        (WORK / "package.json").write_text('{"private": true}')
-        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--save-exact", *PACKAGES]
-        run(*command, cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        done.write_text(str(PACKAGES))
 
 
 def types():
@@ -45,13 +30,13 @@ def types():
     config = WORK / "tsconfig.json"
     include = [f"{PAGE}/*.js", f"{PAGE}/*.d.ts", *(f"{PAGE}/{folder}/**/*.js" for folder in ("lib", "components", "views", "widget"))]
     config.write_text(json.dumps({"compilerOptions": options, "include": include, "exclude": [f"{PAGE}/lit.js"]}))
-    run(WORK / "node_modules/.bin/tsc", "-p", config, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    run(WORK / "node_modules/.bin/tsc", "-p", config)
 
 
 def program():
     """The path of `charter`, a debug build with the files of the page as they are now."""
     if "CHARTER" not in os.environ:
-        run("cargo", "build", "--quiet", "--bin", "charter", cwd=ROOT)
+        run("cargo", "build", "--quiet", "--bin", "charter", shown=True, cwd=ROOT)
     return os.environ.get("CHARTER", str(WORK.parent / "debug/charter"))
 
 
@@ -64,11 +49,11 @@ def tests(names):
     reporter = ["--test-reporter=spec"] if names else ["--test-reporter=dot"]
     command = ["node", "--test", "--test-concurrency=1", "--test-timeout=240000", *reporter, *files]
     env = {**os.environ, "PAGE_MODULES": str(WORK / "node_modules"), "CHARTER": program()}
-    run(*command, env=env)
+    run(*command, shown=True, env=env)
 
 
 def main():
-    install()
+    install(WORK, PACKAGES)
     types()
     tests(sys.argv[1:])
 

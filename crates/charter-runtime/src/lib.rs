@@ -36,7 +36,7 @@ pub use error::RuntimeError;
 pub use events::{Recorded, RuntimeEvent, Subscription, Working};
 pub use export::{read_export, verify_export};
 pub use mailbox::is_untrusted;
-pub use options::{FaultInjection, FindFolder, Limits, NewId, Options, ResumeRuns, new_run_id};
+pub use options::{FaultInjection, FindFolder, HOST_RUN, Limits, NewId, Options, ResumeRuns, new_run_id};
 pub use recovery::{Recovery, after_restart};
 pub use request::{Receipt, SendEvent, Start, View};
 pub use runtime::{Runtime, SHUT_DOWN};

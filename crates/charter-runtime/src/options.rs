@@ -5,8 +5,13 @@ use std::sync::Arc;
 use charter_actors::{Clock, Executor, Executors, Folder, SystemClock};
 use charter_journal::StoredCharter;
 
+/// The id of the run that holds the keys of a journal, and of its charter: hosts that others reach
+/// start it, and no other run has this id.
+pub const HOST_RUN: &str = "host";
+
 /// Generates run ids.
 pub type NewId = Arc<dyn Fn() -> String + Send + Sync>;
+
 /// Generates a version 7 UUID: a run id that sorts by time.
 #[must_use]
 pub fn new_run_id() -> String {

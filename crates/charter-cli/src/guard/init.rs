@@ -15,7 +15,7 @@ use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
 use crate::models;
 use crate::run::host::{Host, Opener};
-use crate::run::{Who, setup};
+use crate::run::{Who, new_run, setup};
 
 /// The bundled charter for coding agents.
 const CHARTER: &str = "coder";
@@ -29,7 +29,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     /// The id of the run that decides
-    #[arg(long, value_name = "RUN", default_value = RUN)]
+    #[arg(long, value_name = "RUN", default_value = RUN, value_parser = new_run)]
     run: String,
     /// The command that tests the project, such as `cargo test`
     #[arg(long, value_name = "COMMAND")]

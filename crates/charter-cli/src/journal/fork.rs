@@ -11,6 +11,7 @@ use super::access::{Operation, perform, threads};
 use super::{Db, head_of};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::run::new_run;
 
 /// Forks a run.
 #[derive(Debug, clap::Args)]
@@ -21,7 +22,7 @@ pub struct Args {
     #[arg(long, value_name = "SEQ", allow_negative_numbers = true, value_parser = whole::<u64>)]
     at: u64,
     /// Id of the new run [default: the id of the old one plus `.fork1`, `.fork2`, ...]
-    #[arg(long = "run", alias = "as", value_name = "ID")]
+    #[arg(long = "run", alias = "as", value_name = "ID", value_parser = new_run)]
     new: Option<String>,
     /// Let actors work for the new run: open calls are repeated
     #[arg(long)]

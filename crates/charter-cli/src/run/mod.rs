@@ -29,7 +29,7 @@ mod watch;
 use charter_journal::{Record, Verdict};
 use charter_kernel::{Auth, Event, Machine, Principal, PrincipalKind, check_name};
 use charter_runtime::backend::Acknowledged;
-use charter_runtime::{RuntimeError, Start, new_run_id};
+use charter_runtime::{HOST_RUN, RuntimeError, Start, new_run_id};
 use charter_server::identity::Grant;
 use serde_json::{Value as Json, json};
 
@@ -109,9 +109,9 @@ struct KeyRoles {
 }
 
 /// Parses the id of a new run.
-fn new_run(text: &str) -> Result<String, String> {
+pub(crate) fn new_run(text: &str) -> Result<String, String> {
     match text {
-        "host" => Err("`host` is the run that holds the keys of a journal; choose another id".to_owned()),
+        HOST_RUN => Err(format!("`{HOST_RUN}` is the run that holds the keys of a journal; choose another id")),
         text => Ok(text.to_owned()),
     }
 }

@@ -2,8 +2,8 @@
 
 use charter_journal::RunInfo;
 use charter_kernel::Status;
-use charter_runtime::SendEvent;
 use charter_runtime::backend::Acknowledged;
+use charter_runtime::{HOST_RUN, SendEvent};
 
 use super::host::{Host, Opener};
 use super::watch::Watch;
@@ -77,10 +77,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 
 /// Refuses to end or pause the run that holds the keys of a server: nobody would be let in then.
 fn keys_stay(host: &Host, info: &RunInfo, event: &str) -> Result<(), Failure> {
-    if info.run != KEYS || !matches!(event, "charter.cancel" | "charter.pause") {
+    if info.run != HOST_RUN || !matches!(event, "charter.cancel" | "charter.pause") {
         return Ok(());
     }
-    match host.call(|b| b.charter(info.charter))?.machine().definition().id == KEYS {
+    match host.call(|b| b.charter(info.charter))?.machine().definition().id == HOST_RUN {
         true => Err(Failure::with_help(
             "the run `host` holds the keys of the server of this journal; it is not paused or cancelled",
             "`charter key revoke KEY` ends a key",
@@ -88,9 +88,6 @@ fn keys_stay(host: &Host, info: &RunInfo, event: &str) -> Result<(), Failure> {
         false => Ok(()),
     }
 }
-
-/// The id of that run, and of its charter.
-const KEYS: &str = "host";
 
 fn send_and_follow(
     args: &Args,

@@ -1,6 +1,6 @@
 //! What the commands do not accept: text with two readings, names that belong to the host.
 
-use crate::support::{Scratch, charter, charter_typed, charter_with};
+use crate::support::{Scratch, charter, charter_typed, charter_with, start_at};
 
 const ASKS: &str = "charter: 1\nid: asks\nroles: {clerk: {}}\nevents: {GO: {by: clerk, data: {type: object}}}\n\
     context: {got: null}\nactors: {person: {kind: human, output: {type: object}}}\ninitial: open\n\
@@ -129,21 +129,8 @@ fn a_wrong_clock_is_refused_with_a_hint() {
     let path = scratch.0.join("journal.db");
     let db = path.display().to_string();
     let file = scratch.file("asks.yaml", ASKS);
-    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    threads.block_on(async {
-        let store = std::sync::Arc::new(charter_journal::SqliteStore::open(&path).unwrap());
-        // The year 2199.
-        let clock = charter_actors::VirtualClock::new(7_226_582_400_000);
-        let options = charter_runtime::Options::default().clock(clock);
-        let (runtime, _) = charter_runtime::Runtime::open(store, options).await.unwrap();
-        let document = charter_test_support::document(ASKS);
-        let charter = charter_runtime::Charter::new(&document, charter_actors::Folder::None).unwrap();
-        let charter = runtime.add(charter).await.unwrap().digest();
-        let by = charter_kernel::Principal::new("ana", &["clerk"]);
-        let start = charter_runtime::Start { charter, run: Some("r".into()), input: serde_json::json!(null), by };
-        runtime.start(start).await.unwrap();
-        runtime.shutdown(std::time::Duration::ZERO).await;
-    });
+    // The year 2199.
+    start_at(&path, ASKS, "r", Some(7_226_582_400_000));
     let send = ["send", "r", "GO", "{}", "--role", "clerk", "--db", &db];
     for args in [&send[..], &["run", &file, "--db", &db], &["answer", "r", "{}", "--db", &db]] {
         let ran = charter(args);

@@ -368,6 +368,10 @@ fn ids_and_files_of_wrong_names_are_errors_that_say_so() {
         assert!(sent.0 == 2 && sent.2.contains("an event id has 1 to 256 bytes"), "{sent:?}");
     }
     assert_eq!(shell.here("charter fork p --at 0 --run f").1, "f\n");
+    for command in ["charter fork p --at 0 --run host", "charter guard init claude --run host"] {
+        let taken = shell.here(command);
+        assert!(taken.0 == 2 && taken.2.contains("holds the keys"), "{taken:?}");
+    }
     fs::create_dir(shell.site.path("charter.db-lock")).unwrap();
     let sent = shell.here("charter send p REQUEST '{\"amount\": 1}' --role clerk");
     assert!(sent.0 == 2 && sent.2.contains("charter.db-lock` is a folder"), "{sent:?}");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::{Scratch, charter};
+use crate::support::{Scratch, charter, start_at};
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_charter"));
@@ -231,9 +231,8 @@ fn a_journal_is_served_once_and_not_with_another_run_called_host() {
         assert_eq!((plain, with), (false, true));
     }
     let source = "charter: 1\nid: mine\nevents: {GO: {}}\ninitial: a\nstates: {a: {on: {GO: b}}, b: {type: final}}\n";
-    let mine = scratch.file("mine.yaml", source);
     let own = scratch.0.join("own.db").display().to_string();
-    charter(&["run", &mine, "--run", "host", "--db", &own]);
+    start_at(Path::new(&own), source, "host", None);
     let refused = charter(&["serve", "--listen", "127.0.0.1:0", "--db", &own]);
     assert!(refused.code == 2 && refused.err.contains("a run `host` of the charter `mine`"), "{}", refused.err);
 }

@@ -1,5 +1,7 @@
 //! Identities: the keys of a journal, which its run `host` holds, and the sessions of browsers.
 
+pub use charter_runtime::HOST_RUN;
+
 mod directory;
 mod grant;
 mod logins;
@@ -10,7 +12,7 @@ mod sessions;
 pub use directory::{ADMIN, Caller, Directory, Key, NotKnown, OPERATOR, READER, Token};
 pub use grant::{BadGrant, Grant};
 pub use logins::{Logins, VALID};
-pub use office::{HOST_CHARTER, HOST_RUN, HostError, NewKey, Office, host_charter};
+pub use office::{HOST_CHARTER, HostError, NewKey, Office, host_charter};
 pub(crate) use secret::random as random_text;
 pub use secret::{PREFIX, Secret};
 pub use sessions::{IDLE, Open, Sessions, Subject, Tickets};

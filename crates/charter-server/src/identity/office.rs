@@ -6,15 +6,12 @@ use charter_actors::Folder;
 use charter_format::ReadOptions;
 use charter_kernel::{Auth, Code, InvalidName, Principal, PrincipalKind, Snapshot, check_name};
 use charter_runtime::backend::{Acknowledged, Backend};
-use charter_runtime::{Charter, RuntimeError, SendEvent, Start};
+use charter_runtime::{Charter, HOST_RUN, RuntimeError, SendEvent, Start};
 use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 
 use super::{Directory, Grant, Secret};
 use crate::hooks::BadUrl;
-
-/// The id of the run, and of its charter.
-pub const HOST_RUN: &str = "host";
 
 /// The text of the charter `host`.
 pub const HOST_CHARTER: &str = include_str!("../../../../charters/host/charter.yaml");

@@ -3,7 +3,10 @@
 #[cfg(unix)]
 pub(crate) mod processes;
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use charter_cli::{Io, run};
 
@@ -25,9 +28,30 @@ pub(crate) fn charter_typed(args: &[&str], input: &str, screen: Option<(u16, u16
     on(args, input, true, screen)
 }
 
+/// Ends the tests if a command does not end, a server that should have refused to start: nothing
+/// else stops it, because it works in this process.
+fn watched<T>(args: &[&str], command: impl FnOnce() -> T) -> T {
+    let (done, ended) = mpsc::channel::<()>();
+    let name = args.join(" ");
+    let watch = std::thread::spawn(move || {
+        if ended.recv_timeout(LONGEST) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // Past the harness, which keeps what a test prints until it ends.
+            let _ = writeln!(std::io::stderr(), "`charter {name}` has not ended after {LONGEST:?}; the tests end here");
+            std::process::abort();
+        }
+    });
+    let result = command();
+    drop(done);
+    watch.join().unwrap();
+    result
+}
+
+/// More than the slowest command takes on a busy machine.
+const LONGEST: Duration = Duration::from_secs(600);
+
 fn on(args: &[&str], input: &str, terminal: bool, screen: Option<(u16, u16)>) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let exit = {
+    let exit = watched(args, || {
         let mut io = Io {
             out: &mut out,
             err: &mut err,
@@ -39,13 +63,33 @@ fn on(args: &[&str], input: &str, terminal: bool, screen: Option<(u16, u16)>) ->
             screen,
         };
         run(std::iter::once("charter").chain(args.iter().copied()), &mut io)
-    };
+    });
     Ran { code: exit.code(), out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
 /// Runs `charter ARGS` without input.
 pub(crate) fn charter(args: &[&str]) -> Ran {
     charter_with(args, "")
+}
+
+/// Starts a run in a journal without the command line, at a time if one is given.
+pub(crate) fn start_at(journal: &std::path::Path, source: &str, run: &str, millis: Option<i64>) {
+    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    threads.block_on(async {
+        let store = std::sync::Arc::new(charter_journal::SqliteStore::open(journal).unwrap());
+        let mut options = charter_runtime::Options::default();
+        if let Some(millis) = millis {
+            options = options.clock(charter_actors::VirtualClock::new(millis));
+        }
+        let (runtime, _) = charter_runtime::Runtime::open(store, options).await.unwrap();
+        let document = charter_test_support::document(source);
+        let charter = charter_runtime::Charter::new(&document, charter_actors::Folder::None).unwrap();
+        let charter = runtime.add(charter).await.unwrap().digest();
+        let by = charter_kernel::Principal::new("ana", &["clerk"]);
+        let start = charter_runtime::Start { charter, run: Some(run.into()), input: serde_json::json!(null), by };
+        runtime.start(start).await.unwrap();
+        runtime.shutdown(std::time::Duration::ZERO).await;
+    });
 }
 
 /// A temporary folder, removed at the end of the test.
