@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use charter_expr::strict_json;
 use serde_json::Value as Json;
 
 use crate::encodings::ends;
@@ -146,18 +147,39 @@ impl Secrets {
     /// Removes the secrets from a text.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let found = self.find(text);
+        without(text, self.find(text))
+    }
+
+    /// Removes the secrets from a text that may have been cut off: also the beginning of a secret
+    /// at its end.
+    #[must_use]
+    pub fn redact_cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        without(text, self.find_cut(text))
+    }
+
+    /// Removes the secrets from a text that was sent in pieces and may have been cut off.
+    pub fn redact_pieces(&self, pieces: Vec<&mut String>) {
+        let whole: String = pieces.iter().map(|piece| piece.as_str()).collect();
+        let found = self.find_cut(&whole);
         if found.is_empty() {
-            return Cow::Borrowed(text);
+            return;
         }
-        let (mut out, mut from) = (String::with_capacity(text.len()), 0);
-        for (start, end) in found {
-            out.push_str(text.get(from..start).unwrap_or_default());
-            out.push_str(REDACTED);
-            from = end;
+        let mut end = 0_usize;
+        for piece in pieces {
+            let start = end;
+            end = end.saturating_add(piece.len());
+            let (mut out, mut from) = (String::new(), start);
+            for (first, last) in found.iter().filter(|(first, last)| *first < end && *last > start) {
+                // The text that replaces a secret is in the piece in which the secret begins.
+                if *first >= start {
+                    out.push_str(whole.get(from..*first).unwrap_or_default());
+                    out.push_str(REDACTED);
+                }
+                from = end.min(*last);
+            }
+            out.push_str(whole.get(from..end).unwrap_or_default());
+            *piece = out;
         }
-        out.push_str(text.get(from..).unwrap_or_default());
-        Cow::Owned(out)
     }
 
     /// Finds the secrets in a text; overlapping ones are one place.
@@ -168,6 +190,11 @@ impl Secrets {
         }
         for (start, _) in text.char_indices() {
             let (before, rest) = text.split_at_checked(start).unwrap_or_default();
+            if rest.starts_with(REDACTED) {
+                // Removing the secrets again changes nothing.
+                found.push((start, start.saturating_add(REDACTED.len())));
+                continue;
+            }
             let end = self.forms.iter().flat_map(|form| form.ends(before, rest)).max();
             let Some(end) = end.and_then(|length| start.checked_add(length)) else {
                 continue;
@@ -180,18 +207,45 @@ impl Secrets {
         found
     }
 
+    /// Like [`Secrets::find`], with the beginning of a secret at the end of the text.
+    fn find_cut(&self, text: &str) -> Vec<(usize, usize)> {
+        let mut found = self.find(text);
+        let begins = self.forms.iter().filter(|form| !form.word).filter_map(|form| form.begins_at_end_of(text));
+        if let Some(start) = begins.min() {
+            let start = found.iter().filter(|(_, end)| *end > start).map(|(first, _)| *first).fold(start, usize::min);
+            found.retain(|(_, end)| *end <= start);
+            found.push((start, text.len()));
+        }
+        found
+    }
+
     /// Removes the secrets from a value: from its strings, its keys and its numbers.
     #[must_use]
     pub fn redact_json(&self, value: Json) -> Json {
+        self.redact_strings(value, &|text| self.redact(text))
+    }
+
+    /// Removes the secrets from a document of somebody who may have cut off texts: JSON, which
+    /// stays JSON, or any text.
+    #[must_use]
+    pub fn redact_document(&self, text: &str) -> String {
+        let changed = strict_json::from_str(text).ok().and_then(|value| {
+            let redacted = self.redact_strings(value.clone(), &|text| self.redact_cut(text));
+            (redacted != value).then(|| redacted.to_string())
+        });
+        self.redact_cut(changed.as_deref().unwrap_or(text)).into_owned()
+    }
+
+    fn redact_strings(&self, value: Json, redact: &dyn for<'t> Fn(&'t str) -> Cow<'t, str>) -> Json {
         match value {
-            Json::String(text) => Json::String(self.redact(&text).into_owned()),
+            Json::String(text) => Json::String(redact(&text).into_owned()),
             Json::Number(number) => match self.redact(&number.to_string()) {
                 Cow::Borrowed(_) => Json::Number(number),
                 Cow::Owned(redacted) => Json::String(redacted),
             },
-            Json::Array(items) => items.into_iter().map(|item| self.redact_json(item)).collect(),
+            Json::Array(items) => items.into_iter().map(|item| self.redact_strings(item, redact)).collect(),
             Json::Object(map) => {
-                map.into_iter().map(|(key, v)| (self.redact(&key).into_owned(), self.redact_json(v))).collect()
+                map.into_iter().map(|(key, v)| (redact(&key).into_owned(), self.redact_strings(v, redact))).collect()
             }
             Json::Null | Json::Bool(_) => value,
         }
@@ -210,7 +264,30 @@ impl Secrets {
     }
 }
 
+/// Replaces places of a text.
+fn without(text: &str, found: Vec<(usize, usize)>) -> Cow<'_, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+    for (start, end) in found {
+        out.push_str(text.get(from..start).unwrap_or_default());
+        out.push_str(REDACTED);
+        from = end;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
 impl Form {
+    /// Where the end of a text begins that is the beginning of this form, at least
+    /// [`MIN_PART`] characters of it.
+    fn begins_at_end_of(&self, text: &str) -> Option<usize> {
+        let ends = self.text.char_indices().map(|(at, _)| at).skip(MIN_PART);
+        let longest = ends.filter_map(|at| self.text.get(..at)).filter(|begin| text.ends_with(begin)).last()?;
+        text.len().checked_sub(longest.len())
+    }
+
     /// The lengths of this form at the beginning of `rest`.
     fn ends(&self, before: &str, rest: &str) -> Vec<usize> {
         let mut all = ends(&self.text, rest);

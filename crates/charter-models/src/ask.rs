@@ -16,6 +16,7 @@ use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
 use crate::prompt::Prompt;
+use crate::redact::redact;
 use crate::retry_after;
 use crate::schema::wire_schema;
 use crate::trace;
@@ -215,7 +216,9 @@ impl Asking<'_> {
                 watcher.go_on()
             });
             let (fault, wait) = match sent {
-                Ok(response) => {
+                Ok(mut response) => {
+                    // Before anything reads, shortens or stores it.
+                    redact(&request.secrets(), &mut response);
                     self.keep(request, Some(response.status), &response.body);
                     if (200..300).contains(&response.status) {
                         return Ok(response);

@@ -7,13 +7,13 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use charter_actors::Secrets;
 use charter_expr::strict_json;
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::model::Model;
+use crate::redact::redact;
 use crate::transport::{Request, Response, Transport, TransportError};
 
 #[derive(Serialize, Deserialize)]
@@ -134,8 +134,7 @@ impl<T: Transport, W: Write + Send> Transport for Recorder<T, W> {
         line: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Response, TransportError> {
         let mut response = self.through.send(request, within, line)?;
-        let secrets: Secrets = request.secrets.iter().map(|(_, secret)| secret).collect();
-        response.body = secrets.redact(&response.body).into_owned();
+        redact(&request.secrets(), &mut response);
         let entry = Entry { request: RecordedRequest { url: request.url.clone(), body: body(request)? }, response };
         let cannot = |e: &dyn std::fmt::Display| TransportError::NotRecorded(format!("cannot write the cassette: {e}"));
         let mut text = serde_json::to_string(&entry).map_err(|e| cannot(&e))?;

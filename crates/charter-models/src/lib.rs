@@ -13,6 +13,7 @@ mod http;
 mod model;
 pub mod offline;
 mod prompt;
+mod redact;
 mod retry_after;
 mod schema;
 mod sse;

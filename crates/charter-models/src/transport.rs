@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use charter_actors::Secret;
+use charter_actors::{Secret, Secrets};
 
 /// A request. Headers with secrets are separate, so that they are never stored.
 #[derive(Debug, Clone)]
@@ -15,6 +15,13 @@ pub struct Request {
     pub secrets: Vec<(&'static str, Secret)>,
     /// The body, JSON.
     pub body: String,
+}
+
+impl Request {
+    /// The secrets that the request contains.
+    pub(crate) fn secrets(&self) -> Secrets {
+        self.secrets.iter().map(|(_, secret)| secret).collect()
+    }
 }
 
 /// A response.
@@ -34,6 +41,15 @@ pub struct Response {
     pub date: Option<String>,
     /// The whole body: JSON, or a stream of events.
     pub body: String,
+}
+
+impl Response {
+    /// Whether the body is a stream of events.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.content_type.starts_with("text/event-stream")
+            || self.body.starts_with("data:")
+            || self.body.starts_with("event:")
+    }
 }
 
 /// Why there is no response.

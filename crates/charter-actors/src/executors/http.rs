@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use charter_expr::strict_json;
 use charter_kernel::Millis;
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
@@ -172,7 +173,8 @@ impl Request {
             e => failure(&self.url, &e),
         })?;
         if !status.is_success() {
-            let shown: String = self.secrets.redact(&String::from_utf8_lossy(&body)).chars().take(500).collect();
+            let shown: String =
+                self.secrets.redact_document(&String::from_utf8_lossy(&body)).chars().take(500).collect();
             let fault = Fault::new("failed", format!("the server responded with {status}"))
                 .with("status", status.as_u16())
                 .with("body", shown);
@@ -182,9 +184,12 @@ impl Request {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Outcome::Done(Json::Null));
         }
-        charter_expr::strict_json::from_slice(&body)
-            .map(Outcome::Done)
-            .map_err(|e| Fault::new("malformed", format!("the response is not valid JSON: {e}")).retryable())
+        strict_json::from_slice(&body).map(Outcome::Done).map_err(|e| {
+            // The message quotes a part of the response, which must not have a secret.
+            let text = String::from_utf8_lossy(&body);
+            let e = strict_json::from_str(&self.secrets.redact(&text)).err().unwrap_or(e);
+            Fault::new("malformed", format!("the response is not valid JSON: {e}")).retryable()
+        })
     }
 }
 

@@ -70,9 +70,7 @@ pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
 /// # Errors
 /// The response does not follow the provider's wire format, or it reports an error.
 pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
-    let streamed = response.content_type.starts_with("text/event-stream")
-        || response.body.starts_with("data:")
-        || response.body.starts_with("event:");
+    let streamed = response.is_stream();
     let chunks = if streamed {
         let mut chunks = Vec::new();
         for (_, data) in sse::events(&response.body) {
@@ -108,7 +106,7 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
     let said = serde_json::from_str::<Json>(&response.body)
         .ok()
         .and_then(|body| error_message(&body))
-        .unwrap_or_else(|| model.secrets().redact(response.body.trim()).chars().take(200).collect());
+        .unwrap_or_else(|| response.body.trim().chars().take(200).collect());
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     let (status, title) = (response.status, model.title());
     match status {

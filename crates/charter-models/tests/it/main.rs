@@ -3,6 +3,8 @@
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod fred;
+#[cfg(feature = "http")]
+mod secrets;
 #[cfg(unix)]
 mod sentinel;
 #[cfg(unix)]

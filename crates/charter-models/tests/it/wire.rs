@@ -1,6 +1,6 @@
 //! Models over the network, against a server on the loopback interface that speaks the providers'
 //! wire formats, including errors and limits.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(unreachable_pub, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,24 +13,24 @@ use charter_models::cassette::{Cassette, Recorder};
 use charter_models::{Exchange, HttpTransport, Model, Prompt, PromptTemplate, Transport, codes};
 use serde_json::{Value as Json, json};
 
-const KEY: &str = "sk-very-secret-0123456789";
-const GOOD: &str = r#"{"sure": 0.9, "text": "ja, gewiß"}"#;
+pub const KEY: &str = "sk-very-secret-0123456789";
+pub const GOOD: &str = r#"{"sure": 0.9, "text": "ja, gewiß"}"#;
 
-fn schema() -> Json {
+pub fn schema() -> Json {
     json!({"$ref": "#/$defs/answer", "$defs": {"answer": {"type": "object", "required": ["sure", "text"], "additionalProperties": false, "properties": {
         "sure": {"type": "number", "minimum": 0, "maximum": 1}, "text": {"type": "string", "minLength": 1}}}}})
 }
 
-fn prompt() -> Prompt {
+pub fn prompt() -> Prompt {
     let template = PromptTemplate::parse("You judge.\n---\nThe offer:\n{{offer}}").unwrap();
     template.render(&json!({"offer": "100"}), &json!(null)).unwrap()
 }
 
-fn model(provider: &str, server: &Server) -> Model {
+pub fn model(provider: &str, server: &Server) -> Model {
     Model::parse(&format!("{provider}:m")).unwrap().at(&server.url).unwrap().key(Secret::new(KEY))
 }
 
-fn asked_within(
+pub fn asked_within(
     model: &Model,
     transport: &dyn Transport,
     tokens: u64,
@@ -44,7 +44,7 @@ fn asked_within(
     (answer, exchange)
 }
 
-fn asked(model: &Model) -> (Result<Json, Fault>, Exchange) {
+pub fn asked(model: &Model) -> (Result<Json, Fault>, Exchange) {
     asked_within(model, &HttpTransport::default(), 100_000, Duration::from_secs(20))
 }
 

@@ -85,6 +85,18 @@ fn a_server_that_echoes_a_header_does_not_write_it_into_the_journal() {
     assert!(escaped.contains("[secret]") && !escaped.contains("0123"), "{escaped}");
     let failed = echoed("403 Forbidden", |header| format!("{}denied: {header}", "x".repeat(480)));
     assert!(failed.contains("403") && !failed.contains("sk-"), "{failed}");
+    for status in ["401 Unauthorized", "500 Internal Server Error"] {
+        let cut = echoed(status, |header| format!("denied: {}", &header[..header.len() - 3]));
+        assert!(cut.contains("denied: [secret]") && !cut.contains("sk-"), "{cut}");
+        let inside = echoed(status, |header| json!({"error": &header[..header.len() - 3]}).to_string());
+        assert!(inside.contains("[secret]") && !inside.contains("sk-"), "{inside}");
+    }
+    // The message of the parser would show the first 60 characters of the key.
+    let long = echoed("200 OK", |header| {
+        let name = format!("{}{header}", "x".repeat(50));
+        format!("{{\"{name}\": 1, \"{name}\": 2}}")
+    });
+    assert!(long.contains("duplicate key") && !long.contains("sk-"), "{long}");
 }
 
 #[test]
