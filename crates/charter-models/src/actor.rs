@@ -6,6 +6,7 @@
 //! | `prompt` | the template, a path inside the charter's folder |
 //! | `calls` | a list of objects, one for each parallel call; the answer is the list of their answers. The fields of an object are `{{call.NAME}}` in the template |
 //! | `budget` | `{tokens, seconds}` of all calls together (50,000 and 120) |
+//! | `maxTokens` | maximum number of tokens of an answer, thoughts included (16,384) |
 //! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input` and `call` |
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,7 @@ use crate::schema;
 use crate::transport::Transport;
 
 /// Keys of the configuration.
-pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
+pub const KEYS: [&str; 5] = ["prompt", "calls", "budget", "maxTokens", "offline"];
 /// Maximum number of parallel calls.
 const MAX_CALLS: usize = 16;
 /// Default token budget.
@@ -41,6 +42,7 @@ pub struct ModelActor {
     /// The configuration of each parallel call; `None` if there is a single call.
     calls: Option<Vec<Json>>,
     budget: Budget,
+    max_tokens: Option<u32>,
     offline: Option<Json>,
     /// Schema of the answer of one call.
     schema: Option<Json>,
@@ -121,7 +123,14 @@ impl ModelActor {
         if let Some(schema) = &schema {
             Schema::compile(schema).map_err(|e| ConfigError::Other(format!("`output`: {e}")))?;
         }
-        Ok(ModelActor { template, calls, budget: budget(config.get("budget"))?, offline, schema })
+        let max_tokens = match config.get("maxTokens") {
+            None | Some(Json::Null) => None,
+            Some(value) => {
+                let count = value.as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| *n >= 16);
+                Some(count.ok_or_else(|| ConfigError::invalid("maxTokens", "a number of at least 16", value))?)
+            }
+        };
+        Ok(ModelActor { template, calls, budget: budget(config.get("budget"))?, max_tokens, offline, schema })
     }
 
     /// Whether the actor has offline rules, which answer if there is no model.
@@ -168,7 +177,8 @@ impl ModelActor {
                 .enumerate()
                 .map(|(call, prompt)| {
                     let (failed, within) = (&failed, &within);
-                    let question = Question { model, prompt, schema: self.schema.as_ref(), budget };
+                    let question =
+                        Question { model, prompt, schema: self.schema.as_ref(), max_tokens: self.max_tokens, budget };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
                         let result = within.in_scope(|| ask(&question, transport, &watcher));

@@ -20,15 +20,15 @@ use crate::redact::redact;
 use crate::retry_after;
 use crate::schema::wire_schema;
 use crate::trace;
-use crate::transport::{Request, Response, Transport, TransportError};
-use crate::wire::{self, Conversation, End};
+use crate::transport::{Request, Transport, TransportError};
+use crate::wire::{self, Conversation, End, Reply};
 
-/// Pause before the second request, unless the server requests another one; doubled each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(1_000);
 /// How often a pause checks whether the answer is still wanted.
 const POLL: Duration = Duration::from_millis(50);
 /// Minimum number of tokens left for an answer; with fewer, no request is sent.
 const MIN_TOKENS: u64 = 16;
+/// Maximum number of tokens that a server may report for one request.
+const MAX_USAGE: u64 = 100_000_000;
 
 /// Limits of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +71,8 @@ pub struct Question<'a> {
     pub prompt: &'a Prompt,
     /// JSON Schema of the answer; `None`: any JSON.
     pub schema: Option<&'a Json>,
+    /// Maximum number of tokens in an answer; `None`: that of the model.
+    pub max_tokens: Option<u32>,
     /// Limits.
     pub budget: Budget,
 }
@@ -145,28 +147,74 @@ impl Asking<'_> {
         }
     }
 
-    /// Returns the text of a complete answer to these turns.
+    /// Returns the text of a complete answer to these turns. Asks repeatedly, if the server is busy
+    /// or its response is broken, within the limits of attempts, tokens and time.
     fn reply(&mut self, turns: &[String], schema: &Json) -> Result<String, Fault> {
-        let (system, model) = (&self.question.prompt.system, self.question.model);
+        let mut pause = self.question.model.first_pause;
+        let mut attempt = 1u32;
+        loop {
+            let failed = match self.attempt(turns, schema) {
+                Ok(text) => return Ok(text),
+                Err(failed) => failed,
+            };
+            let fault = failed.fault;
+            if !fault.retryable || fault.code == codes::BUDGET {
+                return Err(fault.with("attempts", attempt));
+            }
+            let wait = failed.wait.map_or_else(|| retry_after::shorter(pause), retry_after::longer);
+            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            if attempt >= self.question.model.max_attempts || wait >= self.time_left()? {
+                let fault = fault.with("attempts", attempt);
+                return Err(if failed.wait.is_some() { fault.with("retryAfterMs", millis) } else { fault });
+            }
+            let why = self.secrets.redact(&fault.message);
+            self.watcher.note(&format!("{why}; trying again in {:.1} s", wait.as_secs_f32()));
+            self.pause(wait)?;
+            pause = pause.saturating_mul(2);
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    /// Sends one request.
+    fn attempt(&mut self, turns: &[String], schema: &Json) -> Result<String, Failed> {
+        let (model, system) = (self.question.model, &self.question.prompt.system);
         let size = turns.iter().map(String::len).fold(system.len(), usize::saturating_add);
         let question = estimate(size.saturating_add(schema.to_string().len()));
-        let left = self.question.budget.tokens.saturating_sub(self.exchange.usage.total());
-        let room = left.saturating_sub(question);
-        if room < MIN_TOKENS {
-            return Err(Fault::new(
-                codes::BUDGET,
-                format!(
-                    "the token budget is used up: {} of {} are left, and the question alone takes about {question}",
-                    left, self.question.budget.tokens
-                ),
-            )
-            .with("tokens", self.exchange.usage.total()));
+        let limit = self.limit(question)?;
+        let request = wire::request(model, &Conversation { system, turns, schema, max_tokens: limit.tokens });
+        let left = self.time_left()?;
+        let watcher = self.watcher;
+        let (mut received, mut events) = (0usize, 0u64);
+        let sent = self.transport.send(&request, left, &mut |line| {
+            received = received.saturating_add(line.len());
+            events = events.saturating_add(line.starts_with("data:").into());
+            watcher.received(received);
+            watcher.go_on()
+        });
+        let mut response = match sent {
+            Ok(response) => response,
+            Err(error) => {
+                self.keep(&request, None, &error.to_string());
+                if received > 0 {
+                    // The model has worked; a stream has about one token in each event.
+                    self.exchange.usage.add(Usage { input: question, output: events, estimated: true, cached: 0 });
+                }
+                return Err(fault_of(&error).into());
+            }
+        };
+        // Before anything reads, shortens or stores it.
+        redact(&request.secrets(), &mut response);
+        self.keep(&request, Some(response.status), &response.body);
+        let wait = retry_after::parse(response.retry_after.as_deref(), response.date.as_deref());
+        if !(200..300).contains(&response.status) {
+            return Err(Failed { fault: wire::refusal(model, &response), wait });
         }
-        let max_tokens = model.max_tokens.min(u32::try_from(room).unwrap_or(u32::MAX));
-        let talk = Conversation { system, turns, schema, max_tokens };
-        let request = wire::request(model, &talk);
-        let response = self.send(&request)?;
-        let mut reply = wire::reply(model.provider, &response)?;
+        let reply = wire::reply(model.provider, &response).map_err(|fault| Failed { fault, wait })?;
+        Ok(self.finish(reply, question, limit)?)
+    }
+
+    /// Counts the tokens of a reply, and returns its text if it is complete.
+    fn finish(&mut self, mut reply: Reply, question: u64, limit: Limit) -> Result<String, Fault> {
         if let Some(model) = &reply.model {
             self.exchange.answered_as = Some(self.secrets.redact(model).into_owned());
         }
@@ -175,77 +223,45 @@ impl Asking<'_> {
             self.exchange.replace_last_response(&redacted);
             reply.text = redacted;
         }
-        self.exchange.usage.add(reply.usage.unwrap_or(Usage {
-            input: question,
-            output: estimate(reply.text.len()),
-            estimated: true,
-        }));
-        match reply.end {
-            End::Complete => {}
-            End::CutOff => {
-                return Err(Fault::new(codes::CUT_OFF, format!("the answer exceeds the limit of {max_tokens} tokens")));
-            }
-            End::Declined(why) => {
-                return Err(Fault::new(codes::DECLINED, format!("the model declined to answer: {why}")));
-            }
-            End::Broken => {
-                return Err(Fault::new(codes::UNAVAILABLE, "the stream of the answer ended early").retryable());
-            }
+        let estimated = Usage { input: question, output: estimate(reply.text.len()), estimated: true, cached: 0 };
+        let usage = reply.usage.unwrap_or(estimated);
+        if usage.total() > MAX_USAGE {
+            let message = format!("the server reports {} tokens for one request, which cannot be", usage.total());
+            return Err(Fault::new(codes::PROTOCOL, message));
         }
-        if reply.text.len() > MAX_BYTES {
-            return Err(Fault::new(
+        self.exchange.usage.add(usage);
+        match reply.end {
+            End::Complete if reply.text.len() > MAX_BYTES => Err(Fault::new(
                 codes::TOO_LARGE,
                 format!("the answer has {} bytes; the limit is {MAX_BYTES}", reply.text.len()),
-            ));
+            )),
+            End::Complete => Ok(reply.text),
+            End::CutOff => Err(Fault::new(
+                codes::CUT_OFF,
+                format!("the answer exceeds the limit of {} tokens: {}", limit.tokens, limit.advice),
+            )),
+            End::Declined(why) => Err(Fault::new(codes::DECLINED, format!("the model declined to answer: {why}"))),
+            End::Broken => Err(Fault::new(codes::UNAVAILABLE, "the stream of the answer ended early").retryable()),
         }
-        Ok(reply.text)
     }
 
-    /// Sends a request, repeatedly if necessary, until there is a successful response, within the
-    /// limits of attempts and time.
-    fn send(&mut self, request: &Request) -> Result<Response, Fault> {
-        let mut pause = FIRST_PAUSE;
-        let mut attempt = 1u32;
-        loop {
-            let left = self.time_left()?;
-            let watcher = self.watcher;
-            let mut received = 0usize;
-            let sent = self.transport.send(request, left, &mut |line| {
-                received = received.saturating_add(line.len());
-                watcher.received(received);
-                watcher.go_on()
-            });
-            let (fault, wait) = match sent {
-                Ok(mut response) => {
-                    // Before anything reads, shortens or stores it.
-                    redact(&request.secrets(), &mut response);
-                    self.keep(request, Some(response.status), &response.body);
-                    if (200..300).contains(&response.status) {
-                        return Ok(response);
-                    }
-                    let fault = wire::refusal(self.question.model, &response);
-                    (fault, retry_after::parse(response.retry_after.as_deref(), response.date.as_deref()))
-                }
-                Err(error) => {
-                    self.keep(request, None, &error.to_string());
-                    (fault_of(&error), None)
-                }
-            };
-            if !fault.retryable || attempt >= self.question.model.max_attempts {
-                return Err(fault.with("attempts", attempt));
-            }
-            let wait = wait.unwrap_or(pause);
-            if wait >= self.time_left()? {
-                return Err(fault
-                    .with("attempts", attempt)
-                    .with("retryAfterMs", u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)));
-            }
-            let why = self.secrets.redact(&fault.message);
-            self.watcher.note(&format!("{why}; trying again in {} s", wait.as_secs_f32()));
-            self.pause(wait)?;
-            pause = pause.saturating_mul(2);
-            attempt = attempt.saturating_add(1);
+    /// The limit of the next answer, after a question of about so many tokens.
+    fn limit(&self, question: u64) -> Result<Limit, Fault> {
+        let (budget, used) = (self.question.budget.tokens, self.exchange.usage.total());
+        let left = budget.saturating_sub(used);
+        let room = left.saturating_sub(question);
+        if room < MIN_TOKENS {
+            let message = format!(
+                "the token budget is used up: {left} of {budget} are left, and the question alone takes about {question}; raise `budget.tokens`"
+            );
+            return Err(Fault::new(codes::BUDGET, message).with("tokens", used));
         }
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let wanted = self.question.max_tokens.unwrap_or(self.question.model.max_tokens);
+        Ok(match room < wanted {
+            true => Limit { tokens: room, advice: "the token budget allows no more; raise `budget.tokens`" },
+            false => Limit { tokens: wanted, advice: "raise `maxTokens` of the actor; thinking counts, too" },
+        })
     }
 
     fn keep(&mut self, request: &Request, status: Option<u16>, response: &str) {
@@ -278,10 +294,31 @@ impl Asking<'_> {
     }
 }
 
+/// The limit of tokens of an answer, and what to do if it is too low.
+#[derive(Clone, Copy)]
+struct Limit {
+    tokens: u32,
+    advice: &'static str,
+}
+
+/// A failed attempt, and the pause that the server requests.
+struct Failed {
+    fault: Fault,
+    wait: Option<Duration>,
+}
+
+impl From<Fault> for Failed {
+    fn from(fault: Fault) -> Failed {
+        Failed { fault, wait: None }
+    }
+}
+
 fn fault_of(error: &TransportError) -> Fault {
     let message = error.to_string();
     match error {
         TransportError::Unreachable(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
+        TransportError::Stalled(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
+        TransportError::Protocol(_) => Fault::new(codes::PROTOCOL, message).retryable(),
         TransportError::Timeout(_) => Fault::new(codes::BUDGET, message).retryable(),
         TransportError::TooLarge(_) => Fault::new(codes::TOO_LARGE, message),
         TransportError::Cancelled => Fault::new(codes::CANCELLED, message),

@@ -13,10 +13,13 @@ const MAX_MESSAGES: usize = 32;
 /// Numbers of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Usage {
-    /// Tokens read by the model.
+    /// Tokens read by the model, cached ones included.
     pub input: u64,
-    /// Tokens written by the model.
+    /// Tokens written by the model, its thoughts included.
     pub output: u64,
+    /// Tokens read from the provider's cache, a part of `input`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cached: u64,
     /// Whether a part is an estimate (four bytes per token), because the server did not report it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
@@ -32,8 +35,14 @@ impl Usage {
     pub(crate) fn add(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
+        self.cached = self.cached.saturating_add(other.cached);
         self.estimated |= other.estimated;
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A request and its response.

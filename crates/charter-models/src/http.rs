@@ -12,15 +12,28 @@ pub(crate) const CONNECT: Duration = Duration::from_secs(10);
 /// Maximum size of a response, in bytes.
 pub(crate) const MAX_BYTES: u64 = 8 << 20;
 
+/// Default time limit for the next part of a response, in which a model may think.
+const IDLE: Duration = Duration::from_secs(90);
+
 /// Sends requests over HTTP and HTTPS.
 #[derive(Debug, Clone)]
 pub struct HttpTransport {
     agent: ureq::Agent,
+    idle: Duration,
 }
 
 impl Default for HttpTransport {
     fn default() -> HttpTransport {
-        HttpTransport { agent: http_client(ClientOptions { connect: Some(CONNECT), ..Default::default() }) }
+        let agent = http_client(ClientOptions { connect: Some(CONNECT), ..Default::default() });
+        HttpTransport { agent, idle: IDLE }
+    }
+}
+
+impl HttpTransport {
+    /// Sets the time after which a server that sends nothing counts as stalled (90 seconds).
+    #[must_use]
+    pub fn idle(self, idle: Duration) -> HttpTransport {
+        HttpTransport { idle, ..self }
     }
 }
 
@@ -32,6 +45,7 @@ impl Transport for HttpTransport {
         line: &mut dyn FnMut(&str) -> bool,
     ) -> Result<Response, TransportError> {
         let failed = |error: &ureq::Error| match error {
+            ureq::Error::Timeout(ureq::Timeout::PerRead) => TransportError::Stalled(self.idle.as_secs()),
             ureq::Error::Timeout(_) => TransportError::Timeout(within.as_secs()),
             other => TransportError::Unreachable(unreachable_server(&request.url, other)),
         };
@@ -42,8 +56,9 @@ impl Transport for HttpTransport {
         for (name, secret) in &request.secrets {
             post = post.header(*name, secret.expose());
         }
-        let mut answer =
-            post.config().timeout_global(Some(within)).build().send(request.body.as_str()).map_err(|e| failed(&e))?;
+        post = post.header("accept-encoding", "identity");
+        let limited = post.config().timeout_global(Some(within)).timeout_per_read(Some(self.idle)).build();
+        let mut answer = limited.send(request.body.as_str()).map_err(|e| failed(&e))?;
         let header = |name: &str| {
             let value = answer.headers().get(name)?;
             value.to_str().ok().map(str::to_owned)
@@ -55,6 +70,12 @@ impl Transport for HttpTransport {
             date: header("date"),
             body: String::new(),
         };
+        if let Some(encoding) = header("content-encoding").filter(|e| !e.eq_ignore_ascii_case("identity")) {
+            let shown: String = encoding.chars().take(40).collect();
+            return Err(TransportError::Protocol(format!(
+                "it is compressed (`content-encoding: {shown}`), although the request asked for an uncompressed one"
+            )));
+        }
         let mut reader = std::io::BufReader::new(answer.body_mut().with_config().limit(MAX_BYTES).reader());
         let mut bytes = Vec::new();
         loop {
@@ -73,7 +94,8 @@ impl Transport for HttpTransport {
                 return Err(TransportError::Cancelled);
             }
         }
-        response.body = String::from_utf8_lossy(&bytes).into_owned();
+        response.body = String::from_utf8(bytes)
+            .map_err(|e| TransportError::Protocol(format!("it is not valid UTF-8 ({})", e.utf8_error())))?;
         Ok(response)
     }
 }

@@ -1,6 +1,11 @@
 //! A model: its provider, name, address and key.
 
+use std::time::Duration;
+
 use charter_actors::{Secret, Secrets};
+
+/// Default maximum number of tokens in an answer: room for models that think.
+const MAX_TOKENS: u32 = 16_384;
 
 /// A provider, which determines the wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,10 +81,14 @@ pub struct Model {
     pub base_url: String,
     /// The API key; a local server may need none.
     pub key: Option<Secret>,
-    /// Maximum number of tokens in an answer, unless the budget leaves fewer.
+    /// Maximum number of tokens in an answer, thoughts included, unless the actor sets it
+    /// (`maxTokens`) or the budget leaves fewer.
     pub max_tokens: u32,
     /// Maximum number of attempts to send a request if the server is busy or fails.
     pub max_attempts: u32,
+    /// Pause before the second attempt, unless the server requests another one; doubled each time,
+    /// and shortened by a random part of up to a half.
+    pub first_pause: Duration,
 }
 
 impl Model {
@@ -105,8 +114,9 @@ impl Model {
             name: name.to_owned(),
             base_url: provider.base_url().to_owned(),
             key: None,
-            max_tokens: 4096,
+            max_tokens: MAX_TOKENS,
             max_attempts: 4,
+            first_pause: Duration::from_secs(1),
         })
     }
 

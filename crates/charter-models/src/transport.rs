@@ -62,6 +62,12 @@ pub enum TransportError {
     /// The response did not arrive in time.
     #[error("the server did not respond within {0} s")]
     Timeout(u64),
+    /// The server sent nothing for so many seconds.
+    #[error("the server stalled: it sent nothing for {0} s")]
+    Stalled(u64),
+    /// The response cannot be read: it is compressed, or it is not UTF-8.
+    #[error("cannot read the response of the model's server: {0}")]
+    Protocol(String),
     /// The response is too large.
     #[error("the response of the server is larger than {0} bytes")]
     TooLarge(u64),

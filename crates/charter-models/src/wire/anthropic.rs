@@ -4,7 +4,7 @@
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{Conversation, End, Reply, count, protocol, text};
+use super::{Conversation, End, Reply, count, protocol, text, usage};
 use crate::exchange::Usage;
 use crate::model::Model;
 use crate::transport::Request;
@@ -46,7 +46,7 @@ pub(super) fn complete(body: Option<&Json>) -> Result<Reply, Fault> {
         content.iter().find(|block| text(block, "/type") == Some("tool_use")).and_then(|block| block.get("input"));
     let spoken: String = content.iter().filter_map(|block| text(block, "/text")).collect();
     let mut reply = Reply { text: tool.map_or(spoken, Json::to_string), ..Reply::default() };
-    reply.usage = usage(count(body, "/usage/input_tokens"), count(body, "/usage/output_tokens"));
+    reply.usage = counted(body.get("usage"), count(body, "/usage/output_tokens"));
     reply.model = text(body, "/model").map(str::to_owned);
     reply.end = end(text(body, "/stop_reason"));
     Ok(reply)
@@ -55,12 +55,12 @@ pub(super) fn complete(body: Option<&Json>) -> Result<Reply, Fault> {
 pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
     let mut reply = Reply { end: End::Broken, ..Reply::default() };
     let (mut spoken, mut tool) = (String::new(), String::new());
-    let (mut input, mut output) = (None, None);
+    let (mut read, mut output) = (None, None);
     for chunk in chunks {
         match text(chunk, "/type").unwrap_or_default() {
             "message_start" => {
                 reply.model = text(chunk, "/message/model").map(str::to_owned);
-                input = count(chunk, "/message/usage/input_tokens");
+                read = chunk.pointer("/message/usage");
                 output = count(chunk, "/message/usage/output_tokens");
             }
             "content_block_delta" => {
@@ -75,12 +75,17 @@ pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
         }
     }
     reply.text = if tool.is_empty() { spoken } else { tool };
-    reply.usage = usage(input, output);
+    reply.usage = counted(read, output);
     Ok(reply)
 }
 
-fn usage(input: Option<u64>, output: Option<u64>) -> Option<Usage> {
-    Some(Usage { input: input?, output: output?, estimated: false })
+/// Anthropic counts cached tokens separately.
+fn counted(read: Option<&Json>, output: Option<u64>) -> Option<Usage> {
+    let read = read?;
+    let cached = count(read, "/cache_read_input_tokens").unwrap_or_default();
+    let written = count(read, "/cache_creation_input_tokens").unwrap_or_default();
+    let input = count(read, "/input_tokens")?.saturating_add(cached).saturating_add(written);
+    usage(Some(input), output, Some(cached))
 }
 
 fn end(reason: Option<&str>) -> End {

@@ -4,8 +4,7 @@
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{Conversation, End, Reply, count, protocol, text};
-use crate::exchange::Usage;
+use super::{Conversation, End, Reply, count, protocol, text, usage};
 use crate::model::Model;
 use crate::schema::plain;
 use crate::transport::Request;
@@ -61,7 +60,8 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
         if let Some(input) = count(chunk, "/usageMetadata/promptTokenCount") {
             let written = count(chunk, "/usageMetadata/candidatesTokenCount").unwrap_or(0);
             let thoughts = count(chunk, "/usageMetadata/thoughtsTokenCount").unwrap_or(0);
-            reply.usage = Some(Usage { input, output: written.saturating_add(thoughts), estimated: false });
+            let cached = count(chunk, "/usageMetadata/cachedContentTokenCount");
+            reply.usage = usage(Some(input), Some(written.saturating_add(thoughts)), cached);
         }
     }
     if !seen {

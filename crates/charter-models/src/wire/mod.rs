@@ -86,9 +86,14 @@ pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
     };
     for chunk in &chunks {
         if let Some(message) = error_message(chunk) {
-            return Err(
-                Fault::new(codes::UNAVAILABLE, format!("the model's server reports an error: {message}")).retryable()
-            );
+            let message = format!("the model's server reports an error: {message}");
+            // The types of Anthropic; whatever else breaks off a stream may pass.
+            return Err(match chunk.pointer("/error/type").and_then(Json::as_str) {
+                Some("invalid_request_error" | "not_found_error") => Fault::new(codes::REQUEST, message),
+                Some("authentication_error" | "permission_error") => Fault::new(codes::AUTHENTICATION, message),
+                Some("rate_limit_error") => Fault::new(codes::RATE_LIMITED, message).retryable(),
+                _ => Fault::new(codes::UNAVAILABLE, message).retryable(),
+            });
         }
     }
     match (provider, streamed) {
@@ -168,6 +173,11 @@ fn error_message(body: &Json) -> Option<String> {
 
 fn text<'j>(value: &'j Json, pointer: &str) -> Option<&'j str> {
     value.pointer(pointer).and_then(Json::as_str)
+}
+
+/// The counts of tokens that a server reports; `cached` is a part of `input`.
+fn usage(input: Option<u64>, output: Option<u64>, cached: Option<u64>) -> Option<Usage> {
+    Some(Usage { input: input?, output: output?, cached: cached.unwrap_or_default(), estimated: false })
 }
 
 fn count(value: &Json, pointer: &str) -> Option<u64> {

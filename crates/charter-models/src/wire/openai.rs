@@ -4,8 +4,7 @@
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{Conversation, End, Reply, count, protocol, text};
-use crate::exchange::Usage;
+use super::{Conversation, End, Reply, count, protocol, text, usage};
 use crate::model::{Model, Provider};
 use crate::transport::Request;
 use charter_actors::Secret;
@@ -71,10 +70,9 @@ pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
 }
 
 fn about(reply: &mut Reply, body: &Json) {
-    if let (Some(input), Some(output)) = (count(body, "/usage/prompt_tokens"), count(body, "/usage/completion_tokens"))
-    {
-        reply.usage = Some(Usage { input, output, estimated: false });
-    }
+    let cached = count(body, "/usage/prompt_tokens_details/cached_tokens");
+    let counted = usage(count(body, "/usage/prompt_tokens"), count(body, "/usage/completion_tokens"), cached);
+    reply.usage = counted.or(reply.usage);
     if let Some(model) = text(body, "/model").filter(|m| !m.is_empty()) {
         reply.model = Some(model.to_owned());
     }

@@ -2,6 +2,8 @@
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
+#[cfg(feature = "http")]
+mod broken;
 mod fred;
 #[cfg(feature = "http")]
 mod secrets;

@@ -33,6 +33,12 @@ pub enum Act {
     Say(u16, &'static str, String),
     /// Announces more bytes than it sends, then closes the connection.
     Break(String),
+    /// Like `Break`, but the connection is reset.
+    Reset(String),
+    /// Headers, then bytes that may be no text, announced with their length.
+    Bytes(&'static str, Vec<u8>),
+    /// Begins a stream, then sends nothing for this long.
+    Stall(String, Duration),
     /// Sends nothing for this long.
     Hang(Duration),
 }
@@ -76,6 +82,16 @@ fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<ReceivedRequest>>) -
     let mut asked = ReceivedRequest { line: line.trim().to_owned(), headers, body: Json::Null };
     let length: usize = asked.header("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
     let mut body = vec![0; length];
+    if let Act::Reset(begin) = act {
+        // A connection that is closed with unread bytes is reset.
+        reader.read_exact(&mut body[..length - 1])?;
+        asked.body = Json::Null;
+        seen.lock().unwrap().push(asked);
+        drop(reader);
+        write!(stream, "HTTP/1.1 200 OK\r\n{STREAM}\r\n{begin}")?;
+        std::thread::sleep(Duration::from_millis(50));
+        return Ok(());
+    }
     reader.read_exact(&mut body)?;
     asked.body = serde_json::from_slice(&body).unwrap();
     seen.lock().unwrap().push(asked);
@@ -87,6 +103,16 @@ fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<ReceivedRequest>>) -
         ),
         Act::Break(body) => {
             write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{body}")
+        }
+        Act::Reset(_) => Ok(()),
+        Act::Bytes(headers, bytes) => {
+            write!(stream, "HTTP/1.1 200 OK\r\n{headers}content-length: {}\r\n\r\n", bytes.len())?;
+            stream.write_all(bytes)
+        }
+        Act::Stall(begin, time) => {
+            write!(stream, "HTTP/1.1 200 OK\r\n{STREAM}\r\n{begin}")?;
+            std::thread::sleep(*time);
+            Ok(())
         }
         Act::Hang(time) => {
             std::thread::sleep(*time);

@@ -27,7 +27,9 @@ pub fn prompt() -> Prompt {
 }
 
 pub fn model(provider: &str, server: &Server) -> Model {
-    Model::parse(&format!("{provider}:m")).unwrap().at(&server.url).unwrap().key(Secret::new(KEY))
+    let mut model = Model::parse(&format!("{provider}:m")).unwrap().at(&server.url).unwrap().key(Secret::new(KEY));
+    model.first_pause = Duration::from_millis(40);
+    model
 }
 
 pub fn asked_within(
@@ -37,7 +39,8 @@ pub fn asked_within(
     time: Duration,
 ) -> (Result<Json, Fault>, Exchange) {
     let (prompt, schema) = (prompt(), schema());
-    let question = Question { model, prompt: &prompt, schema: Some(&schema), budget: Budget { tokens, time } };
+    let question =
+        Question { model, prompt: &prompt, schema: Some(&schema), max_tokens: None, budget: Budget { tokens, time } };
     let (answer, exchange) = ask(&question, transport, &());
     assert!(!exchange.json().to_string().contains(KEY), "a key was kept");
     assert!(!format!("{answer:?}{model:?}").contains(KEY), "a key shows");
@@ -174,7 +177,7 @@ fn retry_after_is_obeyed() {
     let (answer, exchange) = asked(&model("openai", &server2));
     let fault = answer.unwrap_err();
     assert_eq!((fault.code.as_str(), fault.retryable, exchange.requests), (codes::RATE_LIMITED, true, 1));
-    assert_eq!(fault.details["retryAfterMs"], 3_600_000);
+    assert!((3_600_000..=3_960_000).contains(&fault.details["retryAfterMs"].as_u64().unwrap()));
     assert!(fault.message.ends_with("(status 429): slow down"), "{}", fault.message);
 }
 
@@ -195,8 +198,6 @@ fn permanent_failures_are_not_retried() {
         (400, JSON, json!({"error": {"message": "no such field"}}).to_string(), codes::REQUEST),
         (404, "", String::new(), codes::REQUEST),
         (307, "location: http://127.0.0.1:9/steal\r\n", String::new(), codes::REQUEST),
-        (200, JSON, "surprise".into(), codes::PROTOCOL),
-        (200, JSON, json!({"choices": []}).to_string(), codes::PROTOCOL),
         (
             200,
             JSON,
@@ -273,7 +274,7 @@ fn a_watcher_can_stop_a_question() {
     let server = server(vec![Act::Say(503, "retry-after: 15\r\n", String::new())]);
     let (prompt, model) = (prompt(), model("openai", &server));
     let budget = Budget { tokens: 10_000, time: Duration::from_secs(30) };
-    let question = Question { model: &model, prompt: &prompt, schema: None, budget };
+    let question = Question { model: &model, prompt: &prompt, schema: None, max_tokens: None, budget };
     let begun = Instant::now();
     let (answer, _) = ask(&question, &HttpTransport::default(), &Gone(AtomicBool::new(false)));
     assert_eq!(answer.unwrap_err().code, codes::CANCELLED);
