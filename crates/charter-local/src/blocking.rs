@@ -13,9 +13,9 @@ use charter_runtime::{RuntimeError, parse_json};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use crate::connection::ConnectError;
+use crate::connection::{ConnectError, greeted};
 use crate::transport::{foreign, own_user};
-use crate::wire::{Greeting, MAX_REQUEST_BYTES, PROTOCOL, Reply, Request};
+use crate::wire::{MAX_REQUEST_BYTES, Reply, Request};
 
 /// Maximum size of an answer in bytes: record 0 of a run is the largest.
 const MAX_ANSWER_BYTES: usize = 32 << 20;
@@ -55,15 +55,7 @@ impl Asker {
             Err(e) if is_slow(&e) => return Err(ConnectError::Silent { pid }),
             Err(e) => return Err(gone(e.to_string())),
         };
-        let greeting: Greeting =
-            parse_json(&line).map_err(|_| ConnectError::Version { pid, version: "not known".into() })?;
-        if let Some(refused) = greeting.refused {
-            return Err(ConnectError::Refused(refused));
-        }
-        if greeting.protocol != PROTOCOL {
-            return Err(ConnectError::Version { pid: greeting.pid, version: greeting.version });
-        }
-        asker.pid = greeting.pid;
+        asker.pid = greeted(&line, pid)?.pid;
         Ok(asker)
     }
 

@@ -98,13 +98,18 @@ pub(crate) async fn dial(address: &Path, pid: u32) -> Result<(Connection, Greeti
         Ok(_) => return Err(gone("the connection was closed".into())),
         Err(_) => return Err(ConnectError::Silent { pid }),
     };
+    Ok((connection, greeted(&line, pid)?))
+}
+
+/// Reads the greeting of the holder, which lets the caller in or not.
+pub(crate) fn greeted(line: &str, pid: u32) -> Result<Greeting, ConnectError> {
     let greeting: Greeting =
-        parse_json(&line).map_err(|_| ConnectError::Version { pid, version: "not known".into() })?;
+        parse_json(line).map_err(|_| ConnectError::Version { pid, version: "not known".into() })?;
     if let Some(refused) = greeting.refused {
         return Err(ConnectError::Refused(refused));
     }
     if greeting.protocol != PROTOCOL {
         return Err(ConnectError::Version { pid: greeting.pid, version: greeting.version });
     }
-    Ok((connection, greeting))
+    Ok(greeting)
 }

@@ -10,6 +10,7 @@ use charter_runtime::RuntimeError;
 use charter_runtime::backend::Backend;
 use charter_scenario::timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
 use tokio::sync::watch;
 
 /// The area of the host's state.
@@ -40,29 +41,6 @@ struct Assigned {
     to: String,
     by: String,
     at: Timestamp,
-}
-
-/// The marks of a request, for one reader.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Shown {
-    /// Who has seen it, and when first.
-    seen: Vec<Seen>,
-    /// Until when the reader has put it off.
-    later: Option<String>,
-    assigned: Option<ShownAssigned>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Seen {
-    id: String,
-    at: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct ShownAssigned {
-    to: String,
-    by: String,
-    at: String,
 }
 
 /// A new mark.
@@ -96,19 +74,23 @@ impl Marks {
         self.changed = now;
     }
 
-    fn shown(&self, to: &str, now: Timestamp) -> Shown {
-        let seen = |(id, at): (&String, &Timestamp)| Seen { id: id.clone(), at: timestamp::text(*at) };
-        let assigned = |Assigned { to, by, at }: &Assigned| ShownAssigned {
-            to: to.clone(),
-            by: by.clone(),
-            at: timestamp::text(*at),
-        };
-        Shown {
-            seen: self.seen.iter().map(seen).collect(),
-            later: self.later.get(to).filter(|until| **until > now).map(|until| timestamp::text(*until)),
-            assigned: self.assigned.as_ref().map(assigned),
-        }
+    /// Who has seen it and when first, until when the reader has put it off, and to whom it is
+    /// assigned.
+    fn shown(&self, to: &str, now: Timestamp) -> Json {
+        let later = self.later.get(to).filter(|until| **until > now);
+        json!({
+            "seen": self.seen.iter().map(|(id, at)| json!({"id": id, "at": timestamp::text(*at)})).collect::<Vec<_>>(),
+            "later": later.map(|until| timestamp::text(*until)),
+            "assigned": self.assigned.as_ref().map(|Assigned { to, by, at }| {
+                json!({"to": to, "by": by, "at": timestamp::text(*at)})
+            }),
+        })
     }
+}
+
+/// What is shown of a request without marks.
+pub(crate) fn none() -> Json {
+    Marks::default().shown("", Timestamp::default())
 }
 
 /// The marks of the requests of a journal, by the ids of the requests.
@@ -134,8 +116,11 @@ impl Inbox {
     }
 
     /// The marks of a request, for one reader.
-    pub(crate) fn of(&self, request: &str, reader: &str, now: Timestamp) -> Shown {
-        self.marks().get(request).map(|marks| marks.shown(reader, now)).unwrap_or_default()
+    pub(crate) fn of(&self, request: &str, reader: &str, now: Timestamp) -> Json {
+        match self.marks().get(request) {
+            Some(marks) => marks.shown(reader, now),
+            None => none(),
+        }
     }
 
     /// Tells that a request was marked, from now on.
@@ -200,10 +185,10 @@ mod tests {
             marks.add(Mark::Later(Some(until)), &format!("p{n}"), Timestamp(0));
         }
         assert_eq!((marks.seen.len(), marks.later.len()), (MAX_PEOPLE, MAX_PEOPLE));
-        assert_eq!(marks.shown("p1", Timestamp(until.0 - 1)).later, Some(timestamp::text(until)));
-        assert_eq!(marks.shown("eve", Timestamp(0)).later, None);
-        assert_eq!(marks.shown("p1", until).later, None, "that time has come");
+        assert_eq!(marks.shown("p1", Timestamp(until.0 - 1))["later"], timestamp::text(until));
+        assert_eq!(marks.shown("eve", Timestamp(0))["later"], Json::Null);
+        assert_eq!(marks.shown("p1", until)["later"], Json::Null, "that time has come");
         marks.add(Mark::Later(None), "p1", Timestamp(1));
-        assert_eq!(marks.shown("p1", Timestamp(2)).later, None);
+        assert_eq!(marks.shown("p1", Timestamp(2))["later"], Json::Null);
     }
 }

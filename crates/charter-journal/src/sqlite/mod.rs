@@ -345,13 +345,8 @@ impl SqliteStore {
             | rusqlite::Error::IntegralValueOutOfRange(..) => StoreError::Damaged(e.to_string()),
             e => failed("reading the journal", &e),
         });
-        if guest.is_some() {
-            // Closed before the lock is released.
-            drop(connection);
-            self.readers.lose();
-        } else {
-            self.readers.put(connection);
-        }
+        // That of a guest is closed here, before its lock is released.
+        self.readers.release(guest.is_none().then_some(connection));
         result
     }
 }

@@ -39,25 +39,17 @@ impl Readers {
         drop(connections);
         match kept {
             Some(connection) => Ok(connection),
-            None => open().inspect_err(|_| self.lose()),
+            None => open().inspect_err(|_| self.release(None)),
         }
     }
 
-    /// A connection that was taken is not used any more.
-    pub(super) fn put(&self, connection: Connection) {
+    /// A connection that was taken is not used any more; `None`: it was closed.
+    pub(super) fn release(&self, connection: Option<Connection>) {
         let mut connections = self.lock();
         connections.in_use = connections.in_use.saturating_sub(1);
-        if connections.idle.len() < MAX_IDLE {
+        if let Some(connection) = connection.filter(|_| connections.idle.len() < MAX_IDLE) {
             connections.idle.push(connection);
         }
-        drop(connections);
-        self.returned.notify_one();
-    }
-
-    /// A connection that was taken is closed.
-    pub(super) fn lose(&self) {
-        let mut connections = self.lock();
-        connections.in_use = connections.in_use.saturating_sub(1);
         drop(connections);
         self.returned.notify_one();
     }
@@ -82,14 +74,14 @@ mod tests {
             Connection::open_in_memory()
         };
         for _ in 0..10 {
-            readers.put(readers.take(open).unwrap());
+            readers.release(Some(readers.take(open).unwrap()));
         }
         assert_eq!(opened.load(Ordering::SeqCst), 1);
         // As many as there may be are in use for long: one more is opened all the same.
         let long: Vec<Connection> = (0..=MAX_IDLE).map(|_| readers.take(open).unwrap()).collect();
         assert_eq!(opened.load(Ordering::SeqCst), MAX_IDLE + 1);
         for connection in long {
-            readers.put(connection);
+            readers.release(Some(connection));
         }
         let count = |readers: &Readers| {
             let connections = readers.lock();
@@ -98,7 +90,7 @@ mod tests {
         assert_eq!(count(&readers), (MAX_IDLE, 0));
         readers.take(open).unwrap();
         assert_eq!(opened.load(Ordering::SeqCst), MAX_IDLE + 1);
-        readers.lose();
+        readers.release(None);
         // One that cannot be opened is not counted.
         readers.close();
         assert!(readers.take(|| Err(())).is_err());

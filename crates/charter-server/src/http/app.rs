@@ -158,11 +158,7 @@ impl App {
     pub(crate) async fn run(&self, caller: &Caller, run: &str) -> Result<Seen, Problem> {
         let info = self.backend.run(run.to_owned()).await?.ok_or_else(|| Problem::unknown_run(run))?;
         let charter = self.charter(info.charter).await?;
-        if !may_see(caller, &charter, &info.run) {
-            return Err(Problem::unknown_run(run));
-        }
-        let definition = charter.machine().definition();
-        let by = caller.principal(&definition.id, Some(run), definition.roles.keys());
+        let by = as_seen(caller, &charter, run)?;
         Ok(Seen { info, charter, by })
     }
 
@@ -171,11 +167,7 @@ impl App {
     pub(crate) async fn own_run(&self, caller: &Caller, run: &str) -> Result<Own, Problem> {
         self.writable()?;
         let charter = self.charter_of_run(run).await?;
-        if !may_see(caller, &charter, run) {
-            return Err(Problem::unknown_run(run));
-        }
-        let definition = charter.machine().definition();
-        let by = caller.principal(&definition.id, Some(run), definition.roles.keys());
+        let by = as_seen(caller, &charter, run)?;
         match takes_part(caller, &charter, Some(run)) {
             true => Ok(Own { charter, by }),
             false => Err(Problem::forbidden(format!("you have no role in run `{run}`, so you change nothing in it"))),
@@ -193,6 +185,15 @@ impl App {
 /// The roles that a charter declares.
 fn declared(charter: &Charter) -> Vec<&str> {
     charter.machine().definition().roles.keys().map(String::as_str).collect()
+}
+
+/// The caller as the run sees it, if it may see the run.
+fn as_seen(caller: &Caller, charter: &Charter, run: &str) -> Result<Principal, Problem> {
+    if !may_see(caller, charter, run) {
+        return Err(Problem::unknown_run(run));
+    }
+    let definition = charter.machine().definition();
+    Ok(caller.principal(&definition.id, Some(run), definition.roles.keys()))
 }
 
 /// Whether a caller may see a run. The run with the keys is for administrators.

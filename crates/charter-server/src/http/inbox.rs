@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::app::{App, takes_part};
 use super::problem::Problem;
 use crate::identity::{Caller, HOST_RUN};
-use crate::marks::Shown;
+use crate::marks;
 
 /// Requests in an answer, and runs that are looked at for it.
 const MAX_REQUESTS: usize = 1_000;
@@ -50,7 +50,7 @@ pub(super) struct Request {
     since: Option<Since>,
     decisions: Vec<Decision>,
     task: Option<Task>,
-    marks: Shown,
+    marks: Value,
 }
 
 /// What a run is about: the first row of its page.
@@ -210,7 +210,7 @@ fn open_requests(view: &View, by: &Principal, now: Timestamp, charter: &Value) -
         since: None,
         decisions: Vec::new(),
         task: None,
-        marks: Shown::default(),
+        marks: marks::none(),
     };
     let mut found = Vec::new();
     for task in view.tasks.iter().filter(|task| task.is_for(by)) {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, Request, State};
+use axum::extract::{FromRequestParts, Query, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -52,28 +53,36 @@ struct Called {
     endpoint: Endpoint,
 }
 
-async fn called(
-    app: &Arc<App>,
-    caller: Result<Caller, Problem>,
+impl FromRequestParts<Arc<App>> for Called {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Called, Response> {
+        let Named(run) = Named::from_request_parts(parts, app).await.map_err(IntoResponse::into_response)?;
+        let caller = Caller::from_request_parts(parts, app).await;
+        let caller = caller.map_err(|problem| unauthenticated(app, problem, &run))?;
+        let query = Query::<McpQuery>::from_request_parts(parts, app).await;
+        let endpoint = endpoint(app, &caller, &run, query).await.map_err(IntoResponse::into_response)?;
+        Ok(Called { caller, endpoint })
+    }
+}
+
+async fn endpoint(
+    app: &App,
+    caller: &Caller,
     run: &str,
     query: Result<Query<McpQuery>, QueryRejection>,
-) -> Result<Called, Response> {
-    let caller = caller.map_err(|problem| unauthenticated(app, problem, run))?;
-    let found = async {
-        let Query(query) = query.map_err(|e| Problem::request(e.body_text()))?;
-        let tools = match &query.tools {
-            Some(word) => word.parse().map_err(|e: String| Problem::request(format!("`?tools=`: {e}")))?,
-            None => ToolSet::default(),
-        };
-        let seen = app.own_run(&caller, run).await?;
-        if run == HOST_RUN {
-            return Err(Problem::forbidden("the run `host` holds the keys of the server; it is not for agents"));
-        }
-        let clock = app.options.clock.0.clone();
-        Ok(Endpoint::new(app.backend.clone(), clock, seen.charter, run, seen.by, tools))
+) -> Result<Endpoint, Problem> {
+    let Query(query) = query.map_err(|e| Problem::request(e.body_text()))?;
+    let tools = match &query.tools {
+        Some(word) => word.parse().map_err(|e: String| Problem::request(format!("`?tools=`: {e}")))?,
+        None => ToolSet::default(),
     };
-    let endpoint = found.await.map_err(IntoResponse::into_response)?;
-    Ok(Called { caller, endpoint })
+    let seen = app.own_run(caller, run).await?;
+    if run == HOST_RUN {
+        return Err(Problem::forbidden("the run `host` holds the keys of the server; it is not for agents"));
+    }
+    let clock = app.options.clock.0.clone();
+    Ok(Endpoint::new(app.backend.clone(), clock, seen.charter, run, seen.by, tools))
 }
 
 /// The answer to somebody who could not be authenticated. With a provider of tokens, it says where
@@ -118,17 +127,7 @@ fn refused(status: StatusCode, error: &RpcError, id: Option<&Value>) -> Response
 }
 
 /// `POST /mcp/{run}`
-async fn receive(
-    State(app): State<Arc<App>>,
-    caller: Result<Caller, Problem>,
-    Named(run): Named,
-    query: Result<Query<McpQuery>, QueryRejection>,
-    request: Request,
-) -> Response {
-    let called = match called(&app, caller, &run, query).await {
-        Ok(called) => called,
-        Err(response) => return response,
-    };
+async fn receive(State(app): State<Arc<App>>, called: Called, request: Request) -> Response {
     let headers = request.headers().clone();
     let bytes = match body::bytes(request, &app).await {
         Ok(bytes) => bytes,
@@ -157,7 +156,7 @@ async fn alone(app: &Arc<App>, called: Called, headers: &HeaderMap, read: Messag
     }
     let answered = if request.method == "subscriptions/listen" {
         match Listen::new(&called.endpoint, &request).await {
-            Ok(listen) => return stream::of_listen(app, called, headers, listen),
+            Ok(listen) => return stream::of_listen(app, called, headers, listen).into_response(),
             Err(error) => Err(error),
         }
     } else {
@@ -232,19 +231,11 @@ fn session(
 }
 
 /// `GET /mcp/{run}`: the news of a session, as server-sent events.
-async fn follow(
-    State(app): State<Arc<App>>,
-    caller: Result<Caller, Problem>,
-    Named(run): Named,
-    query: Result<Query<McpQuery>, QueryRejection>,
-    headers: HeaderMap,
-) -> Response {
-    let called = match called(&app, caller, &run, query).await {
-        Ok(called) => called,
-        Err(response) => return response,
-    };
+async fn follow(State(app): State<Arc<App>>, called: Called, headers: HeaderMap) -> Response {
     match named_session(&app, &called, &headers, &Method::GET) {
-        Ok(session) if headers::accepts_events(&headers) => stream::of_session(&app, called, &headers, session),
+        Ok(session) if headers::accepts_events(&headers) => {
+            stream::of_session(&app, called, &headers, session).into_response()
+        }
         Ok(_) => {
             let what = "the news of a session is a stream: send `Accept: text/event-stream`";
             Problem::new(StatusCode::NOT_ACCEPTABLE, "not-acceptable", what).into_response()
@@ -254,17 +245,7 @@ async fn follow(
 }
 
 /// `DELETE /mcp/{run}`: ends a session.
-async fn end(
-    State(app): State<Arc<App>>,
-    caller: Result<Caller, Problem>,
-    Named(run): Named,
-    query: Result<Query<McpQuery>, QueryRejection>,
-    headers: HeaderMap,
-) -> Response {
-    let called = match called(&app, caller, &run, query).await {
-        Ok(called) => called,
-        Err(response) => return response,
-    };
+async fn end(State(app): State<Arc<App>>, called: Called, headers: HeaderMap) -> Response {
     match named_session(&app, &called, &headers, &Method::DELETE) {
         Ok(session) => {
             app.agents.end(&session);

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use charter_mcp::{Endpoint, Listen};
 
 use super::super::app::App;
+use super::super::problem::Problem;
 use super::super::stream::{Gone, KEEP_ALIVE, Writer, respond};
 use super::Called;
 use super::sessions::Session;
@@ -46,12 +47,14 @@ async fn wait(writer: &Writer, watch: &mut Watch) -> Result<bool, Gone> {
 
 /// The news of a session. What has changed since the client was told last, also by an earlier
 /// stream, is told first.
-pub(super) fn of_session(app: &Arc<App>, called: Called, headers: &HeaderMap, session: Arc<Session>) -> Response {
+pub(super) fn of_session(
+    app: &Arc<App>,
+    called: Called,
+    headers: &HeaderMap,
+    session: Arc<Session>,
+) -> Result<Response, Problem> {
     let Called { caller, endpoint } = called;
-    let (writer, response) = match respond(app, caller, headers) {
-        Ok(opened) => opened,
-        Err(problem) => return problem.into_response(),
-    };
+    let (writer, response) = respond(app, caller, headers)?;
     let watch = app.feed.run(endpoint.run());
     tokio::spawn(async move {
         let mut end = session.end();
@@ -60,7 +63,7 @@ pub(super) fn of_session(app: &Arc<App>, called: Called, headers: &HeaderMap, se
             _ = end.wait_for(|ended| *ended) => {}
         }
     });
-    response
+    Ok(response)
 }
 
 async fn write_session(writer: &Writer, endpoint: &Endpoint, session: &Session, mut watch: Watch) -> Result<(), Gone> {
@@ -77,12 +80,14 @@ async fn write_session(writer: &Writer, endpoint: &Endpoint, session: &Session, 
 }
 
 /// A subscription: its acknowledgement, the news, and its answer when the server ends.
-pub(super) fn of_listen(app: &Arc<App>, called: Called, headers: &HeaderMap, listen: Listen) -> Response {
+pub(super) fn of_listen(
+    app: &Arc<App>,
+    called: Called,
+    headers: &HeaderMap,
+    listen: Listen,
+) -> Result<Response, Problem> {
     let Called { caller, endpoint } = called;
-    let (writer, response) = match respond(app, caller, headers) {
-        Ok(opened) => opened,
-        Err(problem) => return problem.into_response(),
-    };
+    let (writer, response) = respond(app, caller, headers)?;
     let watch = app.feed.run(endpoint.run());
     tokio::spawn(async move {
         let last = frame(&listen.ended());
@@ -90,7 +95,7 @@ pub(super) fn of_listen(app: &Arc<App>, called: Called, headers: &HeaderMap, lis
         // The client may be gone, which nobody has to know.
         let _ = writer.write(last, None).await;
     });
-    response
+    Ok(response)
 }
 
 async fn write_listen(writer: &Writer, endpoint: &Endpoint, mut listen: Listen, mut watch: Watch) -> Result<(), Gone> {
