@@ -16,6 +16,7 @@ mod folder;
 mod host;
 mod kept;
 mod place;
+mod retry_after;
 mod secret;
 mod variables;
 mod virtual_clock;
@@ -37,6 +38,7 @@ pub use executors::{Exec, Http, Human, Journal, Scripted, check_keys, default_en
 pub use folder::Folder;
 pub use host::{ActorEvent, CallHost, Delivery, RunUpdate, RunUpdates};
 pub use kept::{Blobs, KeptFiles, NamedFile};
+pub use retry_after::retry_after;
 pub use secret::{Secret, Secrets, perform};
 pub use variables::Variables;
 pub use virtual_clock::VirtualClock;

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use charter_actors::{Fault, Secrets};
+use charter_actors::{Fault, Secrets, retry_after};
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
@@ -15,9 +15,9 @@ use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
+use crate::pause;
 use crate::prompt::Prompt;
 use crate::redact::redact;
-use crate::retry_after;
 use crate::schema::wire_schema;
 use crate::trace;
 use crate::transport::{Request, Transport, TransportError};
@@ -150,7 +150,7 @@ impl Asking<'_> {
     /// Returns the text of a complete answer to these turns. Asks repeatedly, if the server is busy
     /// or its response is broken, within the limits of attempts, tokens and time.
     fn reply(&mut self, turns: &[String], schema: &Json) -> Result<String, Fault> {
-        let mut pause = self.question.model.first_pause;
+        let mut next = self.question.model.first_pause;
         let mut attempt = 1u32;
         loop {
             let failed = match self.attempt(turns, schema) {
@@ -161,7 +161,7 @@ impl Asking<'_> {
             if !fault.retryable || fault.code == codes::BUDGET {
                 return Err(fault.with("attempts", attempt));
             }
-            let wait = failed.wait.map_or_else(|| retry_after::shorter(pause), retry_after::longer);
+            let wait = failed.wait.map_or_else(|| pause::shorter(next), pause::longer);
             let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             if attempt >= self.question.model.max_attempts || wait >= self.time_left()? {
                 let fault = fault.with("attempts", attempt);
@@ -170,7 +170,7 @@ impl Asking<'_> {
             let why = self.secrets.redact(&fault.message);
             self.watcher.note(&format!("{why}; trying again in {:.1} s", wait.as_secs_f32()));
             self.pause(wait)?;
-            pause = pause.saturating_mul(2);
+            next = next.saturating_mul(2);
             attempt = attempt.saturating_add(1);
         }
     }
@@ -205,7 +205,7 @@ impl Asking<'_> {
         // Before anything reads, shortens or stores it.
         redact(&request.secrets(), &mut response);
         self.keep(&request, Some(response.status), &response.body);
-        let wait = retry_after::parse(response.retry_after.as_deref(), response.date.as_deref());
+        let wait = retry_after(response.retry_after.as_deref(), response.date.as_deref());
         if !(200..300).contains(&response.status) {
             return Err(Failed { fault: wire::refusal(model, &response), wait });
         }

@@ -12,9 +12,9 @@ mod executor;
 mod http;
 mod model;
 pub mod offline;
+mod pause;
 mod prompt;
 mod redact;
-mod retry_after;
 mod schema;
 mod sse;
 #[cfg(feature = "tools")]

@@ -1,6 +1,6 @@
 //! The keys that every kind of actor has: retries, idempotency, time limit of an attempt, identity.
 
-use charter_kernel::definition::ActorDecl;
+use charter_kernel::definition::{ActorDecl, Delay};
 use charter_kernel::{Digest, Millis, check_name};
 use serde_json::Value as Json;
 
@@ -41,11 +41,14 @@ pub struct Retry {
     pub max: Millis,
     /// Fraction of the pause that is random, 0 to 1.
     pub jitter: f64,
+    /// A pause that a server requests ends the attempts if it is this long: the actor's time, or
+    /// else `max`.
+    pub within: Millis,
 }
 
 impl Default for Retry {
     fn default() -> Retry {
-        Retry { attempts: 1, backoff: Millis(1_000), factor: 2.0, max: MAX_PAUSE, jitter: 0.5 }
+        Retry { attempts: 1, backoff: Millis(1_000), factor: 2.0, max: MAX_PAUSE, jitter: 0.5, within: MAX_PAUSE }
     }
 }
 
@@ -97,7 +100,11 @@ impl ActorPolicy {
                 ));
             }
         };
-        let retry = config.get("retry").map(retry).transpose()?.unwrap_or_default();
+        let mut retry = config.get("retry").map(retry).transpose()?.unwrap_or_default();
+        retry.within = match decl.timeout {
+            Some(Delay::Ms(ms)) => Millis(i64::try_from(ms).unwrap_or(i64::MAX)),
+            _ => retry.max,
+        };
         Ok(ActorPolicy { idempotent, retry, attempt_timeout, roles, id })
     }
 }

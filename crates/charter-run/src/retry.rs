@@ -12,7 +12,7 @@ use crate::policy::Retry;
 
 /// Returns the result of a failed attempt: the error that the charter sees, and when the next
 /// attempt begins. The time is `None` if there is no further attempt, so that the error is the
-/// answer.
+/// answer. `retryAfterMs` of the error is the pause that a server requests.
 #[must_use]
 pub fn after_failure(
     retry: &Retry,
@@ -21,8 +21,10 @@ pub fn after_failure(
     fault: Fault,
     now: Timestamp,
 ) -> (Json, Option<Timestamp>) {
-    if fault.retryable && attempt < retry.attempts {
-        return (fault.json(), Some(now.saturating_add(retry.pause(effect, attempt))));
+    let requested = fault.details.get("retryAfterMs").and_then(Json::as_u64).unwrap_or_default();
+    let requested = Millis(i64::try_from(requested).unwrap_or(i64::MAX));
+    if fault.retryable && attempt < retry.attempts && requested < retry.within {
+        return (fault.json(), Some(now.saturating_add(retry.pause(effect, attempt).max(requested))));
     }
     let fault = if attempt > 1 { fault.with("attempts", attempt) } else { fault };
     (fault.json(), None)

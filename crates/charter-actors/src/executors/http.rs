@@ -17,6 +17,7 @@ use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, FindSecret, Outcome};
 use crate::folder::Folder;
+use crate::retry_after::retry_after;
 use crate::secret::{Secret, Secrets};
 
 /// Kind `http`. Configuration: `url`, `headers` (a string, or `{secret: NAME}`), `maxOutput`
@@ -159,6 +160,7 @@ impl Request {
         let limit = self.max_output;
         let mut request =
             agent.post(&self.url).header("content-type", "application/json").header("accept", "application/json");
+        request = request.header("accept-encoding", "identity");
         for (name, value) in &self.headers {
             request = request.header(name, value);
         }
@@ -166,6 +168,15 @@ impl Request {
         let response = request.send(&self.body);
         let mut response = response.map_err(|e| failure(&self.url, &e))?;
         let status = response.status();
+        let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let wait = retry_after(header("retry-after").as_deref(), header("date").as_deref());
+        if let Some(encoding) = header("content-encoding").filter(|e| !e.eq_ignore_ascii_case("identity")) {
+            let message = format!(
+                "the response is compressed (`content-encoding: {}`), although the request asked for an uncompressed one",
+                self.secrets.redact(&encoding)
+            );
+            return Err(Fault::new("malformed", message).with("status", status.as_u16()));
+        }
         let body = response.body_mut().with_config().limit(limit).read_to_vec().map_err(|e| match e {
             ureq::Error::BodyExceedsLimit(_) => {
                 Fault::new("too-large", format!("the response has more than {limit} bytes (`maxOutput`)"))
@@ -179,6 +190,10 @@ impl Request {
                 .with("status", status.as_u16())
                 .with("body", shown);
             let temporary = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
+            let fault = match wait {
+                Some(wait) => fault.with("retryAfterMs", u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+                None => fault,
+            };
             return Err(if temporary { fault.retryable() } else { fault });
         }
         if body.iter().all(u8::is_ascii_whitespace) {

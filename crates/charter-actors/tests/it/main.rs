@@ -3,4 +3,5 @@
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, missing_docs)]
 
 mod addresses;
+mod retry_after;
 mod secrets;

@@ -1,8 +1,9 @@
 use charter_journal::Record;
+use charter_kernel::definition::{ActorDecl, Delay};
 use charter_kernel::{Code, EffectId, Principal, PrincipalKind, Timestamp};
 use charter_run::{
-    Action, Bounds, Denied, EventInput, Fault, IdState, Input, Kept, Known, Reply, Resume, Retry, Run, Trouble,
-    after_failure, tasks,
+    Action, ActorPolicy, Bounds, Denied, EventInput, Fault, IdState, Input, Kept, Known, Reply, Resume, Retry, Run,
+    Trouble, after_failure, tasks,
 };
 use serde_json::json;
 
@@ -153,6 +154,12 @@ fn failed_attempts_are_recorded_and_counted() {
     let (error, again_at) = after_failure(&retry, "r/0/0", 2, fault(), host.now);
     assert_eq!((&error["attempts"], again_at), (&json!(2), None));
     assert_eq!(after_failure(&retry, "r/0/0", 1, Fault::new("bad", ""), host.now).1, None);
+    // The server requests a pause: it is obeyed if the actor has the time.
+    let decl = ActorDecl { timeout: Some(Delay::Ms(60_000)), ..Default::default() };
+    let retry = Retry { within: ActorPolicy::read(&decl).unwrap().retry.within, ..retry };
+    let after = |ms: u64| after_failure(&retry, "r/0/0", 1, fault().with("retryAfterMs", ms), host.now).1;
+    assert_eq!([after(0), after(30_000), after(60_000)], [Some(Timestamp(1_000)), Some(Timestamp(30_000)), None]);
+    assert_eq!(after(u64::MAX), None);
 
     // During the pause no attempt was running; an attempt that was running may have taken effect.
     let mut again = |idempotent, now| host.run.after_restart(open[0].clone(), idempotent, Timestamp(now));

@@ -224,6 +224,10 @@ fn is_whole(request: &[u8]) -> bool {
 
 const FINE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\n{\"ok\": 1}";
 const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy";
+const LATER: &str = "HTTP/1.1 503 Busy\r\nretry-after: 1\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy";
+const MUCH_LATER: &str =
+    "HTTP/1.1 503 Busy\r\nretry-after: 999999\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy";
+const GZIP: &str = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
 const MOVED: &str =
     "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 const WRONG: &str = "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\nno";
@@ -249,6 +253,21 @@ fn a_server_receives_the_input_and_the_key() {
 }
 
 #[test]
+fn the_pause_that_a_server_requests() {
+    let actor = |port| {
+        format!("{{kind: http, url: 'http://127.0.0.1:{port}/', retry: {{attempts: 3, backoff: 1ms, jitter: 0}}}}")
+    };
+    let (port, heard) = server(vec![LATER, FINE]);
+    let begun = std::time::Instant::now();
+    assert_eq!(run(&actor(port), json!({})), json!({"ok": 1}));
+    assert!(begun.elapsed() >= Duration::from_secs(1) && heard.lock().unwrap().len() == 2);
+    let (port, heard) = server(vec![MUCH_LATER]);
+    let e = run(&actor(port), json!({}));
+    assert_eq!((&e["status"], &e["retryAfterMs"], &e["retryable"]), (&json!(503), &json!(999_999_000), &json!(true)));
+    assert_eq!(heard.lock().unwrap().len(), 1);
+}
+
+#[test]
 fn failures_of_servers() {
     let answer = |answer: &'static str, more: &str| {
         let (port, _) = server(vec![answer]);
@@ -259,6 +278,8 @@ fn failures_of_servers() {
         (&e["code"], &e["status"], &e["body"], &e["retryable"]),
         (&json!("failed"), &json!(400), &json!("no"), &json!(false))
     );
+    let e = answer(GZIP, "");
+    assert!(e["message"].as_str().unwrap().starts_with("the response is compressed (`content-encoding: gzip`)"), "{e}");
     // Redirects are not followed: the charter decides where its data goes.
     let e = answer(MOVED, "");
     assert_eq!((&e["code"], &e["status"]), (&json!("failed"), &json!(302)));
