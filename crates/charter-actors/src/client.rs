@@ -9,6 +9,7 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::address::is_public;
+use crate::network::Network;
 
 /// Default time limits of a client; a request may override them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,15 +48,26 @@ impl Resolver for PublicOnly {
 /// intended server. An error status is a response, not an error. `https` needs the feature `tls`.
 #[must_use]
 pub fn http_client(options: ClientOptions) -> ureq::Agent {
+    client_in(&Network::default(), options)
+}
+
+/// Creates a client like [`http_client`], with the proxy and the roots of a network.
+#[must_use]
+pub fn client_in(network: &Network, options: ClientOptions) -> ureq::Agent {
     let config = ureq::Agent::config_builder()
         .max_redirects(0)
         .max_redirects_will_error(false)
         .http_status_as_error(false)
-        .proxy(None)
+        .proxy(network.proxy.clone())
         .user_agent(concat!("charter/", env!("CARGO_PKG_VERSION")))
         .timeout_connect(options.connect)
-        .timeout_global(options.request)
-        .build();
+        .timeout_global(options.request);
+    #[cfg(feature = "tls")]
+    let config = match &network.roots {
+        Some(roots) => config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots.clone()).build()),
+        None => config,
+    };
+    let config = config.build();
     match options.public_only {
         true => ureq::Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default()),
         false => config.into(),

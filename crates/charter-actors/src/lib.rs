@@ -15,6 +15,7 @@ mod executors;
 mod folder;
 mod host;
 mod kept;
+mod network;
 mod place;
 mod retry_after;
 mod secret;
@@ -26,7 +27,7 @@ pub use call::Call;
 pub use charter_run::{ActorPolicy, Fault, KeyError, Retry, delay, texts};
 #[cfg(unix)]
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};
-pub use client::{ClientOptions, NOT_PUBLIC, http_client, unreachable_server};
+pub use client::{ClientOptions, NOT_PUBLIC, client_in, http_client, unreachable_server};
 pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
 pub use commands::{check_command, command_files};
 pub use config::ActorConfig;
@@ -38,6 +39,7 @@ pub use executors::{Exec, Http, Human, Journal, Scripted, check_keys, default_en
 pub use folder::Folder;
 pub use host::{ActorEvent, CallHost, Delivery, RunUpdate, RunUpdates};
 pub use kept::{Blobs, KeptFiles, NamedFile};
+pub use network::{Network, NetworkError, is_this_machine};
 pub use retry_after::retry_after;
 pub use secret::{Secret, Secrets, perform};
 pub use variables::Variables;

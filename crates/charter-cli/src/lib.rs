@@ -17,6 +17,7 @@ mod io;
 pub mod journal;
 pub mod load;
 pub mod models;
+mod network;
 pub mod new;
 mod page;
 mod pipe;

@@ -4,11 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use charter_actors::Secret;
+use charter_actors::{Network, Secret};
 use charter_models::{Listener, Model, ModelError, Models, Provider, Transport, cassette::Cassette};
 
 use crate::io::Failure;
 use crate::load::plain;
+use crate::network;
 
 /// The default model of each provider, used if only an API key is set.
 const DEFAULTS: [(Provider, &str, &str); 3] = [
@@ -31,6 +32,9 @@ pub struct Args {
     /// CHARTER_MODEL_KEY is sent there [default: CHARTER_MODEL_URL]
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
+    /// Allow unencrypted `http` to other machines, for models and actors of kind `http`
+    #[arg(long)]
+    pub allow_insecure: bool,
     /// Record all requests to models and their answers in a new file, a cassette
     #[arg(long, value_name = "FILE", conflicts_with = "replay_models")]
     pub record_models: Option<PathBuf>,
@@ -59,6 +63,8 @@ pub struct ModelChoice {
     pub title: String,
     /// Whether the rules of the charter answer instead of a model.
     pub offline: bool,
+    /// How clients reach the network.
+    pub network: Network,
 }
 
 /// What to do with the file of `--record-models`.
@@ -81,6 +87,7 @@ pub fn choose(
     recording: Recording,
 ) -> Result<ModelChoice, Failure> {
     let variable = |name: &str| variable(name).filter(|v| !v.trim().is_empty());
+    let network = network::of(&variable, args.allow_insecure)?;
     if let Some(file) = &args.replay_models {
         let text = std::fs::read_to_string(file)
             .map_err(|e| Failure::new(format!("cannot read `{}`: {}", file.display(), plain(&e))))?;
@@ -95,6 +102,7 @@ pub fn choose(
             title: format!("{} (from {})", model.title(), file.display()),
             models: Models::asking(model, cassette).listener(listener),
             offline: false,
+            network,
         });
     }
     let Some(model) = named(args, &variable)? else {
@@ -108,11 +116,12 @@ pub fn choose(
             models: Models::offline().listener(listener),
             title: "offline".into(),
             offline: true,
+            network,
         });
     };
     let title = model.title();
-    let transport = transport(args.record_models.as_deref(), recording)?;
-    Ok(ModelChoice { models: Models::asking(model, transport).listener(listener), title, offline: false })
+    let transport = transport(&network, args.record_models.as_deref(), recording)?;
+    Ok(ModelChoice { models: Models::asking(model, transport).listener(listener), title, offline: false, network })
 }
 
 /// Returns the model, if one is named or a key is set.
@@ -149,7 +158,14 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
         .and_then(|(_, key, _)| variable(key))
         .filter(|_| url.is_none());
     if let Some(url) = &url {
-        model = model.at(url).map_err(wrong)?;
+        model = match args.allow_insecure {
+            true => model.at_insecure(url),
+            false => model.at(url),
+        }
+        .map_err(|why| match why {
+            ModelError::Plain(_) => Failure::with_help(why.to_string(), "`--allow-insecure` allows it"),
+            why => wrong(why),
+        })?;
     }
     if let Some(key) = own_key.or(provider_key) {
         model = model.key(Secret::new(key.trim()));
@@ -165,8 +181,8 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
 }
 
 #[cfg(feature = "models")]
-fn transport(path: Option<&Path>, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
-    let http = charter_models::HttpTransport::default();
+fn transport(network: &Network, path: Option<&Path>, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
+    let http = charter_models::HttpTransport::new(network);
     let Some(path) = path else {
         return Ok(Box::new(http));
     };
@@ -184,7 +200,7 @@ fn transport(path: Option<&Path>, recording: Recording) -> Result<Box<dyn Transp
 }
 
 #[cfg(not(feature = "models"))]
-fn transport(_: Option<&Path>, _: Recording) -> Result<Box<dyn Transport>, Failure> {
+fn transport(_: &Network, _: Option<&Path>, _: Recording) -> Result<Box<dyn Transport>, Failure> {
     Err(Failure::with_help(
         "models are not built into this program",
         "build it with default features, or use `--model offline`",
@@ -240,6 +256,13 @@ mod tests {
             title(&Args::default(), &[("CHARTER_MODEL_URL", "http://127.0.0.1:9")]),
             "missing model name: only the address of the model is set"
         );
+        let away = Args { model_url: Some("http://models.example/v1".into()), ..model("openai:x") };
+        assert_eq!(
+            title(&away, &[]),
+            "`http://models.example/v1`: `http` is not encrypted and is allowed only to this machine; use `https`"
+        );
+        let allowed = Args { allow_insecure: true, ..away };
+        assert!(!title(&allowed, &[]).contains("not encrypted"));
         assert!(title(&model("acme:x"), &[]).starts_with("unknown provider `acme`"));
         let nothing = Args { replay_models: Some("no such file".into()), ..Args::default() };
         assert!(title(&nothing, &[]).starts_with("cannot read `no such file`"));

@@ -73,7 +73,7 @@ impl Cassette {
 
 /// Derives the model of a request from its address and body.
 fn model_of(request: &RecordedRequest) -> Option<Model> {
-    let named = |name: &str, base: &str| Model::parse(name).and_then(|m| m.at(base)).ok();
+    let named = |name: &str, base: &str| Model::parse(name).and_then(|m| m.at_insecure(base)).ok();
     let body = || request.body.get("model").and_then(Json::as_str);
     if let Some(base) = request.url.strip_suffix("/chat/completions") {
         return named(&format!("openai:{}", body()?), base);

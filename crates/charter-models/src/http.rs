@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 use std::time::Duration;
 
-use charter_actors::{ClientOptions, http_client, unreachable_server};
+use charter_actors::{ClientOptions, Network, client_in, unreachable_server};
 
 use crate::transport::{Request, Response, Transport, TransportError};
 
@@ -24,12 +24,18 @@ pub struct HttpTransport {
 
 impl Default for HttpTransport {
     fn default() -> HttpTransport {
-        let agent = http_client(ClientOptions { connect: Some(CONNECT), ..Default::default() });
-        HttpTransport { agent, idle: IDLE }
+        HttpTransport::new(&Network::default())
     }
 }
 
 impl HttpTransport {
+    /// Creates a transport with the proxy and the roots of a network.
+    #[must_use]
+    pub fn new(network: &Network) -> HttpTransport {
+        let agent = client_in(network, ClientOptions { connect: Some(CONNECT), ..Default::default() });
+        HttpTransport { agent, idle: IDLE }
+    }
+
     /// Sets the time after which a server that sends nothing counts as stalled (90 seconds).
     #[must_use]
     pub fn idle(self, idle: Duration) -> HttpTransport {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use charter_actors::{Secret, Secrets};
+use charter_actors::{Secret, Secrets, is_this_machine};
 
 /// Default maximum number of tokens in an answer: room for models that think.
 const MAX_TOKENS: u32 = 16_384;
@@ -61,6 +61,9 @@ pub enum ModelError {
     /// The address is not an `http` or `https` address.
     #[error("invalid address `{0}`: expected `http://` or `https://`")]
     Address(String),
+    /// The address is not encrypted and of another machine.
+    #[error("`{0}`: `http` is not encrypted and is allowed only to this machine; use `https`")]
+    Plain(String),
     /// The address has no host, or has a user name or password.
     #[error("invalid address: it needs a host, and must not have a user name or password; set the key separately")]
     Host,
@@ -123,8 +126,25 @@ impl Model {
     /// Sets the address, e.g. `http://127.0.0.1:11434/v1`.
     ///
     /// # Errors
-    /// The text is not an `http` or `https` address, or it has a user name or password.
-    pub fn at(mut self, base_url: &str) -> Result<Model, ModelError> {
+    /// The text is not an `http` or `https` address, it has a user name or password, or it is an
+    /// `http` address of another machine.
+    pub fn at(self, base_url: &str) -> Result<Model, ModelError> {
+        let model = self.at_insecure(base_url)?;
+        let host = model.base_url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
+        let name =
+            host.map(|host| host.rsplit_once(':').filter(|_| !host.ends_with(']')).map_or(host, |(name, _)| name));
+        match name.is_none_or(is_this_machine) {
+            true => Ok(model),
+            false => Err(ModelError::Plain(model.base_url)),
+        }
+    }
+
+    /// Sets the address like [`Model::at`], also a plain `http` one of another machine, to which
+    /// prompts and the key are sent unencrypted.
+    ///
+    /// # Errors
+    /// See [`Model::at`].
+    pub fn at_insecure(mut self, base_url: &str) -> Result<Model, ModelError> {
         let rest = base_url
             .strip_prefix("https://")
             .or_else(|| base_url.strip_prefix("http://"))
@@ -179,7 +199,19 @@ mod tests {
     fn addresses() {
         let model = Model::parse("openai:m").unwrap().at("http://127.0.0.1:1/v1/").unwrap();
         assert_eq!(model.base_url, "http://127.0.0.1:1/v1");
-        for wrong in ["127.0.0.1", "file:///x", "https://", "https://user:pass@host/v1"] {
+        for right in ["http://localhost", "http://[::1]:80/v1", "http://127.9.9.9/v1", "https://a.example"] {
+            assert!(Model::parse("openai:m").unwrap().at(right).is_ok(), "{right}");
+        }
+        assert!(Model::parse("openai:m").unwrap().at_insecure("http://a.example").is_ok());
+        for wrong in [
+            "127.0.0.1",
+            "file:///x",
+            "https://",
+            "https://user:pass@host/v1",
+            "http://a.example/v1",
+            "http://a.example:80",
+            "http://[::2]:80/v1",
+        ] {
             assert!(Model::parse("openai:m").unwrap().at(wrong).is_err(), "{wrong}");
         }
     }

@@ -12,11 +12,12 @@ use ureq::http::Uri;
 
 use super::exec::max_output;
 use crate::call::Call;
-use crate::client::{ClientOptions, http_client, unreachable_server};
+use crate::client::{ClientOptions, client_in, http_client, unreachable_server};
 use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, FindSecret, Outcome};
 use crate::folder::Folder;
+use crate::network::{Network, is_this_machine};
 use crate::retry_after::retry_after;
 use crate::secret::{Secret, Secrets};
 
@@ -95,6 +96,13 @@ impl Http {
         Http { secret, ..self }
     }
 
+    /// Sets the proxy and the roots, and whether plain `http` may leave this machine.
+    #[must_use]
+    pub fn network(self, network: &Network) -> Http {
+        let agent = client_in(network, ClientOptions::default());
+        Http { agent, plain_anywhere: network.plain_anywhere, ..self }
+    }
+
     fn url(&self, actor: &ActorDecl) -> Result<String, ConfigError> {
         let expected = "a URL that begins with `https://`";
         let value = actor.config.get("url").ok_or_else(|| ConfigError::missing("url", expected))?;
@@ -102,7 +110,7 @@ impl Http {
         let text = value.as_str().ok_or_else(invalid)?;
         let uri: Uri = text.parse().map_err(|_| invalid())?;
         let host = uri.host().unwrap_or_default();
-        let local = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+        let local = is_this_machine(host);
         let refused = |why: &str| Err(ConfigError::Other(format!("`url`: `{text}`: {why}")));
         match uri.scheme_str() {
             Some("https") if cfg!(feature = "tls") => Ok(text.to_owned()),

@@ -3,5 +3,6 @@
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, missing_docs)]
 
 mod addresses;
+mod network;
 mod retry_after;
 mod secrets;

@@ -17,6 +17,7 @@ use super::Args;
 use crate::io::Failure;
 use crate::journal::access::threads;
 use crate::models;
+use crate::network;
 use crate::run::background::Background;
 use crate::run::setup;
 
@@ -127,7 +128,8 @@ impl Ask<'_> {
         // It ends soon, so others wait.
         store.announce(None, true)?;
         let threads = threads(1)?;
-        let options = setup::options(Models::offline(), setup::secrets());
+        let network = network::of(&setup::variable, false)?;
+        let options = setup::options(Models::offline(), &network, setup::secrets());
         let options = Options { resume: ResumeRuns::OnRequest, ..options };
         let store = Arc::new(store);
         let decided: Result<Option<Decision>, Failure> = threads.block_on(async {

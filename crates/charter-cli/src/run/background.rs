@@ -66,6 +66,7 @@ impl Background {
         let mut command = Command::new(std::env::current_exe().map_err(cannot)?);
         command.args(["host", "--db"]).arg(&db.db);
         command.args(models.accept_clock.then_some("--accept-clock"));
+        command.args(models.allow_insecure.then_some("--allow-insecure"));
         for (flag, value) in [("--model", &models.model), ("--model-url", &models.model_url)] {
             command.args(value.iter().flat_map(|value| [flag, value]));
         }

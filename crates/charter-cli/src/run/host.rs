@@ -194,7 +194,7 @@ impl Host {
     fn own(&self, store: SqliteStore, resume: ResumeRuns) -> Result<Own, Failure> {
         store.announce(None, true)?;
         let chosen = models::choose(&self.models, &setup::variable, self.model_progress.clone(), Recording::Create)?;
-        let options = setup::options(chosen.models, setup::secrets());
+        let options = setup::options(chosen.models, &chosen.network, setup::secrets());
         #[cfg(unix)]
         let options = options.executor("workspace", self.workspaces.clone());
         let options = Options { resume, accept_clock: self.models.accept_clock, ..options };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use charter_actors::{Executors, FindSecret, Folder};
+use charter_actors::{Executors, FindSecret, Folder, Network};
 use charter_journal::StoredCharter;
 use charter_models::{Model, Models, cassette::Cassette};
 use charter_runtime::{ActorError, Charter, Options};
@@ -15,20 +15,20 @@ use crate::load::{Loaded, load};
 use crate::models::{self, Recording};
 
 /// Returns the host options with the executors of this program.
-pub(crate) fn options(models: Models, secrets: FindSecret) -> Options {
+pub(crate) fn options(models: Models, network: &Network, secrets: FindSecret) -> Options {
     let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
     let mut options = options
         .executor("model", models)
         .executor("exec", charter_actors::Exec::default().secrets(secrets.clone()))
-        .executor("http", charter_actors::Http::default().secrets(secrets.clone()))
+        .executor("http", charter_actors::Http::default().network(network).secrets(secrets.clone()))
         .executor("tool", tools(secrets));
     charter_automaton::host::add_executors(&mut options.executors);
     options
 }
 
 /// Like [`options`], but for checking a charter before a journal file exists.
-fn options_for_check(models: Models, secrets: FindSecret) -> Options {
-    let options = options(models, secrets);
+fn options_for_check(models: Models, network: &Network, secrets: FindSecret) -> Options {
+    let options = options(models, network, secrets);
     // This executor creates no file until it is called.
     #[cfg(unix)]
     let options = options.executor("workspace", charter_actors::Workspaces::new("."));
@@ -37,14 +37,14 @@ fn options_for_check(models: Models, secrets: FindSecret) -> Options {
 
 /// Returns the executors that a host of this program has, to ask them about actors.
 pub(crate) fn executors() -> Executors {
-    options_for_check(Models::offline(), secrets()).executors
+    options_for_check(Models::offline(), &Network::default(), secrets()).executors
 }
 
 /// Checks, as far as possible without a journal file, that a run of a charter can start. Creates no
 /// file.
 pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args) -> Result<(), Failure> {
     let chosen = models::choose(models, &variable, (), Recording::Check)?;
-    let options = options_for_check(chosen.models, secrets());
+    let options = options_for_check(chosen.models, &chosen.network, secrets());
     Ok(options.admits(charter, run)?)
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String
         (Ok(model), Ok(silent)) => Models::asking(model, silent),
         _ => Models::offline(),
     };
-    let mut options = options_for_check(models, Arc::new(|_: &str| Some("some".to_owned())));
+    let mut options = options_for_check(models, &Network::default(), Arc::new(|_: &str| Some("some".to_owned())));
     let kinds = options.executors.keys().cloned().collect();
     if cfg!(not(feature = "tools")) {
         options.executors.remove("tool");
@@ -69,10 +69,10 @@ pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String
 
 /// Returns what a host of this program would reject in the actors of a charter.
 pub(super) fn actor_errors(charter: &Charter) -> Vec<ActorError> {
-    options_for_check(Models::offline(), secrets()).actor_errors(charter)
+    options_for_check(Models::offline(), &Network::default(), secrets()).actor_errors(charter)
 }
 
-pub(super) fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

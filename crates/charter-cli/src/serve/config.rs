@@ -40,11 +40,14 @@ struct Config {
     replay_models: Option<PathBuf>,
     #[serde(default)]
     accept_clock: bool,
+    #[serde(default)]
+    allow_insecure: bool,
 }
 
 /// The keys of the file.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "accept-clock",
+    "allow-insecure",
     "charters",
     "db",
     "listen",
@@ -86,6 +89,7 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
         record_models,
         replay_models,
         accept_clock,
+        allow_insecure,
     } = read(path)?;
     // Paths in the file are relative to its folder, wherever the server is started.
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -113,6 +117,7 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
         args.models.replay_models = placed(replay_models);
     }
     args.models.accept_clock |= accept_clock;
+    args.models.allow_insecure |= allow_insecure;
     Ok(args)
 }
 
