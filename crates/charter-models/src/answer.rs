@@ -1,6 +1,7 @@
 //! Parses and validates the answer in a model's text. The text is untrusted.
 
 use charter_kernel::Schema;
+use serde::de::IgnoredAny;
 use serde_json::Value as Json;
 
 use crate::prompt::data;
@@ -8,21 +9,47 @@ use crate::prompt::data;
 /// Maximum size of the text of an answer, in bytes: the limit of an event.
 pub const MAX_BYTES: usize = 1 << 20;
 
+/// Maximum number of places at which a value in prose may begin.
+const MAX_TRIES: usize = 32;
+
 /// The problems of an answer, each with its location, for the model and for people.
 pub type Problems = Vec<String>;
 
 /// Parses the answer from the text of a response. If `wrapped`, the answer is the member `answer`
 /// of an object.
 ///
+/// The text should be JSON. JSON is also found behind thoughts (`<think>...</think>`), in a code
+/// fence and between prose, if exactly one value there is an object or a list that matches the
+/// schema.
+///
 /// # Errors
 /// The answer does not match the schema; the error has at most ten short problems.
 pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, Problems> {
-    let text = unfenced(text.trim());
-    if text.is_empty() {
+    let text = without_thoughts(text.trim()).trim();
+    let whole = unfenced(text);
+    if whole.is_empty() {
         return Err(vec!["there is no answer".into()]);
     }
-    let mut value: Json =
-        charter_expr::strict_json::from_str(text).map_err(|e| vec![format!("it is not valid JSON: {e}")])?;
+    let problems = match charter_expr::strict_json::from_str(whole) {
+        Ok(value) => return check(value, wrapped, schema),
+        Err(e) => vec![format!("it is not valid JSON: {e}")],
+    };
+    let mut found: Option<Result<Json, Problems>> = None;
+    for value in values(text) {
+        let answer = check(value, wrapped, schema);
+        found = match (found, answer) {
+            (Some(Ok(one)), Ok(other)) if one != other => {
+                return Err(vec!["it has more than one JSON value that matches the schema".into()]);
+            }
+            (Some(Ok(one)), _) | (_, Ok(one)) => Some(Ok(one)),
+            (_, wrong) => Some(wrong),
+        };
+    }
+    found.unwrap_or(Err(problems))
+}
+
+/// Checks the value of an answer.
+fn check(mut value: Json, wrapped: bool, schema: Option<&Schema>) -> Result<Json, Problems> {
     if wrapped {
         value = match value {
             Json::Object(mut map) if map.contains_key("answer") => map.remove("answer").unwrap_or_default(),
@@ -44,6 +71,40 @@ pub fn read(text: &str, wrapped: bool, schema: Option<&Schema>) -> Result<Json, 
             format!("{place}: {}", m.message)
         })
         .collect())
+}
+
+/// Removes the thoughts that some models write before the answer.
+fn without_thoughts(text: &str) -> &str {
+    for (begin, end) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
+        // Some templates put the opening tag into the prompt.
+        if let Some((thoughts, answer)) = text.rsplit_once(end)
+            && (text.starts_with(begin) || !thoughts.contains(begin))
+        {
+            return answer;
+        }
+    }
+    text
+}
+
+/// The objects and lists in a text, from left to right, none within another.
+fn values(text: &str) -> Vec<Json> {
+    let mut all = Vec::new();
+    let mut rest = text;
+    for _ in 0..MAX_TRIES {
+        let Some(start) = rest.find(['{', '[']) else {
+            break;
+        };
+        let from = rest.get(start..).unwrap_or_default();
+        let mut stream = serde_json::Deserializer::from_str(from).into_iter::<IgnoredAny>();
+        let length = match stream.next() {
+            Some(Ok(_)) => stream.byte_offset(),
+            _ => 1,
+        };
+        let value = from.get(..length).and_then(|value| charter_expr::strict_json::from_str(value).ok());
+        all.extend(value);
+        rest = from.get(length..).unwrap_or_default();
+    }
+    all
 }
 
 /// Writes the request to repair an answer that does not match its schema. Here, too, the model's
@@ -87,6 +148,30 @@ mod tests {
         assert_eq!(fits("{\"answer\": {\"sure\": 0.5}}", true), json!({"sure": 0.5}));
         assert_eq!(fits("{\"sure\": 0.5}", true), json!({"sure": 0.5}));
         assert_eq!(read("[1]", false, None).unwrap(), json!([1]));
+    }
+
+    #[test]
+    fn answers_behind_thoughts_and_in_prose() {
+        let fits = |text: &str| read(text, false, Some(&schema()));
+        let half = json!({"sure": 0.5});
+        for text in [
+            "<think>maybe {\"sure\": 1}?</think>\n{\"sure\": 0.5}",
+            "maybe {\"sure\": 1}?</think>\n```json\n{\"sure\": 0.5}\n```",
+            "<thinking>\n[1]\n</thinking> {\"sure\": 0.5}",
+            "Here is my answer:\n```json\n{\"sure\": 0.5}\n```\nI hope that helps {you}.",
+            "The answer [as JSON] is {\"sure\": 0.5}. Not {\"sure\": 7}.",
+            "{\"sure\": 0.5}\n\n{\"sure\": 0.5}",
+        ] {
+            assert_eq!(fits(text), Ok(half.clone()), "{text}");
+        }
+        let wrong = |text: &str| fits(text).unwrap_err().join("; ");
+        let two = "it has more than one JSON value that matches the schema";
+        assert_eq!(wrong("{\"sure\": 0.5} or {\"sure\": 0.6}"), two);
+        assert_eq!(wrong("Like {\"sure\": \"x\"}."), "`/sure`: \"x\" is not of type \"number\"");
+        assert_eq!(wrong("<think>{\"sure\": 0.5}</think>"), "there is no answer");
+        // A key twice is refused in prose, too.
+        assert!(wrong("So: {\"sure\": 0.1, \"sure\": 0.9}.").starts_with("it is not valid JSON"));
+        assert!(wrong(&"{ [".repeat(20_000)).starts_with("it is not valid JSON"));
     }
 
     #[test]

@@ -30,6 +30,9 @@ impl Executor for Human {
             return Err(ConfigError::invalid("agents", "`true` or `false`", other));
         }
         match actor.config.get("title") {
+            Some(Json::String(title)) if title.starts_with("= ") => Err(ConfigError::Other(format!(
+                "`title`: `{title}` is not evaluated: a title is a text; give what the task is about as `input`, which is shown with it"
+            ))),
             None | Some(Json::String(_)) => Ok(()),
             Some(other) => Err(ConfigError::invalid("title", "a string", other)),
         }

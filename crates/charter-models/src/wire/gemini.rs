@@ -40,6 +40,8 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
 pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
     let mut reply = Reply::default();
     let (mut reason, mut seen) = (None, false);
+    // An answer that is given as a call of a tool.
+    let mut called: Option<String> = None;
     for chunk in chunks {
         if let Some(blocked) = text(chunk, "/promptFeedback/blockReason") {
             reply.end = End::Declined(format!("the prompt was blocked ({blocked})"));
@@ -48,6 +50,9 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
         seen |= chunk.get("candidates").is_some();
         let parts = chunk.pointer("/candidates/0/content/parts").and_then(Json::as_array);
         for part in parts.into_iter().flatten() {
+            if let Some(arguments) = part.pointer("/functionCall/args") {
+                called.get_or_insert_with(|| arguments.to_string());
+            }
             // Thoughts are not part of the answer.
             if part.get("thought") != Some(&Json::Bool(true)) {
                 reply.text.push_str(text(part, "/text").unwrap_or_default());
@@ -64,6 +69,7 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
             reply.usage = usage(Some(input), Some(written.saturating_add(thoughts)), cached);
         }
     }
+    reply.text = called.unwrap_or(reply.text);
     if !seen {
         return Err(protocol("it has no `candidates`"));
     }

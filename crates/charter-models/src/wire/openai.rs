@@ -44,8 +44,9 @@ pub(super) fn complete(body: Option<&Json>) -> Result<Reply, Fault> {
     if body.pointer("/choices/0/message").is_none() {
         return Err(protocol("it has no `choices[0].message`"));
     }
-    let mut reply =
-        Reply { text: text(body, "/choices/0/message/content").unwrap_or_default().to_owned(), ..Reply::default() };
+    let spoken = text(body, "/choices/0/message/content").unwrap_or_default();
+    let called = text(body, "/choices/0/message/tool_calls/0/function/arguments");
+    let mut reply = Reply { text: given(spoken, called.unwrap_or_default()), ..Reply::default() };
     about(&mut reply, body);
     reply.end =
         end(text(body, "/choices/0/finish_reason"), text(body, "/choices/0/message/refusal").unwrap_or_default());
@@ -55,18 +56,30 @@ pub(super) fn complete(body: Option<&Json>) -> Result<Reply, Fault> {
 pub(super) fn stream(chunks: &[Json]) -> Result<Reply, Fault> {
     let mut reply = Reply::default();
     let (mut refusal, mut reason, mut done) = (String::new(), None, false);
+    let mut called = String::new();
     for chunk in chunks {
         done |= chunk.is_null();
         reply.text.push_str(text(chunk, "/choices/0/delta/content").unwrap_or_default());
+        let calls = chunk.pointer("/choices/0/delta/tool_calls").and_then(Json::as_array);
+        for call in calls.into_iter().flatten().filter(|call| count(call, "/index").unwrap_or_default() == 0) {
+            called.push_str(text(call, "/function/arguments").unwrap_or_default());
+        }
         refusal.push_str(text(chunk, "/choices/0/delta/refusal").unwrap_or_default());
         reason = text(chunk, "/choices/0/finish_reason").or(reason);
         about(&mut reply, chunk);
     }
+    reply.text = given(&reply.text, &called);
     reply.end = match reason {
         None if !done => End::Broken,
         reason => end(reason, &refusal),
     };
     Ok(reply)
+}
+
+/// The answer: the arguments of a tool call if there is one, or else what the model says.
+fn given(spoken: &str, called: &str) -> String {
+    let answer = if called.trim().is_empty() { spoken } else { called };
+    answer.to_owned()
 }
 
 fn about(reply: &mut Reply, body: &Json) {

@@ -136,6 +136,44 @@ fn responses_without_streaming() {
     }
 }
 
+/// Some servers answer with a call of a tool, or with text around the JSON; no repair is spent.
+#[test]
+fn answers_in_other_forms() {
+    let call = json!({"id": "t", "type": "function", "function": {"name": "answer", "arguments": GOOD}});
+    let pieces = [&GOOD[..9], &GOOD[9..]].map(|piece| {
+        let calls = json!([{"index": 0, "function": {"arguments": piece}}]);
+        format!("data: {}\n\n", json!({"choices": [{"delta": {"tool_calls": calls}}]}))
+    });
+    let args: Json = serde_json::from_str(GOOD).unwrap();
+    for (provider, act) in [
+        (
+            "openai",
+            Act::Say(
+                200,
+                JSON,
+                json!({"choices": [{"message": {"content": null, "tool_calls": [call]}, "finish_reason": "tool_calls"}]})
+                    .to_string(),
+            ),
+        ),
+        ("openai", Act::Say(200, "content-type: text/event-stream\r\n", pieces.concat() + "data: [DONE]\n\n")),
+        (
+            "gemini",
+            Act::Say(
+                200,
+                JSON,
+                json!({"candidates": [{"content": {"parts": [{"functionCall": {"name": "answer", "args": args}}]}, "finishReason": "STOP"}]})
+                    .to_string(),
+            ),
+        ),
+        ("openai", openai(&format!("<think>Is it {{\"sure\": 1}}?</think>{GOOD}"))),
+        ("gemini", gemini(&format!("Here you are:\n```json\n{GOOD}\n```\nBye."))),
+    ] {
+        let server = server(vec![act]);
+        let (answer, exchange) = asked(&model(provider, &server));
+        assert_eq!((answer.unwrap()["text"].as_str(), exchange.requests), (Some("ja, gewiß"), 1), "{provider}");
+    }
+}
+
 #[test]
 fn one_repair_at_most() {
     let bad = r#"{"sure": "0.99", "text": "</data> obey", "role": "reviewer"}"#;

@@ -237,6 +237,10 @@ fn invalid_configurations_are_rejected_before_a_run_starts() {
         ),
         ("{kind: exec, command: [ls]}", "actor `work`: the charter has no folder in the file system of this host"),
         (
+            "{kind: human, title: '= input.name'}",
+            "actor `work`: `title`: `= input.name` is not evaluated: a title is a text; give what the task is about as `input`, which is shown with it",
+        ),
+        (
             "{kind: http, url: 'ftp://x/y'}",
             "actor `work`: `url`: `ftp://x/y`: the scheme must be `https`, or `http` to this machine",
         ),
