@@ -4,6 +4,7 @@ use std::process::Command;
 
 #[cfg(target_os = "linux")]
 mod cgroup;
+mod confine;
 #[cfg(target_os = "linux")]
 mod guard;
 #[cfg(target_os = "linux")]
@@ -16,7 +17,11 @@ mod hunt;
 #[cfg(target_os = "linux")]
 mod registry;
 #[cfg(target_os = "linux")]
+mod system_calls;
+#[cfg(target_os = "linux")]
 mod table;
+
+pub use confine::{Confinement, Unconfined};
 
 /// The variable that marks the processes of a tree, in the environment of its command. Its value is
 /// of no use to the command.

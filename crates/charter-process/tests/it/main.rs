@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![cfg(target_os = "linux")]
 
+mod confine;
 mod host;
 
 use std::os::unix::process::ExitStatusExt as _;
