@@ -116,8 +116,8 @@ mod linux {
 
     pub(super) fn spawn(what: &Confinement, command: &mut Command) -> io::Result<Child> {
         let ruleset = rules(what)?;
-        // The restrictions are those of a thread, and of the processes that it starts. They cannot be
-        // taken back, so the thread ends.
+        // The restrictions are those of a thread, and of the processes that it starts. They cannot
+        // be taken back, so the thread ends.
         let start = || {
             confine(ruleset)?;
             command.spawn()
@@ -201,13 +201,9 @@ mod linux {
         all.add_rule(PathBeneath::new(file, access)).map_err(|e| lacking(e).into())
     }
 
-    /// Collects what is visible of a folder: all of it, or what its subfolders and files do not hide.
-    fn visible(
-        at: &Path,
-        hidden: &BTreeSet<PathBuf>,
-        depth: usize,
-        found: &mut BTreeSet<PathBuf>,
-    ) -> io::Result<()> {
+    /// Collects what is visible of a folder: all of it, or the subfolders and files that are not
+    /// hidden.
+    fn visible(at: &Path, hidden: &BTreeSet<PathBuf>, depth: usize, found: &mut BTreeSet<PathBuf>) -> io::Result<()> {
         if hidden.contains(at) || depth > MAX_DEPTH {
             return Ok(());
         }

@@ -67,7 +67,8 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     #[cfg(target_arch = "x86_64")]
     {
         const X32: i64 = 0x4000_0000;
-        let mut others: BTreeMap<i64, Vec<Rule>> = rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
+        let mut others: BTreeMap<i64, Vec<Rule>> =
+            rules.iter().map(|(call, rules)| (call | X32, rules.clone())).collect();
         for (call, of) in [(514, libc::SYS_ioctl), (521, 0), (528, 0), (539, 0), (540, 0)] {
             others.insert(call | X32, rules.get(&of).cloned().unwrap_or_default());
         }

@@ -6,7 +6,7 @@
 //! file is in place and synced, renaming the intent commits the apply. If the apply is interrupted
 //! at any point, [`recover`](crate::recover) undoes or finishes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use charter_kernel::Digest;
 use serde_json::json;
@@ -18,7 +18,7 @@ use crate::intent::{Applied, Checkpoint, Intent, Phase, Planned, plan};
 use crate::path::STAGE;
 use crate::recover::ApplyRecovery;
 use crate::store;
-use crate::verify::{Verification, VerifyCommand};
+use crate::verify::VerifyCommand;
 use crate::watch::Watch;
 use crate::workspace::{MAX_FILE_BYTES, PathState, Workspace, look};
 
@@ -98,6 +98,13 @@ impl Workspace {
             Some(verify) => Some(self.verify_in_copy(order.changeset, &olds, verify, step.watch)?),
             None => None,
         };
+        // Somebody may have changed a file meanwhile: then nothing is touched.
+        if self.expect_all(order.changeset)? != olds {
+            return Err(Error::Conflict {
+                path: order.changeset.changes().iter().map(|c| c.path.as_str()).collect::<Vec<_>>().join("`, `"),
+                why: "changed while it was verified".into(),
+            });
+        }
         let changes = order.changeset.changes().iter();
         let applied = Applied {
             key: order.key.to_owned(),
@@ -309,35 +316,6 @@ impl Workspace {
         self.remove_stage(watch)?;
         store::remove(&self.state, "intent.json", watch)
     }
-
-    /// Runs the command in a copy of the workspace with the changes, so that the workspace never
-    /// contains unverified files.
-    fn verify_in_copy(
-        &self,
-        changeset: &Changeset,
-        olds: &[PathState],
-        verify: &VerifyCommand,
-        watch: &mut dyn Watch,
-    ) -> Result<Verification, Error> {
-        let scratch = self.state.join("scratch");
-        let modes: BTreeMap<&str, u32> = changeset
-            .changes()
-            .iter()
-            .zip(olds)
-            .filter_map(|(c, old)| {
-                if let PathState::File { mode, .. } = old { Some((c.path.as_str(), mode & 0o777)) } else { None }
-            })
-            .collect();
-        let result = self.copy_to(&scratch, changeset, &modes).and_then(|()| verify.run(&scratch, &*watch));
-        let removed = std::fs::remove_dir_all(&scratch).context(|| format!("remove `{}`", scratch.display()));
-        let verification = result?;
-        removed?;
-        if verification.accepted {
-            Ok(verification)
-        } else {
-            Err(Error::Verify { why: verification.ended, output: verification.output })
-        }
-    }
 }
 
 /// Whether the file at a name is the expected one; `false` if it cannot be inspected.
@@ -353,10 +331,21 @@ fn approved(approval: &ChangesetApproval, digest: Digest) -> Result<(), Error> {
             approval.changeset
         )));
     }
-    if approval.approver.is_empty() || approval.approver == approval.proposer {
+    if approval.approver.is_empty() || is_same(&approval.approver, &approval.proposer) {
         return Err(Error::Unapproved(format!("`{}` proposed the changeset and cannot approve it", approval.proposer)));
     }
     Ok(())
+}
+
+/// Whether two ids name the same principal, however they are written: `model:propose` is the actor
+/// `propose`, and so is `Propose `.
+fn is_same(one: &str, other: &str) -> bool {
+    let plain = |id: &str| {
+        let seen: String = id.chars().filter(|c| !crate::path::misleading(*c)).collect();
+        let name = seen.rsplit_once(':').map_or(seen.as_str(), |(_, name)| name);
+        name.trim().to_lowercase()
+    };
+    plain(one) == plain(other)
 }
 
 #[cfg(test)]

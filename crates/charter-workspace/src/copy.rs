@@ -11,7 +11,9 @@ use crate::dir::{Dir, Node};
 use crate::error::{Context as _, Error};
 use crate::path::STAGE;
 use crate::store;
-use crate::workspace::Workspace;
+use crate::verify::{Verification, VerifyCommand};
+use crate::watch::Watch;
+use crate::workspace::{PathState, Workspace};
 
 /// Maximum number of files in a copy, and maximum total size in bytes.
 const MAX_FILES: usize = 200_000;
@@ -20,15 +22,54 @@ const MAX_BYTES: u64 = 4 << 30;
 const MAX_DEPTH: usize = 128;
 
 impl Workspace {
-    /// Copies everything except `.git` and special files (pipes, devices), then applies the
-    /// changes. A link is copied if its target stays inside; other links are omitted, because a
-    /// command could follow them back into the workspace.
-    pub(crate) fn copy_to(&self, to: &Path, changeset: &Changeset, modes: &BTreeMap<&str, u32>) -> Result<(), Error> {
+    /// Runs the command in a copy of the workspace with the changes, so that the workspace never
+    /// contains unverified files.
+    pub(crate) fn verify_in_copy(
+        &self,
+        changeset: &Changeset,
+        olds: &[PathState],
+        verify: &VerifyCommand,
+        watch: &mut dyn Watch,
+    ) -> Result<Verification, Error> {
+        let scratch = self.state.join("scratch");
+        let modes: BTreeMap<&str, u32> = changeset
+            .changes()
+            .iter()
+            .zip(olds)
+            .filter_map(|(c, old)| {
+                if let PathState::File { mode, .. } = old { Some((c.path.as_str(), mode & 0o777)) } else { None }
+            })
+            .collect();
+        // What is left of an interrupted verification.
+        let _ = std::fs::remove_dir_all(&scratch);
+        store::create_folder(&scratch)?;
+        let copied = self.copy_to(&scratch.join("tree"), changeset, &modes, verify.git);
+        let result = copied.and_then(|()| verify.run(&scratch, self.store.with_journal(), &*watch));
+        let removed = std::fs::remove_dir_all(&scratch).context(|| format!("remove `{}`", scratch.display()));
+        let verification = result?;
+        removed?;
+        if verification.accepted {
+            Ok(verification)
+        } else {
+            Err(Error::Verify { why: verification.ended, output: verification.output })
+        }
+    }
+
+    /// Copies everything except special files (pipes, devices), and `.git` unless `git` says so,
+    /// then applies the changes. A link is copied if its target stays inside; other links are
+    /// omitted, because a command could follow them back into the workspace.
+    pub(crate) fn copy_to(
+        &self,
+        to: &Path,
+        changeset: &Changeset,
+        modes: &BTreeMap<&str, u32>,
+        git: bool,
+    ) -> Result<(), Error> {
         if to.exists() {
             fs::remove_dir_all(to).context(|| format!("remove `{}`", to.display()))?;
         }
         store::create_folder(to)?;
-        let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES };
+        let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES, git };
         copy(&self.root, to, 0, &mut left)?;
         for change in changeset.changes() {
             let path = to.join(change.path.as_str());
@@ -54,6 +95,8 @@ impl Workspace {
 struct Left {
     files: usize,
     bytes: u64,
+    /// Whether `.git` is copied.
+    git: bool,
 }
 
 fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Error> {
@@ -61,7 +104,7 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
         return Err(Error::TooLarge(format!("folders are nested more than {MAX_DEPTH} deep at `{}`", to.display())));
     }
     for name in from.names(&to.display().to_string())?.0 {
-        if depth == 0 && name == STAGE || name == ".git" {
+        if depth == 0 && name == STAGE || name == ".git" && !left.git {
             continue;
         }
         let path = to.join(&name);
@@ -83,7 +126,7 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
                     );
                     return Err(Error::TooLarge(why));
                 };
-                *left = Left { files, bytes };
+                (left.files, left.bytes) = (files, bytes);
                 let (mut file, _) = from.open_file(&name, &name)?;
                 let copied = create(&path, mode & 0o777 | 0o600).and_then(|mut new| io::copy(&mut file, &mut new));
                 copied.context(doing)?;

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use serde::{Deserialize, Serialize};
 
 use crate::apply::{Step, is};
+use crate::changeset::Operation;
 use crate::dir::Dir;
 use crate::error::Error;
 use crate::intent::{Applied, Checkpoint, Intent, Phase, Planned};
@@ -141,7 +142,7 @@ impl Workspace {
         // Restore every file that can be restored before reporting the first failure.
         let mut failed = None;
         for (i, planned) in intent.paths.iter().enumerate().rev() {
-            if let Err(error) = self.undo_one(&stage, i, planned, &mut step) {
+            if let Err(error) = self.undo_one(&stage, i, planned, intent.undoing, &mut step) {
                 failed.get_or_insert(error);
             }
         }
@@ -161,7 +162,14 @@ impl Workspace {
         Ok(())
     }
 
-    fn undo_one(&self, stage: &Dir, i: usize, planned: &Planned, step: &mut Step<'_>) -> Result<(), Error> {
+    fn undo_one(
+        &self,
+        stage: &Dir,
+        i: usize,
+        planned: &Planned,
+        undoing: bool,
+        step: &mut Step<'_>,
+    ) -> Result<(), Error> {
         let path = planned.path()?;
         let shown = path.as_str();
         let (old, new) = (&planned.old, &planned.new);
@@ -184,6 +192,17 @@ impl Workspace {
             return self.place(stage, &aside, &parent, name, &now, new, shown, step);
         }
         if now.same(old) {
+            return Ok(());
+        }
+        // What the apply has not reached yet is left as somebody else has made it.
+        let is_reached = match planned.operation {
+            Operation::Create | Operation::Modify => {
+                let waits = is(stage, &format!("new-{i}"), new) && !is(stage, &format!("old-{i}"), old);
+                !waits || now.same(new)
+            }
+            Operation::Delete => undoing || look(stage, &format!("old-{i}"), shown)? != PathState::Absent,
+        };
+        if !is_reached {
             return Ok(());
         }
         // Without an atomic exchange there is a moment when the old file has been moved out and the

@@ -39,6 +39,24 @@ impl Store {
         &self.root
     }
 
+    /// The store, the journal file beside it, and what else belongs to that: for the store
+    /// `charter.db-files`, all that is named `charter.db` or `charter.db-...`.
+    pub(crate) fn with_journal(&self) -> Vec<PathBuf> {
+        let mut all = vec![self.root.to_path_buf()];
+        if let (Some(folder), Some(name)) = (self.root.parent(), self.journal_name()) {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let names = entries.filter(|entry| entry.file_name().to_str().is_some_and(|n| belongs(n, name)));
+            all.extend(names.map(|entry| entry.path()));
+        }
+        all
+    }
+
+    /// The name of the journal file that the store belongs to, by its own name.
+    fn journal_name(&self) -> Option<&str> {
+        let name = self.root.file_name()?.to_str()?;
+        Some(name.strip_suffix("-files").unwrap_or(name))
+    }
+
     /// Stores content, which is on disk when this function returns.
     ///
     /// # Errors
@@ -88,6 +106,11 @@ impl Store {
         let (first, rest) = hex.split_at(2);
         (self.root.join("objects").join(first), rest.to_owned())
     }
+}
+
+/// Whether a file is the journal file, or belongs to it.
+fn belongs(name: &str, journal: &str) -> bool {
+    name.strip_prefix(journal).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }
 
 /// Creates a folder that only its owner can read, and its parents.

@@ -4,25 +4,27 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use charter_process::Tree;
+use charter_process::{Confinement, Tree};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Context as _, Error};
+use crate::store;
 use crate::watch::Watch;
 
-/// A command that accepts changed files by exiting with 0. It runs with the rights of the host, on
-/// files that the changeset may have written. It receives only the environment listed here, and no
-/// input.
+/// Commands that accept changed files by exiting with 0, one after the other. They run what the
+/// changeset may have written, so they are confined ([`Confinement`]): they change only the copy,
+/// see neither the store and the journal beside it nor homes, and open no socket. They receive only
+/// the environment listed here, with a `TMPDIR` of their own, and no input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyCommand {
-    /// Program and arguments; they do not pass through a shell.
-    pub command: Vec<String>,
-    /// Maximum duration.
+    /// Programs and arguments; they do not pass through a shell.
+    pub commands: Vec<Vec<String>>,
+    /// Maximum duration, of all together.
     pub time_limit: Duration,
     /// Maximum bytes of standard output and standard error together. The command is killed if it
     /// prints more.
@@ -30,19 +32,102 @@ pub struct VerifyCommand {
     /// The whole environment of the command, for example `PATH`; [`charter_process::MARK`] is
     /// added.
     pub environment: BTreeMap<String, String>,
+    /// A home that they may read, but for the usual places of secrets in it.
+    pub home: Option<PathBuf>,
+    /// Whether the copy has the `.git` of the workspace.
+    pub git: bool,
+    /// Runs them with all the rights of the host. They can then do whatever the host can, answering
+    /// its questions included.
+    pub unconfined: bool,
 }
+
+/// Where tools keep secrets in a home.
+const SECRETS: [&str; 27] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/git",
+    ".config/charter",
+    ".config/google-chrome",
+    ".mozilla",
+    ".password-store",
+    ".local/share/keyrings",
+    ".bash_history",
+    ".zsh_history",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".gemini",
+];
 
 impl VerifyCommand {
     /// Creates a command with the default limits: 30 seconds, 1 MiB of output.
     #[must_use]
     pub fn new(command: Vec<String>) -> VerifyCommand {
         VerifyCommand {
-            command,
+            commands: vec![command],
             time_limit: Duration::from_secs(30),
             output_limit: 1 << 20,
             environment: BTreeMap::new(),
+            home: None,
+            git: false,
+            unconfined: false,
         }
     }
+
+    /// Checks what can be known before there are changes: that there are commands, that their
+    /// programs exist, unless they are in the workspace, and that the system can confine them.
+    ///
+    /// # Errors
+    /// A command cannot run; the error says which one and why.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.commands.is_empty() {
+            return Err(Error::Usage("there is no `verify` command: name a program and its arguments".into()));
+        }
+        for command in &self.commands {
+            let Some(program) = command.first().filter(|program| !program.is_empty()) else {
+                return Err(Error::Usage("the `verify` command is empty: name a program and its arguments".into()));
+            };
+            let path = self.environment.get("PATH").map(String::as_str).unwrap_or_default();
+            let found = match program.contains('/') {
+                true => !Path::new(program).is_absolute() || is_program(Path::new(program)),
+                false => std::env::split_paths(path).any(|folder| is_program(&folder.join(program))),
+            };
+            if !found {
+                let place = if program.contains('/') { String::new() } else { format!(" in `PATH={path}`") };
+                return Err(Error::Usage(format!(
+                    "the program `{program}` of the `verify` command does not exist{place}; install it, or name its \
+                     path, or give the command your `PATH` (`verifyEnv`)"
+                )));
+            }
+        }
+        if self.unconfined {
+            return Ok(());
+        }
+        Confinement::check().map_err(|e| {
+            Error::Usage(format!(
+                "{e}; `unconfined` runs the `verify` command all the same, if the approval is by a key"
+            ))
+        })
+    }
+}
+
+/// Whether this is a file that can be executed.
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 /// How a `verify` command ended.
@@ -62,27 +147,61 @@ const KEPT: usize = 64 << 10;
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 impl VerifyCommand {
-    /// Runs the command in a folder.
-    pub(crate) fn run(&self, folder: &Path, watch: &dyn Watch) -> Result<Verification, Error> {
-        let Some((program, arguments)) = self.command.split_first() else {
+    /// Runs the commands in the folder `tree` of `place`, until one does not accept.
+    pub(crate) fn run(&self, place: &Path, hidden: Vec<PathBuf>, watch: &dyn Watch) -> Result<Verification, Error> {
+        self.check()?;
+        let begin = Instant::now();
+        let mut all = Verification { accepted: true, ended: String::new(), output: String::new() };
+        for command in self.commands.iter() {
+            let one = self.run_one(command, place, &hidden, begin, watch)?;
+            let shown = if self.commands.len() > 1 { format!("$ {}\n", command.join(" ")) } else { String::new() };
+            all.output = tail(&format!("{}{shown}{}", all.output, one.output));
+            (all.accepted, all.ended) = (one.accepted, one.ended);
+            if !all.accepted {
+                if self.commands.len() > 1 {
+                    all.ended = format!("`{}`: {}", command.join(" "), all.ended);
+                }
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    fn run_one(
+        &self,
+        command: &[String],
+        place: &Path,
+        hidden: &[PathBuf],
+        begin: Instant,
+        watch: &dyn Watch,
+    ) -> Result<Verification, Error> {
+        let Some((program, arguments)) = command.split_first() else {
             return Err(Error::Usage("the `verify` command is empty: name a program and its arguments".into()));
         };
+        let temporary = place.join("tmp");
+        store::create_folder(&temporary)?;
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(folder).env_clear().envs(&self.environment);
+        command.args(arguments).current_dir(place.join("tree")).env_clear();
+        command.env("TMPDIR", temporary).envs(&self.environment);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut confinement = Confinement { hidden: hidden.to_vec(), read: Vec::new(), write: vec![place.to_owned()] };
+        if let Some(home) = &self.home {
+            confinement.hidden.extend(SECRETS.iter().map(|secret| home.join(secret)));
+            confinement.read.push(home.clone());
+        }
         let tree = Tree::new();
         tree.prepare(&mut command);
-        let start = tree.start(|| command.spawn(), |child| Some(child.id()));
+        let spawn = || if self.unconfined { command.spawn() } else { confinement.spawn(&mut command) };
+        let start = tree.start(spawn, |child| Some(child.id()));
         let mut child = start.context(|| format!("start the `verify` command `{program}`"))?;
-        let ended = self.follow(&mut child, watch);
+        let ended = self.follow(&mut child, begin, watch);
         // Kill any processes that the command left behind, even after a success.
         tree.kill();
         let _ = child.wait();
         ended
     }
 
-    fn follow(&self, child: &mut Child, watch: &dyn Watch) -> Result<Verification, Error> {
-        let started = Instant::now();
+    fn follow(&self, child: &mut Child, started: Instant, watch: &dyn Watch) -> Result<Verification, Error> {
         let doing = || "follow the `verify` command".to_owned();
         let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
         for fd in [out.as_ref().map(std::os::fd::AsFd::as_fd), err.as_ref().map(std::os::fd::AsFd::as_fd)]
@@ -119,6 +238,12 @@ impl VerifyCommand {
             }
         }
     }
+}
+
+/// The last part of a text, of the size that is kept.
+fn tail(text: &str) -> String {
+    let from = (text.len().saturating_sub(KEPT)..=text.len()).find(|at| text.is_char_boundary(*at));
+    text.get(from.unwrap_or_default()..).unwrap_or_default().to_owned()
 }
 
 fn describe(status: ExitStatus) -> String {
@@ -173,12 +298,18 @@ mod tests {
     use super::*;
     use crate::watch::Unwatched;
 
+    /// Runs a command in an empty folder.
+    fn run_in(place: &Path, verify: &VerifyCommand) -> Result<Verification, Error> {
+        std::fs::create_dir_all(place.join("tree")).unwrap();
+        verify.run(place, Vec::new(), &Unwatched)
+    }
+
     fn run(script: &str, change: impl FnOnce(&mut VerifyCommand)) -> Verification {
         let mut verify = VerifyCommand::new(["/bin/sh", "-c", script].map(String::from).to_vec());
         change(&mut verify);
         let folder = tempfile::tempdir().unwrap();
         let started = Instant::now();
-        let verification = verify.run(folder.path(), &Unwatched).unwrap();
+        let verification = run_in(folder.path(), &verify).unwrap();
         assert!(started.elapsed() < Duration::from_secs(10));
         verification
     }
@@ -204,9 +335,33 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("late");
         let script = format!("setsid /bin/sh -c 'sleep 1; echo late > {}' & exit 0", file.display());
-        assert!(run(&script, |_| {}).accepted);
+        assert!(run(&script, |v| v.unconfined = true).accepted);
         std::thread::sleep(Duration::from_millis(1_300));
         assert!(!file.exists());
+    }
+
+    #[test]
+    fn commands_run_until_one_fails() {
+        let sh = |script: &str| ["/bin/sh", "-c", script].map(String::from).to_vec();
+        let folder = tempfile::tempdir().unwrap();
+        let mut verify = VerifyCommand::new(sh("echo one > file; echo first"));
+        verify.commands.extend([sh("cat file; exit 4"), sh("echo never")]);
+        let failed = run_in(folder.path(), &verify).unwrap();
+        assert!(!failed.accepted && failed.ended.ends_with("it exited with code 4"), "{}", failed.ended);
+        assert!(failed.output.contains("first\n$ /bin/sh -c cat file; exit 4\none\n"), "{}", failed.output);
+        assert!(!failed.output.contains("never"), "{}", failed.output);
+    }
+
+    #[test]
+    fn a_command_changes_nothing_outside_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let script = format!("echo x > here && mktemp && ! echo x > {}/file", outside.path().display());
+        let mut verify = VerifyCommand::new(["/bin/sh", "-c", &script].map(String::from).to_vec());
+        verify.environment = BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned())]);
+        let ran = run_in(folder.path(), &verify).unwrap();
+        assert!(ran.accepted, "{} {}", ran.ended, ran.output);
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
     }
 
     #[test]
@@ -220,9 +375,11 @@ mod tests {
     fn a_missing_command_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let run = |command: &[&str]| {
-            VerifyCommand::new(command.iter().map(|s| (*s).to_owned()).collect()).run(folder.path(), &Unwatched)
+            run_in(folder.path(), &VerifyCommand::new(command.iter().map(|s| (*s).to_owned()).collect()))
         };
-        assert_eq!(run(&["/no/such/program"]).unwrap_err().code(), "io");
+        assert_eq!(run(&["/no/such/program"]).unwrap_err().code(), "usage");
+        assert_eq!(run(&["sh"]).unwrap_err().code(), "usage", "without a `PATH`");
+        assert_eq!(run(&["./no-such-script"]).unwrap_err().code(), "io");
         assert_eq!(run(&[]).unwrap_err().code(), "usage");
     }
 }

@@ -71,6 +71,18 @@ pub(crate) fn store_of_workspaces(db: &Path) -> PathBuf {
     folder.into()
 }
 
+/// The executor of workspaces. Their files are stored next to the journal file; a run may name
+/// variables of this program for its `verify` commands.
+#[cfg(unix)]
+pub(crate) fn workspaces(db: &Path) -> charter_actors::Workspaces {
+    let mut workspaces = charter_actors::Workspaces::new(store_of_workspaces(db));
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    workspaces.given = std::env::vars_os().filter_map(text).collect();
+    workspaces
+}
+
 /// A copied folder, removed when it is dropped before it is kept.
 struct Files<'a>(Option<&'a Path>);
 

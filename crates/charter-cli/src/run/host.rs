@@ -128,9 +128,8 @@ impl Host {
     }
 
     pub(super) fn nowhere(db: &Db, models: &models::Args, opener: Opener, stays: bool) -> Result<Host, Failure> {
-        // The files of workspaces are stored next to the journal file.
         #[cfg(unix)]
-        let workspaces = charter_actors::Workspaces::new(crate::journal::backup::store_of_workspaces(&db.db));
+        let workspaces = crate::journal::backup::workspaces(&db.db);
         Ok(Host {
             place: RefCell::new(Place::Closed),
             threads: access::threads(2)?,

@@ -131,13 +131,15 @@ async fn a_run_keeps_its_workspace_while_no_host_is_running() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_apply_that_a_crash_interrupts_continues_after_the_restart() {
     let host = sentinel().await;
-    let slow = format!("test -e {0}/again || {{ touch {0}/again; sleep 20; }}", host.root.display());
+    // The command writes into its copy only, which this test finds beside the journal.
+    let slow = format!("touch began; test -e {}/again || sleep 20", host.root.display());
     host.start("r", json!({"verify": ["/bin/sh", "-c", slow]})).await;
     let proposal = host.to_proposal("r").await;
     host.approve("r", &proposal, None).await;
-    while !host.root.join("again").exists() {
+    while !host.began() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    fs::write(host.root.join("again"), "").unwrap();
     let host = again(host).await;
     host.until("r", "IDLE").await;
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
@@ -187,6 +189,89 @@ async fn the_example_is_copied_for_the_run() {
     let copy = host.root.join("store-scratch/r/greeting.txt");
     assert!(fs::read_to_string(copy).unwrap().starts_with("Guten Tag"));
     assert_eq!(host.files(), ["greeting.txt", "other.txt"]);
+}
+
+/// The attack: what was approved in one cycle runs as `verify` in the next, leaves a process
+/// behind, and looks for ways to answer the gates or to change the folder itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_verification_reaches_neither_the_folder_nor_the_journal() {
+    let host = sentinel().await;
+    let root = host.root.display();
+    fs::write(host.root.join("store-key"), "secret").unwrap();
+    let script = format!(
+        "! echo x > {root}/w/other.txt && ! ls {root}/store && ! cat {root}/store-key && ! touch {root}/w/new && \
+         setsid sh -c 'sleep 1; echo late > {root}/w/late' & sleep 0.1; echo mine > made; grep -q Tag greeting.txt"
+    );
+    host.start("r", json!({"verify": [["/bin/sh", "-c", script], ["test", "-e", "made"]], "verifyTimeout": "1m"}))
+        .await;
+    let proposal = host.to_proposal("r").await;
+    host.approve("r", &proposal, None).await;
+    host.until("r", "IDLE").await;
+    tokio::time::sleep(Duration::from_millis(1_300)).await;
+    assert_eq!(host.files(), ["greeter.txt", "greeting.txt", "other.txt"]);
+    assert_eq!(host.file("other.txt"), "other\n");
+}
+
+/// Known before the first gate, not after both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_verification_that_cannot_run_is_refused_before_the_first_question() {
+    let host = sentinel().await;
+    for (run, input, expected) in [
+        ("r", json!({"verify": ["no-such-program"]}), "the program `no-such-program` of the `verify` command"),
+        ("s", json!({"verify": ["true"], "verifyEnv": ["CHARTER_KEY"]}), "verifyEnv"),
+    ] {
+        host.start(run, input).await;
+        let error = host.error(run).await;
+        assert!(error["message"].as_str().unwrap().contains(expected), "{error}");
+        assert_eq!(error["state"], "CURATING_CONTEXT");
+    }
+}
+
+/// Without a confinement the command could approve by itself, as far as this machine can tell.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unconfined_verification_needs_an_approval_with_a_key() {
+    let host = sentinel().await;
+    host.start("r", json!({"verify": ["true"], "unconfined": true})).await;
+    let proposal = host.to_proposal("r").await;
+    host.approve("r", &proposal, None).await;
+    let error = host.error("r").await;
+    assert_eq!(error["code"], "unapproved", "{error}");
+    assert_eq!(host.files(), ["greeting.txt", "other.txt"]);
+}
+
+/// The proposer's own approval, written in another way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_id_of_the_proposer_cannot_approve_however_it_is_written() {
+    for id in ["propose", "Propose", "model:propose"] {
+        let host = sentinel().await;
+        host.start("r", json!({})).await;
+        let proposal = host.to_proposal("r").await;
+        let by = Principal::new(id, &["approver"]);
+        let digest = json!({"digest": Digest::of_json(&proposal).hex()});
+        let receipt = host.runtime.send(SendEvent::new("r", "APPROVE_PROPOSAL", digest, by)).await.unwrap();
+        if !receipt.is_refused() {
+            assert_eq!(host.error("r").await["code"], "unapproved", "{id}");
+        }
+        host.runtime.shutdown(Duration::ZERO).await;
+        assert_eq!(host.files(), ["greeting.txt", "other.txt"], "{id}");
+    }
+}
+
+/// A run of another journal with the same id: the notes of the first are not its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_journal_with_the_same_run_applies_again() {
+    let mut host = sentinel().await;
+    for _ in 0..2 {
+        host.start("r", json!({})).await;
+        let proposal = host.to_proposal("r").await;
+        host.approve("r", &proposal, None).await;
+        host.until("r", "IDLE").await;
+        assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
+        fs::write(host.root.join("w/greeting.txt"), "Hello, world\n").unwrap();
+        fs::remove_file(host.root.join("w/greeter.txt")).unwrap();
+        host.journal = Arc::new(MemoryStore::new());
+        host = again(host).await;
+    }
 }
 
 /// A charter that requests an apply without an approval, or with the approval of something else.

@@ -30,7 +30,10 @@ fn attacks(root: &Path) -> Vec<(&'static str, bool)> {
         ("make a file", fs::write(near.join("new"), "").is_ok()),
         ("remove a file", fs::remove_file(near.join("gone")).is_ok()),
         ("move a file away", fs::rename(near.join("moved"), root.join("copy/moved")).is_ok()),
-        ("read the environment of the parent", fs::read(format!("/proc/{parent}/environ")).is_ok_and(|read| !read.is_empty())),
+        (
+            "read the environment of the parent",
+            fs::read(format!("/proc/{parent}/environ")).is_ok_and(|read| !read.is_empty()),
+        ),
         ("read the memory of the parent", fs::File::open(format!("/proc/{parent}/mem")).is_ok()),
     ]
 }

@@ -18,11 +18,6 @@ pub(super) fn decl(actor: &ActorDecl, kind: &str) -> ActorDecl {
     inner
 }
 
-/// Returns the name of the proposer or curator: the kind of the other actor and the id of this one.
-pub(super) fn name(call: &Call, kind: &str) -> String {
-    format!("{}:{}", kind, call.principal().id)
-}
-
 /// Asks an actor of kind `kind`. `schema` is the schema of its answer, unless the configuration has
 /// one.
 pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Json>) -> Result<Json, Fault> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use charter_journal::Record;
 use charter_kernel::Digest;
 use charter_workspace::{Changeset, Insight, ListedFile, RelPath, dogs, json as form};
 use serde_json::{Map, Value as Json, json};
@@ -28,10 +29,20 @@ pub(super) fn limit<T: TryFrom<u64>>(call: &Call, key: &str, default: T) -> T {
     given.and_then(|n| T::try_from(n).ok()).unwrap_or(default)
 }
 
-/// Returns the key of an apply and of its rollback: run and cycle.
-pub(super) fn key(call: &Call) -> Result<String, Fault> {
+/// Returns a record of the run.
+pub(super) async fn record(call: &Call, seq: u64) -> Result<Record, Fault> {
+    let (host, run) = (call.host().clone(), call.run.clone());
+    let read = move || host.records(&run, seq, 1).map_err(|e| Fault::new("journal", e.to_string()));
+    let records = crate::executors::blocking(read).await?;
+    let record = records.into_iter().next().filter(|r| r.seq == seq);
+    record.ok_or_else(|| Fault::new("journal", format!("record {seq} is not in the journal")))
+}
+
+/// Returns the key of an apply and of its rollback: run and cycle, and the hash of the first record
+/// of the run, because a run of another journal may have the same id.
+pub(super) async fn key(call: &Call) -> Result<String, Fault> {
     match call.input.get("cycle").and_then(Json::as_u64) {
-        Some(cycle) => Ok(format!("{}/{cycle}", call.run)),
+        Some(cycle) => Ok(format!("{}/{cycle}/{}", call.run, record(call, 0).await?.hash.hex())),
         None => Err(Fault::new("config", "the input has no `cycle`: the number of the cycle")),
     }
 }

@@ -34,7 +34,7 @@ use hold::Holds;
 ///
 /// | `do` | input | output |
 /// |---|---|---|
-/// | `curate` | `patterns`, `cleared` | `{files: [{path, size, sha256, kind}], curator, passedOver, insights}` |
+/// | `curate` | `patterns`, `cleared`, `verify` | `{files: [{path, size, sha256, kind}], curator, passedOver, insights}` |
 /// | `plan`, `reflect` | `files`, and anything else | the answer of the other actor |
 /// | `propose` | `files` | `{changeset, digest, proposer}`: the manifest; contents, old and new, go into the store |
 /// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify` | a report of what was done |
@@ -46,6 +46,11 @@ use hold::Holds;
 /// `answer`: the schema of its answer, if that differs from the output. `maxFiles`, `maxFileBytes`,
 /// `maxBytes` limit what it is shown; `verify` (a command), `verifyTimeout`, `verifyOutput`.
 ///
+/// `verify` in an input is a command, a list of commands, or an object: `command`, and if they are
+/// to differ, `timeout`, `env` (names of variables that the host gives; `HOME` lets the commands
+/// read it), `git` (the copy has `.git`), `unconfined` (for systems that cannot confine a command;
+/// then the approval must be by somebody who was authenticated).
+///
 /// `apply` does nothing unless the record that requests it is an approval of exactly that
 /// changeset.
 #[derive(Debug, Clone)]
@@ -55,6 +60,8 @@ pub struct Workspaces {
     folder: PathBuf,
     /// Environment of `verify` commands. Default: [`default_env`](crate::default_env).
     pub env: BTreeMap<String, String>,
+    /// Variables that the input of a run may name for its `verify` commands (`verifyEnv`).
+    pub given: BTreeMap<String, String>,
     holds: Arc<Holds>,
 }
 
@@ -91,7 +98,7 @@ impl Workspaces {
     /// Creates an executor that keeps its store in a folder, which must be outside every workspace.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Workspaces {
-        Workspaces { folder: folder.into(), env: super::default_env(), holds: Arc::default() }
+        Workspaces { folder: folder.into(), env: super::default_env(), given: BTreeMap::new(), holds: Arc::default() }
     }
 
     /// Returns the folder that `workspace` means in a run: for `scratch:NAME`, the copy that was
@@ -155,7 +162,7 @@ impl Executor for Workspaces {
             Some(Json::String(_)) => Ok(()),
             Some(other) => Err(ConfigError::invalid("by", expected, other)),
         }?;
-        verify(actor, &Json::Null, &self.env).map(drop)
+        self.verify(actor, &Json::Null).map(drop)
     }
 
     fn files(&self, name: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
@@ -197,25 +204,51 @@ fn task(actor: &ActorDecl) -> Result<Task, ConfigError> {
     })
 }
 
-/// Returns the `verify` command of the input, or else of the configuration.
-fn verify(
-    actor: &ActorDecl,
-    command: &Json,
-    env: &BTreeMap<String, String>,
-) -> Result<Option<VerifyCommand>, ConfigError> {
-    let command = if command.is_null() { actor.config.get("verify").unwrap_or(&Json::Null) } else { command };
-    if command.is_null() {
-        return Ok(None);
+/// Variables that no input can name: they are keys of the host.
+const KEPT_VARIABLES: [&str; 2] = ["CHARTER_KEY", "CHARTER_SERVER"];
+
+impl Workspaces {
+    /// Returns the `verify` command of the input, or else of the configuration.
+    fn verify(&self, actor: &ActorDecl, input: &Json) -> Result<Option<VerifyCommand>, ConfigError> {
+        let of = |key: &str| input.get(key).filter(|value| !value.is_null());
+        let given = if input.is_object() { of("command").unwrap_or(&Json::Null) } else { input };
+        let command = if given.is_null() { actor.config.get("verify").unwrap_or(&Json::Null) } else { given };
+        if command.is_null() {
+            return Ok(None);
+        }
+        let mut verify = VerifyCommand::new(Vec::new());
+        verify.commands = match command.as_array() {
+            Some(list) if list.first().is_some_and(Json::is_array) => {
+                list.iter().map(|one| texts("verify", one)).collect::<Result<_, _>>()?
+            }
+            _ => vec![texts("verify", command)?],
+        };
+        if let Some(limit) = of("timeout").or_else(|| actor.config.get("verifyTimeout")) {
+            let limit = delay("verifyTimeout", limit)?;
+            verify.time_limit = Duration::from_millis(u64::try_from(limit.0).unwrap_or_default());
+        }
+        if let Some(limit) = actor.config.get("verifyOutput").and_then(Json::as_u64) {
+            verify.output_limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        }
+        verify.git = of("git") == Some(&Json::Bool(true));
+        verify.unconfined = of("unconfined") == Some(&Json::Bool(true));
+        verify.environment.clone_from(&self.env);
+        if let Some(names) = of("env") {
+            for name in texts("verifyEnv", names)? {
+                let value = self.given.get(&name).filter(|_| !KEPT_VARIABLES.contains(&name.as_str()));
+                let value = value.ok_or_else(|| {
+                    ConfigError::invalid(
+                        "verifyEnv",
+                        "names of variables that this host has and may give",
+                        &name.clone().into(),
+                    )
+                })?;
+                verify.environment.insert(name, value.clone());
+            }
+        }
+        verify.home = verify.environment.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+        Ok(Some(verify))
     }
-    let mut verify = VerifyCommand::new(texts("verify", command)?);
-    if let Some(limit) = actor.config.get("verifyTimeout") {
-        verify.time_limit = Duration::from_millis(u64::try_from(delay("verifyTimeout", limit)?.0).unwrap_or_default());
-    }
-    if let Some(limit) = actor.config.get("verifyOutput").and_then(Json::as_u64) {
-        verify.output_limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    }
-    verify.environment.clone_from(env);
-    Ok(Some(verify))
 }
 
 /// Stops the work when dropped: before its next write, and what was written is undone.

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use charter_kernel::Digest;
+use charter_kernel::{Auth, Digest};
 use charter_workspace::{
     ApplyRequest, Changeset, ChangesetApproval, CurateOptions, FileKind, Insight, ListedFile, RelPath,
 };
 use serde_json::{Value as Json, json};
 
-use super::input::{approved, by, insights, key, limit, read_changeset, selected, set};
-use super::{Workspaces, delegate, verify};
+use super::input::{approved, by, insights, key, limit, read_changeset, record, selected, set};
+use super::{Workspaces, delegate};
 use crate::call::Call;
 use crate::executor::Fault;
 use charter_run::texts;
@@ -33,6 +33,10 @@ impl Workspaces {
             max_files: limit(call, "maxFiles", 500),
             max_file_bytes: limit(call, "maxFileBytes", default.max_file_bytes),
         };
+        // What cannot work is said before anybody is asked.
+        if let Some(verify) = self.verify(call.actor(), call.input.get("verify").unwrap_or(&Json::Null))? {
+            verify.check().map_err(super::fault)?;
+        }
         let cleared = call.input.get("cleared").is_some_and(|c| !c.is_null());
         let found = self.on(call, move |workspace, watch| {
             if cleared && workspace.dirty()?.is_some() {
@@ -51,7 +55,7 @@ impl Workspaces {
                 set(&mut input, "files", json!(listing.files));
                 let schema = json!({"type": "object", "required": ["select"], "properties": {"select": {"type": "array", "items": {"type": "string"}}}});
                 let answer = delegate::ask(call, kind, input, Some(schema)).await?;
-                (selected(&listing.files, &answer)?, delegate::name(call, kind))
+                (selected(&listing.files, &answer)?, call.principal().id)
             }
         };
         let most = limit(call, "maxBytes", MAX_SHOWN);
@@ -110,7 +114,7 @@ impl Workspaces {
             }
             tries = tries.saturating_add(1);
         };
-        let output = json!({"changeset": changeset.manifest(), "digest": changeset.digest().hex(), "proposer": delegate::name(call, kind)});
+        let output = json!({"changeset": changeset.manifest(), "digest": changeset.digest().hex(), "proposer": call.principal().id});
         let keep = self.on(call, move |workspace, watch| {
             for content in changeset.changes().iter().filter_map(|c| c.content.as_ref()) {
                 workspace.store().put(content, watch)?;
@@ -129,10 +133,13 @@ impl Workspaces {
     }
 
     pub(super) async fn apply(&self, call: &Call) -> Result<Json, Fault> {
-        let (key, approval) = (key(call)?, self.approval(call).await?);
+        let (key, approval) = (key(call).await?, self.approval(call).await?);
         let manifest = call.input.get("changeset").cloned().unwrap_or_default();
         let command = call.input.get("verify").cloned().unwrap_or_default();
-        let verify = verify(call.actor(), &command, &self.env)?;
+        let verify = self.verify(call.actor(), &command)?;
+        if verify.as_ref().is_some_and(|verify| verify.unconfined) {
+            self.is_authenticated(call).await?;
+        }
         let applied = self.on(call, move |workspace, watch| {
             let changeset = Changeset::from_manifest(&manifest, workspace.store())?;
             let order = ApplyRequest { key: &key, changeset: &changeset, approval: &approval, verify: verify.as_ref() };
@@ -151,11 +158,8 @@ impl Workspaces {
         let (by, proposer) = (text("by"), text("proposer"));
         let changeset =
             Digest::parse(&text("digest")).ok_or_else(|| unapproved("the input has no `approval.digest`"))?;
-        let (host, run, seq) = (call.host().clone(), call.run.clone(), call.effect_id.seq);
-        let read = move || host.records(&run, seq, 1).map_err(|e| Fault::new("journal", e.to_string()));
-        let records = crate::executors::blocking(read).await?;
-        let record = records.first().filter(|r| r.seq == seq);
-        let record = record.ok_or_else(|| unapproved(&format!("record {seq} is not in the journal")))?;
+        let record = record(call, call.effect_id.seq).await?;
+        let seq = record.seq;
         let same = |a: &charter_journal::Approval<'_>| Digest::parse(&a.digest) == Some(changeset);
         if !record.approvals.iter().any(same) {
             return Err(unapproved(&format!("record {seq}, which requests it, is not an approval of {changeset}")));
@@ -169,17 +173,31 @@ impl Workspaces {
         Ok(ChangesetApproval { changeset, approver: by, proposer })
     }
 
+    /// Checks that the approver was authenticated, by more than access to this machine: a command
+    /// that is not confined can do all that its user can, so it could approve, too.
+    async fn is_authenticated(&self, call: &Call) -> Result<(), Fault> {
+        let by = record(call, call.effect_id.seq).await?.by.auth();
+        match by {
+            Auth::Key | Auth::Session | Auth::Oidc | Auth::Ssh | Auth::Passkey => Ok(()),
+            _ => Err(Fault::new(
+                "unapproved",
+                "the `verify` command is `unconfined`, so the approval must be by somebody with a key (`charter serve`, \
+                 `charter key add`) that is kept where the command cannot read it",
+            )),
+        }
+    }
+
     pub(super) async fn roll_back(&self, call: &Call) -> Result<Json, Fault> {
         if call.input.get("needed") == Some(&Json::Bool(false)) {
             return Ok(json!({"restored": []}));
         }
-        let key = key(call)?;
+        let key = key(call).await?;
         let restored = self.on(call, move |workspace, watch| workspace.roll_back(&key, watch)).await?;
         Ok(json!({"restored": restored}))
     }
 
     pub(super) async fn reflect(&self, call: &Call) -> Result<Json, Fault> {
-        let key = key(call)?;
+        let key = key(call).await?;
         let input = (*call.input).clone();
         match delegate::ask(call, by(call).unwrap_or_default(), input, None).await {
             Ok(answer) => {
@@ -203,7 +221,7 @@ impl Workspaces {
     }
 
     pub(super) async fn remember(&self, call: &Call) -> Result<Json, Fault> {
-        let (key, insights) = (format!("{}/failed", key(call)?), insights(&call.input)?);
+        let (key, insights) = (format!("{}/failed", key(call).await?), insights(&call.input)?);
         self.on(call, move |workspace, watch| workspace.learn(&key, &insights, watch)).await?;
         Ok(json!({}))
     }

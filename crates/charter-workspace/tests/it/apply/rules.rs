@@ -24,9 +24,14 @@ fn an_apply_needs_an_approval_of_exactly_this_changeset_by_another_person() {
             ChangesetApproval { changeset: approved.digest(), approver: approver.into(), proposer: "agent".into() };
         workspace.apply(ApplyRequest { key: "k", changeset, approval: &approval, verify: None }, &mut Unwatched)
     };
-    for (changeset, approved, approver) in
-        [(&whole, &part, "ana"), (&part, &whole, "ana"), (&whole, &whole, "agent"), (&whole, &whole, "")]
-    {
+    for (changeset, approved, approver) in [
+        (&whole, &part, "ana"),
+        (&part, &whole, "ana"),
+        (&whole, &whole, "agent"),
+        (&whole, &whole, "Agent "),
+        (&whole, &whole, "model:a\u{200b}gent"),
+        (&whole, &whole, ""),
+    ] {
         assert_eq!(order(changeset, approved, approver).unwrap_err().code(), "unapproved");
     }
     assert_eq!(image(&folder.workspace), before);
@@ -160,4 +165,37 @@ fn permissions_and_links_are_kept() {
     assert_eq!(fs::metadata(folder.workspace.join("a.txt")).unwrap().permissions().mode() & 0o777, 0o640);
     folder.open(&mut Unwatched).unwrap().roll_back("run/1", &mut Unwatched).unwrap();
     assert_eq!(image(&folder.workspace), before);
+}
+
+/// Somebody saves a file while the changes are verified or made: it stays as they have saved it,
+/// the others are put back, and nobody has to look at the workspace unless the changes had been
+/// made to that very file.
+#[test]
+fn a_file_that_is_saved_meanwhile_stays_and_nothing_else_changes() {
+    let mut refused = 0;
+    for n in 1..writes() {
+        let folder = Folder::new();
+        let mut before = image(&folder.workspace);
+        let (file, mut was_changed) = (folder.workspace.join("sub/b.sh"), false);
+        let ended = apply(
+            &folder,
+            &folder.changeset(),
+            &mut at(n, || {
+                was_changed = fs::read_to_string(&file).unwrap() == "echo c\n";
+                fs::write(&file, "theirs\n")
+            }),
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs\n", "at {n}");
+        let dirty = folder.open(&mut Unwatched).unwrap().dirty().unwrap();
+        match ended {
+            Ok(_) => assert!(was_changed, "at {n}"),
+            Err(error) => {
+                assert_eq!((error.code(), dirty), ("conflict", None), "at {n}: {error}");
+                refused += 1;
+                before.insert("sub/b.sh".into(), image(&folder.workspace)["sub/b.sh"].clone());
+                assert_eq!(image(&folder.workspace), before, "at {n}");
+            }
+        }
+    }
+    assert!(refused > 5, "{refused}");
 }
