@@ -1,9 +1,11 @@
 //! The description of a tool call: the data of the event `tool.call`.
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::ToolCall;
+use crate::asks;
+use crate::text::bounded;
+pub(crate) use crate::text::{cut, hex};
 
 /// The largest input that is part of the event; a larger one is replaced by its digest and size.
 pub const MAX_INPUT_BYTES: usize = 16 * 1024;
@@ -205,6 +207,8 @@ pub struct Description {
     pub hosts: Vec<String>,
     /// Why it is opaque.
     pub reasons: Vec<String>,
+    /// The pushes, each as it is called; nothing if it is not known.
+    pub pushes: Vec<Option<String>>,
     /// Digest of the working files, if the call tests or commits them.
     pub tree: Option<String>,
     /// A commit may have what was staged at another time.
@@ -223,6 +227,7 @@ impl Description {
             commands: Vec::new(),
             hosts: Vec::new(),
             reasons: Vec::new(),
+            pushes: Vec::new(),
             tree: None,
             commits_index: false,
             left: MAX_LOOKED_AT,
@@ -311,12 +316,13 @@ impl Description {
             "act": self.act.name(),
             "does": self.does.value(),
             "input": input,
-            "digest": digest,
+            "digest": &digest,
             "paths": paths,
             "commands": commands,
             "hosts": self.hosts,
             "opaque": self.does.opaque,
             "reasons": self.reasons,
+            "asks": asks::asks(self, &digest),
         });
         if let (Some(tree), Some(fields)) = (&self.tree, data.as_object_mut()) {
             fields.insert("tree".to_owned(), json!(tree));
@@ -365,35 +371,4 @@ impl SimpleCommand {
         }
         value
     }
-}
-
-/// The input itself if it is small, else its digest and size; and its digest.
-fn bounded(input: &Value) -> (Value, String) {
-    let text = charter_kernel::digest::canonical(input);
-    let digest = hex(&Sha256::digest(text.as_bytes()));
-    if text.len() <= MAX_INPUT_BYTES {
-        (input.clone(), digest)
-    } else {
-        (json!({"sha256": digest, "bytes": text.len()}), digest)
-    }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// The beginning of a text, with a mark if the rest was cut off.
-pub(crate) fn cut(text: &str) -> String {
-    if text.len() <= MAX_TEXT_BYTES {
-        return text.to_owned();
-    }
-    let mut end = MAX_TEXT_BYTES.saturating_sub(3);
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    format!("{}...", text.get(..end).unwrap_or_default())
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod asks;
 mod call;
 pub mod client;
 mod command;
@@ -8,6 +9,7 @@ mod data;
 #[cfg(feature = "host")]
 pub mod gate;
 mod path;
+mod text;
 mod tool;
 mod tree;
 mod workspace;

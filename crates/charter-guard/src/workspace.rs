@@ -99,6 +99,8 @@ pub struct Workspace {
     pub(crate) protected: Gitignore,
     pub(crate) secrets: Gitignore,
     pub(crate) test: Option<String>,
+    /// Whether the host runs the tests, so that those of the agent are a command like others.
+    pub(crate) host_tests: bool,
     pub(crate) commands: Vec<Vec<String>>,
 }
 
@@ -113,7 +115,7 @@ impl Workspace {
     }
 
     /// Reads a workspace from the input of a run of the charter `coder`: `workspace`, `protected`,
-    /// `secrets`, `test`, `commands`. Other fields are not read.
+    /// `secrets`, `test`, `testsBy`, `commands`. Other fields are not read.
     ///
     /// # Errors
     ///
@@ -124,6 +126,7 @@ impl Workspace {
         let secrets = texts(input, "secrets")?;
         let mut workspace = Self::build(Path::new(root), &protected, &secrets)?;
         workspace.test = input.get("test").and_then(Value::as_str).map(str::to_owned);
+        workspace.host_tests = input.get("testsBy").and_then(Value::as_str) == Some("host");
         workspace.commands = texts(input, "commands")?
             .iter()
             .map(|command| command.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
@@ -148,6 +151,7 @@ impl Workspace {
             root: resolved,
             home: None,
             test: None,
+            host_tests: false,
             commands: Vec::new(),
         })
     }

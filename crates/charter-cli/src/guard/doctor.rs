@@ -49,6 +49,8 @@ struct Report {
     finding: Finding,
     /// Why the control is advisory; empty: it is enforced.
     advisory: Vec<String>,
+    /// Why what the hook says about the outcome of calls is advisory, although calls are enforced.
+    outcomes: Option<String>,
 }
 
 pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
@@ -64,7 +66,8 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
             for command in config::commands(client, &text) {
                 let finding = probe(client, &command, &file, &dir)?;
                 let advisory = advisory(client, level, &file, &command, &dir, &args.db)?;
-                reports.push(Report { client, file: file.clone(), level, finding, advisory });
+                let outcomes = advisory.is_empty().then(|| outcomes(&command, &args.db)).transpose()?.flatten();
+                reports.push(Report { client, file: file.clone(), level, finding, advisory, outcomes });
             }
         }
     }
@@ -106,6 +109,7 @@ impl Report {
             let line = json!({
                 "client": self.client.name(), "file": self.file.display().to_string(), "level": level, "hook": word,
                 "said": why, "control": control, "because": self.advisory,
+                "outcomes": self.outcomes,
             });
             return Ok(writeln!(io.out, "{line}")?);
         }
@@ -120,6 +124,9 @@ impl Report {
         writeln!(io.out, "  a call that must be refused: the hook {word}: {first}")?;
         for reason in &self.advisory {
             writeln!(io.out, "  advisory, because {reason}")?;
+        }
+        if let Some(reason) = &self.outcomes {
+            writeln!(io.out, "  outcomes of calls: advisory, because {reason}")?;
         }
         Ok(())
     }
@@ -265,6 +272,20 @@ fn advisory(
         }
     }
     Ok(reasons)
+}
+
+/// Why the run of a hook believes what an agent can say as well: who has the key of the hook speaks
+/// for it. Not if the host runs the tests.
+fn outcomes(command: &str, db: &Db) -> Result<Option<String>, Failure> {
+    let run = command.split_once(" hook ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let (Some(run), Some(remote)) = (run, db.remote()?) else { return Ok(None) };
+    let threads = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let input = threads.block_on(charter_guard::gate::input(&remote, run.trim_matches('\'')))?;
+    let by_host = input.get("testsBy").and_then(Json::as_str) == Some("host");
+    Ok((!by_host).then(|| {
+        "an agent that can read the key of the hook can say how a call ended; start the run with `testsBy` `host`"
+            .into()
+    }))
 }
 
 /// The journal file of a command line.

@@ -34,6 +34,10 @@ pub(super) struct Args {
     /// The command that tests the project, such as `cargo test`
     #[arg(long, value_name = "COMMAND")]
     test: Option<String>,
+    /// Let the host of the run run the tests, with its rights, instead of the agent; always for
+    /// Codex, which does not say how a command ended
+    #[arg(long)]
+    host_tests: bool,
     /// Further input of the run: a JSON object
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
@@ -162,6 +166,9 @@ impl Args {
         input.entry("workspace").or_insert_with(|| json!(dir.display().to_string()));
         if let Some(test) = &self.test {
             input.insert("test".into(), json!(test));
+        }
+        if self.host_tests || self.client == Client::Codex {
+            input.entry("testsBy").or_insert_with(|| json!("host"));
         }
         Ok(Json::Object(input))
     }

@@ -3,6 +3,7 @@
 mod doctor;
 mod init;
 mod mcp;
+mod test;
 
 use crate::io::{Exit, Failure, Io};
 
@@ -19,6 +20,10 @@ enum Command {
     Init(init::Args),
     /// Send a call that must be refused through the configured hooks, and say what is enforced
     Doctor(doctor::Args),
+    /// Run the tests of a project, as the actor `tests` of the charter `coder` does: reads
+    /// `{"workspace": "/path", "test": "COMMAND"}` from standard input
+    #[command(hide = true)]
+    Test,
 }
 
 /// Runs the command.
@@ -29,5 +34,6 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     match &args.command {
         Command::Init(args) => init::run(args, machine_output, io),
         Command::Doctor(args) => doctor::run(args, machine_output, io),
+        Command::Test => test::run(io),
     }
 }

@@ -152,11 +152,13 @@ impl Ask<'_> {
     async fn alone(&self, runtime: &Runtime) -> Result<Option<Decision>, Failure> {
         let view = runtime.view(self.run).await?;
         let actors = &view.charter.machine().definition().actors;
-        if actors.values().any(|actor| actor.kind != "human") {
+        let works = actors.values().any(|actor| actor.kind != "human");
+        let input = gate::input(runtime, self.run).await?;
+        let question = gate::question(self.run, self.request, &input, &self.here(), self.by.clone(), &new_run_id())?;
+        if works && gate::starts_actor(&view, &question, crate::run::follow::now()) {
             return Ok(None);
         }
-        let place = Place::Command(self.args.db.option());
-        Ok(Some(gate::decide(runtime, self.run, self.request, self.here(), self.by.clone(), &place).await?))
+        Ok(Some(gate::ask(runtime, question, &Place::Command(self.args.db.option())).await?))
     }
 }
 

@@ -19,11 +19,23 @@ pub(crate) fn options(models: Models, network: &Network, secrets: FindSecret) ->
     let options = Options { find_folder: Arc::new(folder_of), ..Options::default() };
     let mut options = options
         .executor("model", models)
-        .executor("exec", charter_actors::Exec::default().secrets(secrets.clone()))
+        .executor("exec", exec(secrets.clone()))
         .executor("http", charter_actors::Http::default().network(network).secrets(secrets.clone()))
         .executor("tool", tools(secrets));
     charter_automaton::host::add_executors(&mut options.executors);
     options
+}
+
+/// Commands have the `PATH` and `LANG` of this program, and find it by its name, wherever it is.
+fn exec(secrets: FindSecret) -> charter_actors::Exec {
+    let mut exec = charter_actors::Exec::default().secrets(secrets);
+    exec.env.extend(["PATH", "LANG"].into_iter().filter_map(|name| Some((name.to_owned(), variable(name)?))));
+    let own = std::env::current_exe().ok();
+    if let (Some(folder), Some(path)) = (own.as_deref().and_then(Path::parent), exec.env.get_mut("PATH")) {
+        path.push(':');
+        path.push_str(&folder.to_string_lossy());
+    }
+    exec
 }
 
 /// Like [`options`], but for checking a charter before a journal file exists.

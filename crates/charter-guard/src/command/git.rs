@@ -6,7 +6,7 @@ use super::expand::Arg;
 use super::git_options::{ADD, COMMIT, GLOBAL, SHOW};
 use super::options::Options;
 use super::shell::Shell;
-use crate::data::Usage;
+use crate::data::{MAX_COMMANDS, Usage};
 use crate::path::{self, Depth};
 
 /// Commands that only show something.
@@ -90,6 +90,7 @@ impl Shell<'_> {
             "push" => {
                 self.does("push");
                 self.description.does.push = true;
+                self.git_push(args);
                 self.git_remote(args);
             }
             "fetch" | "ls-remote" => self.git_remote(args),
@@ -146,6 +147,27 @@ impl Shell<'_> {
                 let name: String = command.chars().take(40).collect();
                 self.opaque(format!("`git {name}` is not known to the guard"));
             }
+        }
+    }
+
+    /// Notes a push as it is called: a permit is for exactly that.
+    fn git_push(&mut self, args: &[Arg]) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:/+=^~%,".contains(c);
+        let word = |text: &str| match !text.is_empty() && text.chars().all(plain) {
+            true => text.to_owned(),
+            false => format!("'{}'", text.replace('\'', "'\\''")),
+        };
+        let known: Option<Vec<String>> = args.iter().map(|arg| arg.exact().map(word)).collect();
+        let call = match self.state.folders.as_slice() {
+            [folder] if *folder == self.workspace.root => Some("git push".to_owned()),
+            [folder] => Some(format!("git -C {} push", word(&folder.to_string_lossy()))),
+            _ => None,
+        };
+        let text = call.zip(known).map(|(call, words)| [vec![call], words].concat().join(" "));
+        if self.description.pushes.len() < MAX_COMMANDS {
+            self.description.pushes.push(text);
+        } else {
+            self.description.opaque("too many pushes");
         }
     }
 

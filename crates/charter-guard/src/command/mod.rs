@@ -39,12 +39,14 @@ use crate::workspace::Workspace;
 /// that of the command line.
 pub(crate) fn describe(description: &mut Description, workspace: &Workspace, cwd: &Path, text: &str, waits: bool) {
     if waits && is_test(workspace, cwd, text) {
-        description.does.test = true;
+        // The host runs those that count. What these do cannot be seen.
+        description.does.test = !workspace.host_tests;
+        description.does.run = workspace.host_tests;
         description.does.command = true;
         description.command(SimpleCommand {
             program: text.to_owned(),
             cwd: Some(workspace.root.to_string_lossy().into_owned()),
-            does: vec!["test"],
+            does: vec![if workspace.host_tests { "run" } else { "test" }],
             ..SimpleCommand::default()
         });
         return;

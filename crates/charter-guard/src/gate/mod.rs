@@ -7,9 +7,9 @@ mod waiting;
 use std::path::{Path, PathBuf};
 
 use charter_journal::{Record, Verdict};
-use charter_kernel::{Auth, Digest, Principal, PrincipalKind};
+use charter_kernel::{Auth, Digest, Effect, EffectKind, Envelope, Principal, PrincipalKind, Timestamp};
 use charter_runtime::backend::{Acknowledged, Backend};
-use charter_runtime::{RuntimeError, SendEvent};
+use charter_runtime::{RuntimeError, SendEvent, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -216,10 +216,20 @@ pub async fn ask(backend: &dyn Backend, question: Question, place: &Place) -> Re
             let view = backend.view(run.clone()).await?;
             // Without the event, the charter does not want to know.
             if view.charter.machine().definition().events.contains_key(RESULT) {
-                let sent = send(backend, SendEvent::new(&run, RESULT, data, by).id(&id)).await;
-                // The first result of a call is the one that counts.
-                if !matches!(sent, Err(RuntimeError::IdTaken { .. })) {
-                    sent?;
+                let failed = data.get("ok") == Some(&Json::Bool(false));
+                let again = SendEvent::new(&run, RESULT, data, by);
+                match send(backend, again.clone().id(&id)).await {
+                    // The first result of a call counts, unless a later one is worse: the charter
+                    // decides about that.
+                    Err(RuntimeError::IdTaken { .. }) if failed => {
+                        let seq = backend.view(run.clone()).await?.snapshot.seq();
+                        match send(backend, again.id(&format!("{id}/{seq}"))).await {
+                            Err(RuntimeError::IdTaken { .. }) => {}
+                            sent => drop(sent?),
+                        }
+                    }
+                    Err(RuntimeError::IdTaken { .. }) => {}
+                    sent => drop(sent?),
                 }
             }
             Ok(Decision::Legal)
@@ -288,6 +298,26 @@ async fn changed_since(backend: &dyn Backend, before: &Record) -> Result<Option<
         from = last.seq.saturating_add(1);
         found = page.iter().rev().find(decides).map(|record| record.seq).or(found);
     }
+}
+
+/// Whether an event would start an actor, or an invocation is open already: then the run needs a
+/// host that stays. Found out on a copy of the run.
+#[must_use]
+pub fn starts_actor(view: &View, question: &Question, now: Timestamp) -> bool {
+    let machine = view.charter.machine();
+    if !view.working.is_empty() || !view.unattended().is_empty() {
+        return true;
+    }
+    let (name, data) = match &question.about {
+        About::Call { data, .. } => (CALL, data),
+        About::Result { data, .. } => (RESULT, data),
+        About::Stop => return false,
+    };
+    let seq = view.snapshot.seq().saturating_add(1);
+    let envelope = Envelope::event(seq, name, data.clone(), question.by.clone(), now);
+    let starts = |effect: &Effect| matches!(&effect.kind, EffectKind::Invoke { service, .. } if **service != *"human");
+    // What the kernel does not take starts nothing.
+    machine.step(&view.snapshot, &envelope).is_ok_and(|step| step.effects.iter().any(starts))
 }
 
 /// The files that no agent may change, as far as a host knows them: the journal file, and what is

@@ -139,3 +139,28 @@ fn a_workspace_is_described_by_the_input_of_the_run() {
     let list = Workspace::from_input(&json!({"workspace": "/", "secrets": "x"})).unwrap_err();
     assert_eq!(list.to_string(), "`secrets` in the run's input is not a list of strings");
 }
+
+#[test]
+fn a_call_names_the_narrowest_permits_that_cover_it() {
+    let folder = Folder::new();
+    let asks = |line: &str| folder.call("Bash", json!({"command": line})).event_data()["asks"].clone();
+    let push = |scope: &str| json!([{"kind": "push", "scope": scope}]);
+    assert_eq!(asks("git push origin main"), push("git push origin main"));
+    assert_eq!(asks("git push --force origin a:main"), push("git push --force origin a:main"));
+    assert_eq!(asks("git push origin a && git push origin b"), push("git push origin a; git push origin b"));
+    assert_eq!(asks("git push 'origin' \"main; x\""), push("git push origin 'main; x'"));
+    assert_eq!(asks("git push"), push("git push"));
+    let unknown = asks("git push origin $BRANCH");
+    assert_eq!(unknown[0], json!({"kind": "push", "scope": "*"}));
+    assert_eq!(unknown[1]["kind"], "opaque");
+    let long = asks(&format!("git push origin {}", "x".repeat(600)));
+    assert!(long[0]["scope"].as_str().unwrap().starts_with("sha256:"), "{long}");
+    let outside = folder.call("Write", json!({"file_path": "../outside/x"})).event_data();
+    assert_eq!(outside["asks"][0]["scope"], outside["paths"][0]["resolved"]);
+    let two = asks("rm ../outside/a/b ../outside/c");
+    assert!(two[0]["kind"] == "delete" && two[0]["scope"].as_str().unwrap().ends_with("/outside"), "{two}");
+    assert_eq!(asks("curl https://docs.rs/x"), json!([{"kind": "network", "scope": "docs.rs"}]));
+    assert_eq!(asks("ls"), json!([]));
+    let tool = folder.call("mcp__x__y", json!({}));
+    assert_eq!(tool.event_data()["asks"], json!([{"kind": "tool", "scope": "mcp__x__y"}]));
+}
