@@ -6,7 +6,7 @@
 //! | `prompt` | the template, a path inside the charter's folder |
 //! | `calls` | a list of objects, one for each parallel call; the answer is the list of their answers. The fields of an object are `{{call.NAME}}` in the template |
 //! | `budget` | `{tokens, seconds}` of all calls together (50,000 and 120) |
-//! | `maxTokens` | maximum number of tokens of an answer, thoughts included (16,384) |
+//! | `maxTokens`, `temperature`, `effort`, `outputMode` | see [`Settings`] |
 //! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input` and `call` |
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +24,11 @@ use crate::model::Model;
 use crate::offline;
 use crate::prompt::PromptTemplate;
 use crate::schema;
+use crate::settings::Settings;
 use crate::transport::Transport;
 
-/// Keys of the configuration.
-pub const KEYS: [&str; 5] = ["prompt", "calls", "budget", "maxTokens", "offline"];
+/// Keys of the configuration, besides those of [`Settings`].
+pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
 /// Maximum number of parallel calls.
 const MAX_CALLS: usize = 16;
 /// Default token budget.
@@ -42,7 +43,7 @@ pub struct ModelActor {
     /// The configuration of each parallel call; `None` if there is a single call.
     calls: Option<Vec<Json>>,
     budget: Budget,
-    max_tokens: Option<u32>,
+    settings: Settings,
     offline: Option<Json>,
     /// Schema of the answer of one call.
     schema: Option<Json>,
@@ -123,14 +124,8 @@ impl ModelActor {
         if let Some(schema) = &schema {
             Schema::compile(schema).map_err(|e| ConfigError::Other(format!("`output`: {e}")))?;
         }
-        let max_tokens = match config.get("maxTokens") {
-            None | Some(Json::Null) => None,
-            Some(value) => {
-                let count = value.as_u64().and_then(|n| u32::try_from(n).ok()).filter(|n| *n >= 16);
-                Some(count.ok_or_else(|| ConfigError::invalid("maxTokens", "a number of at least 16", value))?)
-            }
-        };
-        Ok(ModelActor { template, calls, budget: budget(config.get("budget"))?, max_tokens, offline, schema })
+        let settings = Settings::read(decl)?;
+        Ok(ModelActor { template, calls, budget: budget(config.get("budget"))?, settings, offline, schema })
     }
 
     /// Whether the actor has offline rules, which answer if there is no model.
@@ -178,7 +173,7 @@ impl ModelActor {
                 .map(|(call, prompt)| {
                     let (failed, within) = (&failed, &within);
                     let question =
-                        Question { model, prompt, schema: self.schema.as_ref(), max_tokens: self.max_tokens, budget };
+                        Question { model, prompt, schema: self.schema.as_ref(), settings: &self.settings, budget };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
                         let result = within.in_scope(|| ask(&question, transport, &watcher));
@@ -375,6 +370,18 @@ mod tests {
             (json!({}), "missing key `prompt`: a path inside the charter's folder; or give `offline` rules"),
             (json!({"prompt": "x.md"}), "no file `x.md` beside the charter"),
             (json!({"prompt": 1}), "invalid `prompt`: expected a path inside the charter's folder, found `1`"),
+            (
+                json!({"prompt": "p.md", "temperature": 3}),
+                "invalid `temperature`: expected a number from 0 to 2, found `3`",
+            ),
+            (
+                json!({"prompt": "p.md", "effort": "huge"}),
+                "invalid `effort`: expected `low`, `medium` or `high`, found `\"huge\"`",
+            ),
+            (
+                json!({"prompt": "p.md", "maxTokens": 1}),
+                "invalid `maxTokens`: expected a number of at least 16, found `1`",
+            ),
             (json!({"prompt": "p.md", "calls": []}), "invalid `calls`: expected a list of 1 to 16 objects, found `[]`"),
             (
                 json!({"prompt": "p.md", "budget": {"token": 1}}),

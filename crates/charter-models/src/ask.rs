@@ -19,6 +19,7 @@ use crate::pause;
 use crate::prompt::Prompt;
 use crate::redact::redact;
 use crate::schema::wire_schema;
+use crate::settings::{OutputMode, Settings};
 use crate::trace;
 use crate::transport::{Request, Transport, TransportError};
 use crate::wire::{self, Conversation, End, Reply};
@@ -71,8 +72,8 @@ pub struct Question<'a> {
     pub prompt: &'a Prompt,
     /// JSON Schema of the answer; `None`: any JSON.
     pub schema: Option<&'a Json>,
-    /// Maximum number of tokens in an answer; `None`: that of the model.
-    pub max_tokens: Option<u32>,
+    /// How the actor wants to be answered.
+    pub settings: &'a Settings,
     /// Limits.
     pub budget: Budget,
 }
@@ -89,6 +90,7 @@ pub fn ask(
         transport,
         watcher,
         begun: Instant::now(),
+        mode: OutputMode::first(question.settings.mode, question.model.provider),
         secrets: question.model.secrets(),
         exchange: Exchange {
             model: question.model.title(),
@@ -110,6 +112,7 @@ struct Asking<'a> {
     transport: &'a dyn Transport,
     watcher: &'a dyn Watcher,
     begun: Instant,
+    mode: OutputMode,
     secrets: Secrets,
     exchange: Exchange,
 }
@@ -158,6 +161,12 @@ impl Asking<'_> {
                 Err(failed) => failed,
             };
             let fault = failed.fault;
+            if let Some(mode) = self.other_mode(&fault) {
+                let refused = self.mode.word();
+                self.watcher.note(&format!("the server refuses the output mode `{refused}`; trying `{}`", mode.word()));
+                self.mode = mode;
+                continue;
+            }
             if !fault.retryable || fault.code == codes::BUDGET {
                 return Err(fault.with("attempts", attempt));
             }
@@ -175,13 +184,24 @@ impl Asking<'_> {
         }
     }
 
+    /// The mode to try next, if the server has refused the present one.
+    fn other_mode(&self, fault: &Fault) -> Option<OutputMode> {
+        let rejected = matches!(fault.details.get("status").and_then(Json::as_u64), Some(400 | 422 | 501));
+        let blamed = rejected && fault.code == codes::REQUEST && self.mode.is_blamed(&fault.message);
+        self.mode.next(self.question.model.provider).filter(|_| blamed)
+    }
+
     /// Sends one request.
     fn attempt(&mut self, turns: &[String], schema: &Json) -> Result<String, Failed> {
         let (model, system) = (self.question.model, &self.question.prompt.system);
         let size = turns.iter().map(String::len).fold(system.len(), usize::saturating_add);
         let question = estimate(size.saturating_add(schema.to_string().len()));
         let limit = self.limit(question)?;
-        let request = wire::request(model, &Conversation { system, turns, schema, max_tokens: limit.tokens });
+        let stated = self.mode.in_prompt().then(|| format!("{system}\n\nThe JSON Schema of your answer:\n{schema}"));
+        let system = stated.as_deref().unwrap_or(system);
+        let (settings, mode) = (self.question.settings, self.mode);
+        let talk = Conversation { system, turns, schema, max_tokens: limit.tokens, settings, mode };
+        let request = wire::request(model, &talk);
         let left = self.time_left()?;
         let watcher = self.watcher;
         let (mut received, mut events) = (0usize, 0u64);
@@ -257,7 +277,7 @@ impl Asking<'_> {
             return Err(Fault::new(codes::BUDGET, message).with("tokens", used));
         }
         let room = u32::try_from(room).unwrap_or(u32::MAX);
-        let wanted = self.question.max_tokens.unwrap_or(self.question.model.max_tokens);
+        let wanted = self.question.settings.max_tokens.unwrap_or(self.question.model.max_tokens);
         Ok(match room < wanted {
             true => Limit { tokens: room, advice: "the token budget allows no more; raise `budget.tokens`" },
             false => Limit { tokens: wanted, advice: "raise `maxTokens` of the actor; thinking counts, too" },

@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use crate::actor::{KEYS, ModelActor, Progress, Source};
 use crate::exchange::Exchange;
 use crate::model::Model;
+use crate::settings;
 use crate::transport::Transport;
 
 /// Receives the progress of requests, for display on a terminal. It is never recorded.
@@ -88,7 +89,8 @@ impl std::fmt::Debug for Models {
 
 impl Executor for Models {
     fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
-        charter_actors::check_keys(actor, &KEYS)?;
+        let keys: Vec<&str> = KEYS.into_iter().chain(settings::KEYS).collect();
+        charter_actors::check_keys(actor, &keys)?;
         let read = ModelActor::read(actor, folder)?;
         if self.model.is_none() && !read.has_offline_rules() {
             return Err(ConfigError::Other("no model is configured, and the actor has no `offline` rules".into()));

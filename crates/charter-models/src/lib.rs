@@ -16,6 +16,7 @@ mod pause;
 mod prompt;
 mod redact;
 mod schema;
+mod settings;
 mod sse;
 #[cfg(feature = "tools")]
 mod tool;
@@ -30,6 +31,7 @@ pub use http::HttpTransport;
 pub use model::{Model, ModelError, Provider};
 pub use prompt::{Prompt, PromptError, PromptTemplate};
 pub use schema::items;
+pub use settings::{Effort, OutputMode, Settings};
 #[cfg(feature = "tools")]
 pub use tool::Tools;
 pub use transport::{Request, Response, Transport, TransportError};

@@ -4,9 +4,10 @@
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{Conversation, End, Reply, count, protocol, text, usage};
+use super::{Conversation, End, Reply, add, count, protocol, text, usage};
 use crate::exchange::Usage;
 use crate::model::Model;
+use crate::settings::OutputMode;
 use crate::transport::Request;
 
 const VERSION: &str = "2023-06-01";
@@ -22,15 +23,24 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
             json!({"role": role, "content": turn})
         })
         .collect();
-    let body = json!({
+    let mut body = json!({
         "model": model.name,
         "max_tokens": talk.max_tokens,
         "system": talk.system,
         "messages": messages,
-        "tools": [{"name": TOOL, "description": "Takes your answer.", "input_schema": talk.schema}],
-        "tool_choice": {"type": "tool", "name": TOOL},
         "stream": true,
     });
+    // Thoughts need room for the answer behind them, and leave neither the choice of the tool nor
+    // the temperature to us.
+    let thoughts = talk.settings.effort.map(|effort| effort.tokens().min(talk.max_tokens / 2)).filter(|n| *n >= 1_024);
+    if talk.mode == OutputMode::Tool {
+        let tools = json!([{"name": TOOL, "description": "Takes your answer.", "input_schema": talk.schema}]);
+        add(&mut body, "tools", Some(tools));
+        let choice = if thoughts.is_some() { json!({"type": "auto"}) } else { json!({"type": "tool", "name": TOOL}) };
+        add(&mut body, "tool_choice", Some(choice));
+    }
+    add(&mut body, "temperature", talk.settings.temperature.filter(|_| thoughts.is_none()));
+    add(&mut body, "thinking", thoughts.map(|n| json!({"type": "enabled", "budget_tokens": n})));
     Request {
         url: format!("{}/messages", model.base_url),
         headers: vec![("content-type", "application/json".into()), ("anthropic-version", VERSION.into())],

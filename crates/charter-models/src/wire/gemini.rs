@@ -4,9 +4,10 @@
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{Conversation, End, Reply, count, protocol, text, usage};
+use super::{Conversation, End, Reply, add, count, protocol, text, usage};
 use crate::model::Model;
 use crate::schema::plain;
+use crate::settings::OutputMode;
 use crate::transport::Request;
 
 pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
@@ -19,14 +20,17 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
             json!({"role": role, "parts": [{"text": turn}]})
         })
         .collect();
+    let mut config = json!({"maxOutputTokens": talk.max_tokens});
+    let json = (talk.mode != OutputMode::Text).then_some("application/json");
+    add(&mut config, "responseMimeType", json);
+    add(&mut config, "responseJsonSchema", (talk.mode == OutputMode::JsonSchema).then(|| plain(talk.schema)));
+    add(&mut config, "temperature", talk.settings.temperature);
+    let thoughts = talk.settings.effort.map(|effort| json!({"thinkingBudget": effort.tokens()}));
+    add(&mut config, "thinkingConfig", thoughts);
     let body = json!({
         "systemInstruction": {"parts": [{"text": talk.system}]},
         "contents": contents,
-        "generationConfig": {
-            "responseMimeType": "application/json",
-            "responseJsonSchema": plain(talk.schema),
-            "maxOutputTokens": talk.max_tokens,
-        },
+        "generationConfig": config,
     });
     Request {
         url: format!("{}/models/{}:streamGenerateContent?alt=sse", model.base_url, model.name),

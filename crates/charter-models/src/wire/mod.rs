@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use crate::codes;
 use crate::exchange::Usage;
 use crate::model::{Model, Provider};
+use crate::settings::{OutputMode, Settings};
 use crate::sse;
 use crate::transport::{Request, Response};
 
@@ -25,6 +26,10 @@ pub struct Conversation<'a> {
     pub schema: &'a Json,
     /// Maximum number of tokens in the answer.
     pub max_tokens: u32,
+    /// How the actor wants to be answered.
+    pub settings: &'a Settings,
+    /// How the model is held to the schema.
+    pub mode: OutputMode,
 }
 
 /// The reply of a model.
@@ -168,6 +173,13 @@ fn error_message(body: &Json) -> Option<String> {
                 .take(500)
                 .collect(),
         ),
+    }
+}
+
+/// Adds a member to a request, if there is a value.
+fn add(body: &mut Json, key: &str, value: Option<impl Into<Json>>) {
+    if let (Some(map), Some(value)) = (body.as_object_mut(), value) {
+        map.insert(key.into(), value.into());
     }
 }
 

@@ -4,8 +4,9 @@
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{Conversation, End, Reply, count, protocol, text, usage};
+use super::{Conversation, End, Reply, add, count, protocol, text, usage};
 use crate::model::{Model, Provider};
+use crate::settings::{Effort, OutputMode};
 use crate::transport::Request;
 use charter_actors::Secret;
 
@@ -20,13 +21,25 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         "messages": messages,
         "stream": true,
         "stream_options": {"include_usage": true},
-        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": talk.schema}},
     });
+    let format = match talk.mode {
+        OutputMode::JsonSchema => {
+            Some(json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": talk.schema}}))
+        }
+        OutputMode::JsonObject => Some(json!({"type": "json_object"})),
+        OutputMode::Tool | OutputMode::Text => None,
+    };
+    add(&mut body, "response_format", format);
+    if talk.mode == OutputMode::Tool {
+        let function = json!({"name": "answer", "description": "Takes your answer.", "parameters": talk.schema});
+        add(&mut body, "tools", Some(json!([{"type": "function", "function": function}])));
+        add(&mut body, "tool_choice", Some(json!({"type": "function", "function": {"name": "answer"}})));
+    }
+    add(&mut body, "temperature", talk.settings.temperature);
+    add(&mut body, "reasoning_effort", talk.settings.effort.map(Effort::word));
     // OpenAI has renamed this parameter; other servers only know the old name.
     let limit = if model.base_url == Provider::OpenAi.base_url() { "max_completion_tokens" } else { "max_tokens" };
-    if let Some(map) = body.as_object_mut() {
-        map.insert(limit.into(), talk.max_tokens.into());
-    }
+    add(&mut body, limit, Some(talk.max_tokens));
     Request {
         url: format!("{}/chat/completions", model.base_url),
         headers: vec![("content-type", "application/json".into())],

@@ -15,6 +15,8 @@ mod sentinel_host;
 mod sentinel_hostile;
 #[cfg(feature = "http")]
 mod servers;
+#[cfg(feature = "http")]
+mod settings;
 #[cfg(feature = "tools")]
 mod tool;
 #[cfg(feature = "http")]

@@ -10,7 +10,7 @@ use charter_actors::Fault;
 use charter_actors::Secret;
 use charter_models::ask::{Budget, Question, Watcher, ask};
 use charter_models::cassette::{Cassette, Recorder};
-use charter_models::{Exchange, HttpTransport, Model, Prompt, PromptTemplate, Transport, codes};
+use charter_models::{Exchange, HttpTransport, Model, Prompt, PromptTemplate, Settings, Transport, codes};
 use serde_json::{Value as Json, json};
 
 pub const KEY: &str = "sk-very-secret-0123456789";
@@ -39,8 +39,13 @@ pub fn asked_within(
     time: Duration,
 ) -> (Result<Json, Fault>, Exchange) {
     let (prompt, schema) = (prompt(), schema());
-    let question =
-        Question { model, prompt: &prompt, schema: Some(&schema), max_tokens: None, budget: Budget { tokens, time } };
+    let question = Question {
+        model,
+        prompt: &prompt,
+        schema: Some(&schema),
+        settings: &Settings::default(),
+        budget: Budget { tokens, time },
+    };
     let (answer, exchange) = ask(&question, transport, &());
     assert!(!exchange.json().to_string().contains(KEY), "a key was kept");
     assert!(!format!("{answer:?}{model:?}").contains(KEY), "a key shows");
@@ -312,7 +317,7 @@ fn a_watcher_can_stop_a_question() {
     let server = server(vec![Act::Say(503, "retry-after: 15\r\n", String::new())]);
     let (prompt, model) = (prompt(), model("openai", &server));
     let budget = Budget { tokens: 10_000, time: Duration::from_secs(30) };
-    let question = Question { model: &model, prompt: &prompt, schema: None, max_tokens: None, budget };
+    let question = Question { model: &model, prompt: &prompt, schema: None, settings: &Settings::default(), budget };
     let begun = Instant::now();
     let (answer, _) = ask(&question, &HttpTransport::default(), &Gone(AtomicBool::new(false)));
     assert_eq!(answer.unwrap_err().code, codes::CANCELLED);

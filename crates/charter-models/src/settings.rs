@@ -1,0 +1,158 @@
+//! How an actor wants to be answered: limits, randomness, effort, and the mode in which the model
+//! is held to the schema.
+
+use charter_actors::ConfigError;
+use charter_kernel::definition::ActorDecl;
+
+use crate::model::Provider;
+
+/// Keys of the configuration.
+pub(crate) const KEYS: [&str; 4] = ["maxTokens", "temperature", "effort", "outputMode"];
+/// Minimum of `maxTokens`.
+const MIN_TOKENS: u64 = 16;
+
+/// How an actor wants to be answered. What is `None` is left to the model.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Settings {
+    /// Maximum number of tokens in an answer, thoughts included.
+    pub max_tokens: Option<u32>,
+    /// Randomness, 0 to 2.
+    pub temperature: Option<f64>,
+    /// How much the model thinks.
+    pub effort: Option<Effort>,
+    /// The first mode to try.
+    pub mode: Option<OutputMode>,
+}
+
+/// How much a model thinks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Little.
+    Low,
+    /// As usual.
+    Medium,
+    /// Much.
+    High,
+}
+
+impl Effort {
+    const ALL: [Effort; 3] = [Effort::Low, Effort::Medium, Effort::High];
+
+    /// The name: `low`, `medium`, `high`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+        }
+    }
+
+    /// The number of tokens for thoughts, where a provider wants one.
+    pub(crate) fn tokens(self) -> u32 {
+        match self {
+            Effort::Low => 1_024,
+            Effort::Medium => 4_096,
+            Effort::High => 16_384,
+        }
+    }
+}
+
+/// How a model is held to the schema of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputMode {
+    /// The provider enforces the schema.
+    JsonSchema,
+    /// The answer is the input of a tool with the schema.
+    Tool,
+    /// The provider enforces JSON; the schema is in the prompt.
+    JsonObject,
+    /// The schema is in the prompt.
+    Text,
+}
+
+impl OutputMode {
+    const ALL: [OutputMode; 4] = [OutputMode::JsonSchema, OutputMode::Tool, OutputMode::JsonObject, OutputMode::Text];
+
+    /// The name in configurations: `json_schema`, `tool`, `json_object`, `text`.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            OutputMode::JsonSchema => "json_schema",
+            OutputMode::Tool => "tool",
+            OutputMode::JsonObject => "json_object",
+            OutputMode::Text => "text",
+        }
+    }
+
+    /// Whether the schema is in the prompt.
+    pub(crate) fn in_prompt(self) -> bool {
+        matches!(self, OutputMode::JsonObject | OutputMode::Text)
+    }
+
+    /// The mode for a provider: the wanted one, or the nearest that its wire format has.
+    pub(crate) fn first(wanted: Option<OutputMode>, provider: Provider) -> OutputMode {
+        match (provider, wanted) {
+            (Provider::Anthropic, None | Some(OutputMode::JsonSchema)) => OutputMode::Tool,
+            (Provider::Anthropic, Some(OutputMode::JsonObject)) => OutputMode::Text,
+            (Provider::Gemini, Some(OutputMode::Tool)) => OutputMode::JsonSchema,
+            (_, wanted) => wanted.unwrap_or(OutputMode::JsonSchema),
+        }
+    }
+
+    /// The mode to try if a server refuses this one.
+    pub(crate) fn next(self, provider: Provider) -> Option<OutputMode> {
+        match (self, provider) {
+            (OutputMode::Text, _) => None,
+            (OutputMode::JsonSchema | OutputMode::Tool, Provider::OpenAi | Provider::Gemini) => {
+                Some(OutputMode::JsonObject)
+            }
+            _ => Some(OutputMode::Text),
+        }
+    }
+
+    /// Whether the message of a server that rejects a request is about this mode.
+    pub(crate) fn is_blamed(self, message: &str) -> bool {
+        let message = message.to_lowercase();
+        let words: &[&str] = match self {
+            OutputMode::JsonSchema => {
+                &["response_format", "json_schema", "schema", "structured", "responsemimetype", "json mode"]
+            }
+            OutputMode::Tool => &["tool", "function"],
+            OutputMode::JsonObject => &["response_format", "json_object", "responsemimetype", "json mode"],
+            OutputMode::Text => &[],
+        };
+        words.iter().any(|word| message.contains(word))
+    }
+}
+
+impl Settings {
+    /// Reads the settings in the configuration of an actor.
+    ///
+    /// # Errors
+    /// A value is invalid.
+    pub fn read(decl: &ActorDecl) -> Result<Settings, ConfigError> {
+        let get = |key: &str| decl.config.get(key).filter(|value| !value.is_null());
+        let max_tokens = get("maxTokens").map(|value| {
+            let count = value.as_u64().filter(|n| *n >= MIN_TOKENS).and_then(|n| u32::try_from(n).ok());
+            count.ok_or_else(|| ConfigError::invalid("maxTokens", "a number of at least 16", value))
+        });
+        let temperature = get("temperature").map(|value| {
+            let number = value.as_f64().filter(|t| (0.0..=2.0).contains(t));
+            number.ok_or_else(|| ConfigError::invalid("temperature", "a number from 0 to 2", value))
+        });
+        let effort = get("effort").map(|value| {
+            let found = Effort::ALL.into_iter().find(|effort| Some(effort.word()) == value.as_str());
+            found.ok_or_else(|| ConfigError::invalid("effort", "`low`, `medium` or `high`", value))
+        });
+        let mode = get("outputMode").map(|value| {
+            let found = OutputMode::ALL.into_iter().find(|mode| Some(mode.word()) == value.as_str());
+            let expected = "`json_schema`, `tool`, `json_object` or `text`";
+            found.ok_or_else(|| ConfigError::invalid("outputMode", expected, value))
+        });
+        Ok(Settings {
+            max_tokens: max_tokens.transpose()?,
+            temperature: temperature.transpose()?,
+            effort: effort.transpose()?,
+            mode: mode.transpose()?,
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Settings of an actor as the providers receive them, and other modes where a server refuses one.
+
+use std::time::Duration;
+
+use charter_actors::Fault;
+use charter_models::ask::{Budget, Question, ask};
+use charter_models::{Effort, Exchange, HttpTransport, OutputMode, Settings, codes};
+use serde_json::{Value as Json, json};
+
+use crate::servers::{Act, JSON, Server, anthropic, gemini, openai, server};
+use crate::wire::{GOOD, model, prompt, schema};
+
+fn asked(provider: &str, server: &Server, settings: &Settings) -> (Result<Json, Fault>, Exchange) {
+    let (prompt, schema, model) = (prompt(), schema(), model(provider, server));
+    let budget = Budget { tokens: 100_000, time: Duration::from_secs(20) };
+    let question = Question { model: &model, prompt: &prompt, schema: Some(&schema), settings, budget };
+    ask(&question, &HttpTransport::default(), &())
+}
+
+fn good(provider: &str) -> Act {
+    match provider {
+        "openai" => openai(GOOD),
+        "anthropic" => anthropic(GOOD),
+        _ => gemini(GOOD),
+    }
+}
+
+#[test]
+fn each_provider_receives_the_settings() {
+    let settings = Settings { max_tokens: Some(5_000), temperature: Some(0.5), effort: Some(Effort::Low), mode: None };
+    let body = |provider: &str, settings: &Settings| {
+        let server = server(vec![good(provider)]);
+        assert_eq!(asked(provider, &server, settings).0.unwrap()["sure"], 0.9);
+        let asked = server.asked.lock().unwrap();
+        asked[0].body.clone()
+    };
+    let sent = body("openai", &settings);
+    assert_eq!(
+        (&sent["max_tokens"], &sent["temperature"], &sent["reasoning_effort"]),
+        (&json!(5_000), &json!(0.5), &json!("low"))
+    );
+    let sent = body("gemini", &settings);
+    let config = &sent["generationConfig"];
+    assert_eq!((&config["temperature"], &config["thinkingConfig"]["thinkingBudget"]), (&json!(0.5), &json!(1_024)));
+    // With thoughts, Anthropic accepts neither a temperature nor a tool that must be used.
+    let sent = body("anthropic", &settings);
+    assert_eq!((&sent["max_tokens"], &sent["thinking"]["budget_tokens"]), (&json!(5_000), &json!(1_024)));
+    assert_eq!((sent.get("temperature"), &sent["tool_choice"]), (None, &json!({"type": "auto"})));
+    let calm = body("anthropic", &Settings { effort: None, ..settings });
+    assert_eq!((&calm["temperature"], &calm["tool_choice"]["type"]), (&json!(0.5), &json!("tool")));
+    for provider in ["openai", "anthropic", "gemini"] {
+        let plain = body(provider, &Settings::default()).to_string();
+        assert!(!["temperature", "effort", "hinking"].iter().any(|word| plain.contains(word)), "{plain}");
+    }
+}
+
+#[test]
+fn a_refused_mode_is_replaced() {
+    let refused =
+        |what: &str| Act::Say(400, JSON, json!({"error": {"message": format!("{what} is not supported")}}).to_string());
+    let modes = |server: &Server| -> Vec<String> {
+        let asked = server.asked.lock().unwrap();
+        asked.iter().map(|a| a.body["response_format"]["type"].as_str().unwrap_or("none").to_owned()).collect()
+    };
+    let server1 = server(vec![refused("response_format json_schema"), refused("response_format"), openai(GOOD)]);
+    let (answer, exchange) = asked("openai", &server1, &Settings::default());
+    assert_eq!((answer.unwrap()["sure"].as_f64(), exchange.requests), (Some(0.9), 3));
+    assert_eq!(modes(&server1), ["json_schema", "json_object", "none"]);
+    let systems: Vec<bool> = server1
+        .asked
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|a| a.body["messages"][0].to_string().contains("JSON Schema of your answer"))
+        .collect();
+    assert_eq!(systems, [false, true, true]);
+
+    let tool = Settings { mode: Some(OutputMode::Tool), ..Settings::default() };
+    let server2 = server(vec![refused("tool_choice"), openai(GOOD)]);
+    assert!(asked("openai", &server2, &tool).0.is_ok());
+    assert_eq!(server2.asked.lock().unwrap()[0].body["tools"][0]["function"]["name"], "answer");
+    assert_eq!(modes(&server2), ["none", "json_object"]);
+
+    let server3 = server(vec![
+        refused("tools"),
+        Act::Say(
+            200,
+            JSON,
+            json!({"content": [{"type": "text", "text": GOOD}], "stop_reason": "end_turn"}).to_string(),
+        ),
+    ]);
+    assert!(asked("anthropic", &server3, &Settings::default()).0.is_ok());
+    assert_eq!(server3.asked.lock().unwrap()[1].body.get("tools"), None);
+
+    // Another reason is none to try another mode, and the last mode has no other.
+    let server4 = server(vec![refused("model m")]);
+    assert_eq!(asked("openai", &server4, &Settings::default()).1.requests, 1);
+    let server5 = server(vec![refused("response_format")]);
+    let (answer, exchange) = asked("openai", &server5, &Settings::default());
+    assert_eq!((answer.unwrap_err().code.as_str(), exchange.requests), (codes::REQUEST, 3));
+}
