@@ -2,6 +2,7 @@
 import { css, html, nothing } from "../lit.js";
 import { newKey, problemOf } from "../lib/api.js";
 import { Component } from "../lib/base.js";
+import { takesPart } from "../lib/contents.js";
 import { words } from "../lib/format.js";
 import { below, errorsOf } from "../lib/pointer.js";
 import { visible as show } from "../lib/text.js";
@@ -16,12 +17,15 @@ function resolved(schema, root) {
   return schema;
 }
 
-/** The schema of what a person still has to say; `null` if that is nothing. @param {any} schema @param {any} preset @returns {any} */
-export function open(schema, preset) {
+/**
+ * The schema of what a person still has to say; `null` if that is nothing.
+ * @param {any} schema @param {any} preset @param {string[]} hidden Fields that are not asked for. @returns {any}
+ */
+export function open(schema, preset, hidden = []) {
   const root = resolved(schema, schema);
   if (!root || root === true || typeof root !== "object") return null;
   if (root.type !== "object" && !root.properties) return root;
-  const properties = Object.entries(root.properties ?? {}).filter(([name]) => !(name in preset));
+  const properties = Object.entries(root.properties ?? {}).filter(([name]) => !(name in preset) && !hidden.includes(name));
   if (!properties.length) return null;
   const required = (root.required ?? []).filter((/** @type {string} */ name) => !(name in preset));
   return { ...root, $defs: schema.$defs, properties: Object.fromEntries(properties), required };
@@ -52,6 +56,8 @@ export class CharterEvent extends Component {
     event: { attribute: false },
     caption: { type: String },
     main: { type: Boolean },
+    accepting: { attribute: false },
+    idle: { type: Boolean },
     opened: { state: true },
     busy: { state: true },
     problem: { state: true },
@@ -79,6 +85,10 @@ export class CharterEvent extends Component {
     /** What the button says instead of the name of the event. */
     this.caption = "";
     this.main = false;
+    /** The part of a changeset that is approved; `null`: all of it. @type {{digest: string, accepted: string[]} | null} */
+    this.accepting = null;
+    /** Whether it cannot be sent now, for a reason that is shown elsewhere. */
+    this.idle = false;
     this.opened = false;
     this.busy = false;
     /** @type {import("../lib/api.js").Problem | null} */
@@ -95,13 +105,19 @@ export class CharterEvent extends Component {
     const other = before && (before.type !== this.event.type || (changed.has("run") && changed.get("run") !== this.run));
     if (other) [this.opened, this.form, this.problem] = [false, null, null];
     // The charter may ask for other data, or for none, in the state that has come.
-    else if (before && this.opened && !open(this.event.data, this.preset)) this.opened = false;
+    else if (before && this.opened && !this.open) this.opened = false;
   }
 
   /** What the data has that is not for the person to choose. */
   get preset() {
+    if (this.accepting) return { ...this.accepting };
     const digest = this.event.demands?.approves?.digest;
     return digest ? { digest } : {};
+  }
+
+  /** The schema of what is still to be said. Which files are accepted is chosen where they are shown. */
+  get open() {
+    return open(this.event.data, this.preset, takesPart(this.event) ? ["accepted"] : []);
   }
 
   get label() {
@@ -109,7 +125,7 @@ export class CharterEvent extends Component {
   }
 
   #press() {
-    const schema = open(this.event.data, this.preset);
+    const schema = this.open;
     if (schema) this.#show(schema);
     else this.#send(this.preset);
   }
@@ -142,7 +158,7 @@ export class CharterEvent extends Component {
   #submit(event) {
     event.preventDefault();
     const text = String(new FormData(/** @type {HTMLFormElement} */ (event.target)).get("value") ?? "");
-    const name = /** @type {string} */ (onlyText(open(this.event.data, this.preset)));
+    const name = /** @type {string} */ (onlyText(this.open));
     this.#send({ ...this.preset, [name]: text });
   }
 
@@ -181,13 +197,13 @@ export class CharterEvent extends Component {
 
   /** What the server says about the only field. */
   #atReason() {
-    const name = onlyText(open(this.event.data, this.preset));
+    const name = onlyText(this.open);
     if (!this.opened || this.form || !this.problem || name === null) return [];
     return errorsOf(this.problem.body).filter(({ pointer }) => pointer === below("", name));
   }
 
   #reason() {
-    const schema = open(this.event.data, this.preset);
+    const schema = this.open;
     const name = /** @type {string} */ (onlyText(schema));
     const field = resolved(schema.properties[name], schema);
     const required = schema.required.includes(name);
@@ -224,11 +240,11 @@ export class CharterEvent extends Component {
     return html`
       ${this.opened
         ? html`<div @keydown=${(/** @type {KeyboardEvent} */ e) => e.key === "Escape" && (e.stopPropagation(), this.#close())}>
-            ${this.form ? this.#form() : onlyText(open(this.event.data, this.preset)) ? this.#reason() : html`<p class="faint">Loading…</p>`}
+            ${this.form ? this.#form() : onlyText(this.open) ? this.#reason() : html`<p class="faint">Loading…</p>`}
           </div>`
         : html`<button
             class=${this.main ? "main" : ""}
-            ?disabled=${Boolean(withheld) || this.busy}
+            ?disabled=${Boolean(withheld) || this.busy || this.idle}
             aria-describedby=${withheld ? "why" : nothing}
             title=${this.event.description ?? nothing}
             @click=${this.#press}

@@ -3,8 +3,9 @@ import { css, html, keyed, nothing } from "../lit.js";
 import { Component } from "../lib/base.js";
 import { problemOf } from "../lib/api.js";
 import { charterOf, leadsTo, stateAt } from "../lib/charter.js";
-import { isChangeset } from "../lib/contents.js";
-import { ago, clock, short, until, words } from "../lib/format.js";
+import { isChangeset, takesPart } from "../lib/contents.js";
+import { canDigest, partOf } from "../lib/digest.js";
+import { ago, clock, count, short, until, words } from "../lib/format.js";
 import { inboxOf, isPutOff, titleOf } from "../lib/inbox.js";
 import { visible as show } from "../lib/text.js";
 import { shared } from "../lib/style.js";
@@ -38,6 +39,9 @@ export class CharterRequest extends Component {
     problem: { state: true },
     charter: { state: true },
     run: { state: true },
+    canChoose: { state: true },
+    without: { state: true },
+    accepting: { state: true },
   };
 
   static styles = [
@@ -71,6 +75,12 @@ export class CharterRequest extends Component {
     this.charter = null;
     /** @type {any} */
     this.run = null;
+    /** Whether files of the changeset can be left out here. */
+    this.canChoose = false;
+    /** The paths that are left out. @type {Set<string>} */
+    this.without = new Set();
+    /** What is approved then; `null`: all of it. @type {{digest: string, accepted: string[]} | null} */
+    this.accepting = null;
   }
 
   /** @param {Map<string, any>} changed */
@@ -82,9 +92,22 @@ export class CharterRequest extends Component {
     const { run, seq, charter } = this.request;
     this.charter = null;
     this.run = null;
+    [this.canChoose, this.without, this.accepting] = [false, new Set(), null];
+    const main = this.request.decisions.find(takesPart);
     const same = () => this.request?.run === run && this.request.seq === seq;
+    if (main && !main.withheld) canDigest(main.value, main.demands.approves.digest).then((can) => same() && (this.canChoose = can), () => {});
     charterOf(this.api, charter.digest).then((found) => same() && (this.charter = found), () => {});
     this.api.get(`/v1/runs/${encodeURIComponent(run)}/at/${seq}`).then((found) => same() && (this.run = found), () => {});
+  }
+
+  /** @param {Set<string>} without */
+  async #choose(without) {
+    const { request } = this;
+    const value = request.decisions.find(takesPart)?.value;
+    // Until the digest of what is chosen now is known, nothing can be approved.
+    [this.without, this.accepting] = [without, null];
+    const part = value && without.size ? await partOf(value, (path) => !without.has(path)) : null;
+    if (this.request?.id === request.id && this.without === without) this.accepting = part;
   }
 
   #why() {
@@ -128,7 +151,7 @@ export class CharterRequest extends Component {
           ? this.#changeset(main.value)
           : html`<div class="content" tabindex="0" role="region" aria-label="What is approved"><charter-value .value=${main.value}></charter-value></div>
               ${JSON.stringify(main.value).includes('sha256":') ? html`<p class="note">Files are named here by their digests.</p>` : nothing}`}
-      <p class="digest"><abbr title="SHA-256 of the canonical JSON of ${approves.value}">Digest</abbr> ${approves.digest.replace("sha256:", "")}</p>
+      <p class="digest"><abbr title="SHA-256 of the canonical JSON of ${approves.value}">Digest</abbr> ${(this.accepting ?? approves).digest.replace("sha256:", "")}</p>
     </section>`;
   }
 
@@ -137,7 +160,13 @@ export class CharterRequest extends Component {
     const { run, seq } = this.request;
     return html`
       ${value.summary ? html`<p class="wrap">${show(value.summary)}</p>` : nothing}
-      <charter-changes .client=${this.api} .run=${run} .at=${seq} .value=${value}></charter-changes>
+      <charter-changes .client=${this.api} .run=${run} .at=${seq} .value=${value} ?choose=${this.canChoose && !this.closed} .without=${this.without}
+        @choice=${(/** @type {CustomEvent} */ event) => this.#choose(event.detail)}></charter-changes>
+      ${this.accepting && !this.closed
+        ? html`<p class="note" role="status">${this.accepting.accepted.length
+            ? html`Without ${count(this.without.size, "file")}: the approval is of the other ${count(this.accepting.accepted.length, "file")}, a changeset with a digest of its own.`
+            : "No file is chosen, so there is nothing to approve; reject the request instead."}</p>`
+        : nothing}
       <details><summary>As data, with the digests of the contents</summary><charter-value .value=${value}></charter-value></details>
     `;
   }
@@ -226,7 +255,9 @@ export class CharterRequest extends Component {
             .run=${run}
             .to=${to}
             .event=${decision}
-            .caption=${caption(decision.type, decisions)}
+            .caption=${this.#caption(decision)}
+            .accepting=${takesPart(decision) ? this.accepting : null}
+            ?idle=${takesPart(decision) && this.without.size > 0 && !this.accepting?.accepted.length}
             ?main=${isMain(decision)}
             @sent=${this.#settled}
             @refused=${this.#settled}
@@ -234,6 +265,13 @@ export class CharterRequest extends Component {
         ),
       )}
     </div>`;
+  }
+
+  /** @param {any} decision */
+  #caption(decision) {
+    const label = caption(decision.type, this.request.decisions);
+    if (!this.accepting || !takesPart(decision)) return label;
+    return `${label || words(decision.type)} ${this.accepting.accepted.length} of ${count(decision.value.changes.length, "file")}`;
   }
 
   /** Whatever the answer was: the truth is read again. */

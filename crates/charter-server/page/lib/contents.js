@@ -20,6 +20,14 @@ export function isChangeset(value) {
   return isObject(value) && Array.isArray(value.changes) && value.changes.length > 0 && value.changes.every(isChange);
 }
 
+/**
+ * Whether an event approves a changeset, or the part of it that `accepted` names.
+ * @param {any} event As in the inbox or in the legal events. @returns {boolean}
+ */
+export function takesPart(event) {
+  return Boolean(event.demands?.approves) && isChangeset(event.value) && event.data?.properties?.accepted?.type === "array";
+}
+
 /** The changesets of a value: itself, or its members, each once. @param {any} value @returns {{name: string, value: Changeset}[]} */
 export function changesetsOf(value) {
   if (isChangeset(value)) return [{ name: "", value }];

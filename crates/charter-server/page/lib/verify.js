@@ -1,11 +1,6 @@
 // The hashes of a run, computed again by the browser: each record has the hash of its text, and of the one before.
+import { sha256 } from "./digest.js";
 import { elements } from "./run.js";
-
-/** @param {string} text @returns {Promise<string>} */
-async function sha256(text) {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return `sha256:${[...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-}
 
 /**
  * Verifies records from their texts. A record is canonical JSON (RFC 8785); its hash is that of the text without the
