@@ -42,7 +42,37 @@ struct Kept {
 struct Channel {
     /// The number of records of the run, as far as it is known here.
     records: watch::Sender<u64>,
+    /// The last records of the run, without a gap: those of them that are kept anyway.
+    last: VecDeque<Entry>,
     news: broadcast::Sender<Arc<Update>>,
+}
+
+impl Channel {
+    fn keep(&mut self, entry: Entry) {
+        let seq = entry.record.seq;
+        // After a gap, or if the run was deleted and started again, the others do not belong to it.
+        if self.last.back().is_some_and(|last| last.record.seq.checked_add(1) != Some(seq)) {
+            self.last.clear();
+        }
+        self.last.push_back(entry);
+        self.records.send_replace(seq.saturating_add(1));
+    }
+
+    /// Forgets what is not kept any more, up to a position.
+    fn forget(&mut self, position: u64) {
+        while self.last.front().is_some_and(|first| first.position <= position) {
+            self.last.pop_front();
+        }
+    }
+
+    /// At most `limit` records from a number on, none if the next one is that; `None` if not all of
+    /// them are kept.
+    fn from(&self, from: u64, limit: usize) -> Option<Vec<Record>> {
+        let first = self.last.front()?.record.seq;
+        let skipped = usize::try_from(from.checked_sub(first)?).ok()?;
+        let rest = self.last.len().checked_sub(skipped)?;
+        Some(self.last.range(skipped..skipped.saturating_add(rest.min(limit))).map(|e| e.record.clone()).collect())
+    }
 }
 
 struct Inner {
@@ -114,23 +144,23 @@ impl Feed {
     }
 
     fn keep(&self, page: Vec<(u64, Record)>) {
-        {
-            let runs = lock(&self.0.runs);
-            for (_, record) in &page {
-                if let Some(channel) = runs.get(&*record.run) {
-                    channel.records.send_replace(record.seq.saturating_add(1));
-                }
-            }
-        }
+        let mut runs = lock(&self.0.runs);
         let mut kept = lock(&self.0.kept);
         for (position, record) in page {
             kept.bytes = kept.bytes.saturating_add(record.text().len());
-            kept.entries.push_back(Entry { position, record });
+            let entry = Entry { position, record };
+            if let Some(channel) = runs.get_mut(&*entry.record.run) {
+                channel.keep(entry.clone());
+            }
+            kept.entries.push_back(entry);
         }
         while kept.entries.len() > MAX_KEPT || kept.bytes > MAX_KEPT_BYTES {
             let Some(oldest) = kept.entries.pop_front() else { break };
             kept.bytes = kept.bytes.saturating_sub(oldest.record.text().len());
             kept.after = oldest.position;
+            if let Some(channel) = runs.get_mut(&*oldest.record.run) {
+                channel.forget(oldest.position);
+            }
         }
     }
 
@@ -180,9 +210,11 @@ impl Feed {
     /// Waits for records and news of a run from now on.
     pub(crate) fn run(&self, run: &str) -> Watch {
         let mut runs = lock(&self.0.runs);
-        let channel = runs
-            .entry(run.to_owned())
-            .or_insert_with(|| Channel { records: watch::Sender::new(0), news: broadcast::channel(MAX_NEWS).0 });
+        let channel = runs.entry(run.to_owned()).or_insert_with(|| Channel {
+            records: watch::Sender::new(0),
+            last: VecDeque::new(),
+            news: broadcast::channel(MAX_NEWS).0,
+        });
         Watch {
             feed: self.clone(),
             run: run.to_owned(),
@@ -224,6 +256,20 @@ pub(crate) enum Next {
 }
 
 impl Watch {
+    /// Returns at most `limit` records of the run from a number on; none if there are none yet.
+    pub(crate) async fn page(
+        &self,
+        backend: &dyn Backend,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, RuntimeError> {
+        let kept = lock(&self.feed.0.runs).get(&self.run).and_then(|channel| channel.from(from, limit));
+        match kept {
+            Some(kept) => Ok(kept),
+            None => backend.records(self.run.clone(), from, limit).await,
+        }
+    }
+
     /// Waits for what is next. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Next {
         loop {

@@ -253,12 +253,12 @@ pub(super) async fn of_run(
     // Subscribed before the first read, so nothing is missed between the two.
     let watch = app.feed.run(&run);
     tokio::spawn(async move {
-        let _ = write_run(&writer, &run, next, watch).await;
+        let _ = write_run(&writer, next, watch).await;
     });
     Ok(response)
 }
 
-async fn write_run(writer: &Writer, run: &str, mut next: u64, mut watch: crate::feed::Watch) -> Result<(), Gone> {
+async fn write_run(writer: &Writer, mut next: u64, mut watch: crate::feed::Watch) -> Result<(), Gone> {
     let app = writer.open.app.clone();
     // A key that is revoked, or a session that is closed, ends the stream now, not with the next
     // record.
@@ -269,7 +269,7 @@ async fn write_run(writer: &Writer, run: &str, mut next: u64, mut watch: crate::
         loop {
             let turn = writer.turn().await?;
             writer.may_go_on()?;
-            let page = app.backend.records(run.to_owned(), next, size.0).await.map_err(|_| Gone)?;
+            let page = watch.page(app.backend.as_ref(), next, size.0).await.map_err(|_| Gone)?;
             let Some(last) = page.last() else { break };
             next = last.seq.saturating_add(1);
             size.after(page.len(), page.iter().map(|record| record.text().len()).sum());

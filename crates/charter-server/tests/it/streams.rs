@@ -30,6 +30,46 @@ fn a_stream_of_a_run_continues_where_it_was_cut() {
 }
 
 #[test]
+fn readers_of_a_run_that_begin_anywhere_while_it_is_written_get_every_record_once() {
+    const RECORDS: u64 = 60;
+    let dir = tempfile::tempdir().unwrap();
+    let store = charter_journal::SqliteStore::open(&dir.path().join("j.db")).unwrap();
+    let site = Site::with(Arc::new(store), |_| {});
+    let ana = site.person("ana", &["clerk"]);
+    ana.start("payment", "p1");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 1}}));
+    // One that reads from the first to the last, so that records of the run are kept in memory.
+    let mut first = ana.stream("/v1/runs/p1/stream", &[]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 2..RECORDS {
+                ana.post("/v1/runs/p1/events", &json!({"type": "NOTE", "data": {}}));
+            }
+        });
+        for reader in 0..6 {
+            let ana = &ana;
+            scope.spawn(move || {
+                let mut next = 0;
+                // Cut and continued again and again: before, within and after what is kept.
+                while next < RECORDS {
+                    let after = next.checked_sub(1).map(|last| last.to_string());
+                    let headers: Vec<_> = after.iter().map(|after| ("Last-Event-ID", after.as_str())).collect();
+                    let mut events = ana.stream("/v1/runs/p1/stream", &headers);
+                    for _ in 0..(reader + 1) * 3 {
+                        if next < RECORDS {
+                            assert_eq!(events.record().and_then(|event| event.id), Some(next));
+                            next += 1;
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let ids: Vec<_> = (0..RECORDS).map(|_| first.record().and_then(|event| event.id).unwrap()).collect();
+    assert_eq!(ids, (0..RECORDS).collect::<Vec<_>>());
+}
+
+#[test]
 fn the_stream_of_the_journal_has_every_record_once_in_order() {
     let dir = tempfile::tempdir().unwrap();
     let store = charter_journal::SqliteStore::open(&dir.path().join("j.db")).unwrap();
