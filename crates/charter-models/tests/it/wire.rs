@@ -338,6 +338,14 @@ fn a_cassette_replaces_the_server() {
     assert_eq!(tape.lines().count(), 3);
     assert!(!tape.contains(KEY), "{tape}");
 
+    // A recording that was killed has a last line without an end; the others still answer.
+    for cut in [2, 40] {
+        let torn = Cassette::parse(&tape[..tape.len() - cut]).unwrap();
+        let model = torn.model().unwrap();
+        let (answer, exchange) = asked_within(&model, &torn, 100_000, Duration::from_secs(9));
+        assert_eq!((answer.unwrap_err().code.as_str(), exchange.requests), (codes::CASSETTE, 3));
+    }
+
     // Another address and no key: the same questions get the same answers, including the failure
     // and the repair.
     let cassette = Cassette::parse(&tape).unwrap();
