@@ -1,10 +1,12 @@
 //! The network of the environment: proxy and roots of certificates.
 
+#[cfg(feature = "models")]
 use std::path::Path;
 
 use charter_actors::Network;
 
 use crate::io::Failure;
+#[cfg(feature = "models")]
 use crate::load::plain;
 
 /// Where systems have the roots that they trust, in PEM form.
