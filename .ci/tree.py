@@ -23,7 +23,7 @@ ARROWS = {
     "charter-guard": "expr journal kernel runtime",
     "charter-local": "actors guard journal kernel runtime",
     "charter-remote": "actors expr journal kernel runtime",
-    "charter-mcp": "actors expr format journal kernel runtime scenario",
+    "charter-mcp": "actors expr format guard journal kernel runtime scenario",
     "charter-models": "actors expr kernel process",
     "charter-typed": "format kernel run",
     "charter-automaton": "actors kernel typed",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use charter_guard::gate;
 use charter_kernel::definition::Definition;
 use charter_kernel::{Auth, Demands, Legal, Machine, Principal, PrincipalKind, Snapshot, Timestamp};
 use charter_runtime::{RuntimeError, View};
@@ -11,7 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::endpoint::Endpoint;
 
 /// What the hook of a client says about tools; an agent must not say it for its client.
-pub(crate) const OF_HOOKS: [&str; 2] = ["tool.call", "tool.result"];
+pub(crate) const OF_HOOKS: [&str; 2] = [gate::CALL, gate::RESULT];
 /// Events that a result lists, at most.
 const MAX_LISTED: usize = 200;
 /// Things to wait for that a result lists, at most.

@@ -78,6 +78,12 @@ impl Ask<'_> {
     /// Asks the process that has the journal file open; if there is none, opens it.
     fn journal(&self, deadline: Instant) -> Result<Decision, Failure> {
         let path = &self.args.db.db;
+        if !path.exists() {
+            return Err(Failure::with_help(
+                format!("journal file `{}` not found", path.display()),
+                "`charter guard init CLIENT` creates it with the run; another one: `--db FILE`",
+            ));
+        }
         self.args.db.check()?;
         crate::journal::opened(path, charter_journal::check_owner(path))?;
         let mut last;

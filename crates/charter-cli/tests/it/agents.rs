@@ -117,7 +117,7 @@ fn a_broken_call_blocks() {
     fs::create_dir(site.path("folder.db")).unwrap();
     for (args, why) in [
         ("nobody --client claude", "no run `nobody`"),
-        ("r --client claude --db missing.db", "not found"),
+        ("r --client claude --db missing.db", "not found; `charter guard init"),
         ("r --client claude --db text.db", "not a journal file"),
         ("r --client claude --db empty.db", "empty"),
         ("r --client claude --db folder.db", "folder"),

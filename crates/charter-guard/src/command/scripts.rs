@@ -109,6 +109,11 @@ impl Shell<'_> {
         if !harmless {
             self.opaque("a program of `awk` that may do more than print");
         }
+        // `gawk` takes these names for connections.
+        if files.iter().any(|file| !file.known || file.text.starts_with("/inet")) {
+            self.network(None);
+            self.opaque("a file of `awk` that may be a connection");
+        }
         self.touch_all(files, Usage::Read, Depth::One);
     }
 

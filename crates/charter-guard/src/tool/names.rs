@@ -127,12 +127,27 @@ const NAMES: &[(Tool, &[&str])] = &[
     ),
 ];
 
+/// How clients name the tools of the server `charter`.
+const SERVER: &[&str] = &["mcp__charter__", "mcp_charter_", "charter__", "charter_", "charter-"];
+/// The tools that the server always has.
+const STATIC: &[&str] = &["send", "legal", "status", "why_not"];
+/// Those for the events that an agent sends to the charter `coder`. For events of other charters
+/// there is `send`.
+const EVENTS: &[&str] = &["plan_propose", "permit_ask", "permit_withdraw", "tests_run"];
+
+/// Whether a tool is one of the guard's own server: what it is told goes through the charter. Other
+/// tools are not, whatever the name of their server.
+fn is_own(name: &str) -> bool {
+    let of_server = SERVER.iter().find_map(|prefix| name.strip_prefix(prefix));
+    // Cursor does not name the server.
+    of_server.is_some_and(|tool| STATIC.contains(&tool) || EVENTS.contains(&tool))
+        || name.strip_prefix("mcp:").is_some_and(|tool| STATIC.contains(&tool))
+}
+
 /// Finds what a tool does by its name.
 pub(super) fn find(name: &str) -> Tool {
     let name = name.to_ascii_lowercase();
-    // The guard's own server: what it is told goes through the charter.
-    let own = ["mcp__charter__", "mcp_charter_", "charter__", "charter_", "charter-"];
-    if own.iter().any(|prefix| name.starts_with(prefix)) {
+    if is_own(&name) {
         return Tool::Ask;
     }
     NAMES.iter().find(|(_, names)| names.contains(&name.as_str())).map_or(Tool::Other, |(tool, _)| *tool)

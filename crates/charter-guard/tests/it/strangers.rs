@@ -17,6 +17,7 @@ fn what_runs_commands_in_disguise_is_opaque() {
         "SRANDOM='a[`touch x`]'",
         "COLUMNS=x",
         "whatever='a[$(touch x)]'",
+        "gawk 1 /inet/tcp/0/example.org/80",
     ] {
         assert!(folder.bash(command).does.opaque, "{command}");
     }

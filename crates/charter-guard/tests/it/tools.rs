@@ -47,7 +47,14 @@ fn each_client_has_a_shell_and_files() {
     assert_eq!(folder.call("WebFetch", json!({"url": "https://Docs.rs/x"})).hosts, ["docs.rs"]);
     assert_eq!(folder.call("WebSearch", json!({"query": "x"})).hosts, ["*"]);
     assert!(folder.call("TodoWrite", json!({})).does.ask);
-    assert!(folder.call("mcp__charter__send", json!({"type": "plan.propose"})).does.ask);
+    for own in ["mcp__charter__send", "mcp_charter_why_not", "charter-permit_ask", "charter_tests_run", "MCP:send"] {
+        assert!(folder.call(own, json!({"type": "plan.propose"})).does.ask, "{own}");
+    }
+    // Another server can have any name.
+    for other in ["mcp__charter__deploy", "charter_", "charter-rm", "MCP:deploy", "MCP:permit_ask"] {
+        let said = folder.call(other, json!({}));
+        assert!(said.does.other && !said.does.ask, "{other}");
+    }
 }
 
 #[test]
