@@ -103,7 +103,8 @@ export class CharterInbox extends Component {
       later: own.filter((request) => isLater(request) && !isOthers(request)),
       assigned: own.filter(isOthers),
       others: all.filter((request) => !isMine(request)),
-      closed: closed.filter(({ request }) => this.#matches(request)),
+      closed: closed.filter(({ request, missed }) => !missed && this.#matches(request)),
+      missed: closed.filter(({ request, missed }) => missed && this.#matches(request)),
     };
   }
 
@@ -180,7 +181,7 @@ export class CharterInbox extends Component {
 
   render() {
     const inbox = this.inbox;
-    const { open, later, assigned, others, closed } = this.#groups();
+    const { open, later, assigned, others, closed, missed } = this.#groups();
     // What is shown stays on the page when it is decided, by whomever, until another one is chosen.
     const find = (/** @type {string | null} */ id) => (id && (inbox.requests.get(id) ?? inbox.closed.get(id)?.request)) || null;
     const named = find(this.request);
@@ -203,7 +204,7 @@ export class CharterInbox extends Component {
       </div>
       ${inbox.problem ? html`<p class="note bad" role="alert">${show(inbox.problem.detail)}</p>` : nothing}
       ${inbox.all ? nothing : html`<p class="note warn">There is more than one page can show; decide some of these first.</p>`}
-      ${open.length + later.length + assigned.length + others.length + closed.length === 0 && !gone
+      ${open.length + later.length + assigned.length + others.length + closed.length + missed.length === 0 && !gone
         ? inbox.asOf
           ? html`<div class="empty card">
               <h2>${this.text ? "No request matches" : "Nothing waits for you"}</h2>
@@ -216,6 +217,16 @@ export class CharterInbox extends Component {
               ${this.#group("Later", later, request?.id ?? null)}
               ${this.#group("Assigned to others", assigned, request?.id ?? null)}
               ${this.#group("Waiting for others", others, request?.id ?? null)}
+              ${missed.length
+                ? html`<section>
+                    <h2>Expired while you were away</h2>
+                    <ul>
+                      ${missed.slice(0, 20).map(({ request: one }) =>
+                        this.#entry(one, one.id === request?.id, html`<span class="tag ${one.marks?.seen.length ? "" : "warn"}">${one.marks?.seen.length ? "seen" : "unseen"}</span>
+                          <span title=${clock(one.expired.at)}>${ago(one.expired.at, this.now)}</span>`))}
+                    </ul>
+                  </section>`
+                : nothing}
               ${closed.length
                 ? html`<section>
                     <h2>Closed since you opened this page</h2>

@@ -6,13 +6,18 @@ import { journalOf } from "./live.js";
 const SETTLE_MS = 120;
 /** Closed requests that are kept to be shown. */
 const MAX_CLOSED = 100;
+/** What expired is told for this time, if nobody looked for longer or for the first time. */
+const AWAY_MS = 24 * 3_600_000;
+const LONGEST_MS = 14 * AWAY_MS;
+/** When a person looked last in this browser, and before this tab was opened. */
+const LOOKED = "charter-looked ";
 /** Characters of a question that are shown in the list. */
 const MAX_QUESTION = 300;
 
 /**
  * @typedef {Record<string, any>} Request
- * @typedef {{request: Request, record: Record<string, any> | null, at: number, now: {status: string, state: string[]} | null}} Closed
- *   `record` closed it; `now` is where the run is by now.
+ * @typedef {{request: Request, record: Record<string, any> | null, at: number, missed?: boolean, now: {status: string, state: string[]} | null}} Closed
+ *   `record` closed it; `missed`: it expired before the page was opened; `now` is where the run is by now.
  */
 
 /** Whether the caller may decide; what others have to decide is a notice. @param {Request} request */
@@ -151,13 +156,55 @@ export class Inbox extends EventTarget {
     else for (const run of runs) await this.refresh(run);
   }
 
+  /** Since when the person has not looked here; the same as long as the tab is open. @returns {string} */
+  #away() {
+    const name = LOOKED + this.client.me?.id;
+    const now = Date.now();
+    const day = new Date(now - AWAY_MS).toISOString();
+    try {
+      const since = sessionStorage.getItem(name) ?? localStorage.getItem(name) ?? day;
+      sessionStorage.setItem(name, since);
+      return now - Date.parse(since) < LONGEST_MS ? since : new Date(now - LONGEST_MS).toISOString();
+    } catch {
+      return day;
+    }
+  }
+
+  /** Reads what expired while nobody looked. */
+  async #readMissed() {
+    try {
+      const { requests } = await this.client.get(`/v1/inbox?expired_since=${encodeURIComponent(this.#away())}`);
+      for (const request of requests.reverse()) {
+        if (this.closed.has(request.id) || this.requests.has(request.id) || !isMine(request)) continue;
+        this.closed.set(request.id, { request, record: null, at: Date.parse(request.expired.at), missed: true, now: null });
+        await this.#explain(request);
+        await this.#follow(request.run);
+      }
+    } catch (error) {
+      this.problem = problemOf(error);
+    }
+    this.#changed();
+  }
+
+  /** The person has looked at it now. */
+  #looked() {
+    try {
+      if (document.visibilityState === "visible") localStorage.setItem(LOOKED + this.client.me?.id, new Date().toISOString());
+    } catch {
+      // Without a memory, the last day is told.
+    }
+  }
+
   /** Reads everything again. */
   async load() {
     if (!this.client.me) return;
     try {
       const body = await this.client.get("/v1/inbox");
+      const first = this.asOf === null;
       this.all = body.all;
       await this.#replace(body.requests, () => true);
+      if (first) await this.#readMissed();
+      this.#looked();
       for (const run of new Set([...this.closed.values()].map(({ request }) => request.run))) await this.#follow(run);
     } catch (error) {
       this.problem = problemOf(error);
@@ -216,7 +263,7 @@ export class Inbox extends EventTarget {
 
   /** Finds the record that closed a request. @param {Request} request */
   async #explain(request) {
-    const after = request.since?.seq ?? Math.max(0, request.seq - 1);
+    const after = request.expired ? request.expired.seq - 1 : (request.since?.seq ?? Math.max(0, request.seq - 1));
     try {
       const page = await this.client.get(`/v1/runs/${encodeURIComponent(request.run)}/records?after=${after}&limit=200`);
       const closed = this.closed.get(request.id);

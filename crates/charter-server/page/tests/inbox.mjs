@@ -300,6 +300,31 @@ test("expiry while the page is open is announced, and nothing is decided", async
   await page.context().close();
 });
 
+test("what expired while the page was closed is told to who could have decided, until the tab is closed", async () => {
+  await server.payment("missed-1", { soon: true });
+  await server.reach("bob", "missed-1", "expired");
+  const page = await server.page(browser, "bob");
+  const missed = page.locator("section", { has: page.getByRole("heading", { name: "Expired while you were away" }) });
+  await missed.getByRole("link", { name: /missed-1/ }).getByText("unseen").waitFor();
+  await missed.getByRole("link", { name: /missed-1/ }).click();
+  await page.getByText("unseen: nobody had opened it").waitFor();
+  await page.getByRole("article").getByText("Blue Ink Ltd").first().waitFor();
+  assert.equal(await page.getByRole("button", { name: "Approve" }).count(), 0, "nothing to decide any more");
+  assert.deepEqual(await axe(page), []);
+  await picture(page, "inbox-missed");
+  await page.goto(`${server.url}/#/inbox`);
+  await page.reload();
+  await missed.getByRole("link", { name: /missed-1/ }).waitFor();
+  // Another tab of the same browser is opened later: it is no news there.
+  const later = await page.context().newPage();
+  await later.goto(`${server.url}/#/inbox`);
+  await later.getByText(/for you|nothing waits for you/).first().waitFor();
+  await later.waitForTimeout(1_000);
+  assert.equal(await later.getByRole("link", { name: /missed-1/ }).count(), 0);
+  assert.deepEqual(unexpected(page), []);
+  await page.context().close();
+});
+
 test("the server is killed and comes back: the page says so, recovers by itself, and shows the truth", async () => {
   await server.payment("kill-1");
   const page = await server.page(browser, "bob");

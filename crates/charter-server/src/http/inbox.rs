@@ -9,7 +9,9 @@ use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use charter_journal::{Record, RunFilter, RunInfo, Verdict};
 use charter_kernel::definition::{Chart, State as StateDef};
-use charter_kernel::{Auth, Definition, Demands, Legal, Principal, PrincipalKind, Status, Timestamp, WithheldBy};
+use charter_kernel::{
+    Auth, Definition, Demands, Digest, Legal, Principal, PrincipalKind, Status, Timestamp, WithheldBy,
+};
 use charter_runtime::approval;
 use charter_runtime::{Task, View};
 use charter_scenario::timestamp;
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::app::{App, takes_part};
+use super::expired::{self, Expired};
 use super::problem::Problem;
 use crate::identity::{Caller, HOST_RUN};
 use crate::marks;
@@ -51,6 +54,14 @@ pub(super) struct Request {
     decisions: Vec<Decision>,
     task: Option<Task>,
     marks: Value,
+    /// If it does not wait any more.
+    pub(super) expired: Option<Expired>,
+}
+
+impl Request {
+    pub(super) fn is_to(&self, actor: &str) -> bool {
+        self.to == actor
+    }
 }
 
 /// What a run is about: the first row of its page.
@@ -94,6 +105,8 @@ impl Decision {
 #[serde(deny_unknown_fields)]
 pub(super) struct InboxQuery {
     run: Option<String>,
+    /// Instead of what waits: what expired since this time.
+    expired_since: Option<String>,
 }
 
 /// `GET /v1/inbox`
@@ -103,6 +116,14 @@ pub(super) async fn list(
     query: Result<Query<InboxQuery>, QueryRejection>,
 ) -> Result<Response, Problem> {
     let Query(query) = query.map_err(|e| Problem::request(e.body_text()))?;
+    if let Some(since) = &query.expired_since {
+        if query.run.is_some() {
+            return Err(Problem::request("give either `run` or `expired_since`"));
+        }
+        let since = timestamp::parse(since).map_err(|e| Problem::request(format!("`expired_since`: {e}")))?;
+        let (requests, all) = expired::since(&app, &caller, since).await?;
+        return Ok(Json(json!({"requests": requests, "all": all})).into_response());
+    }
     let runs = match query.run {
         Some(run) => vec![app.run(&caller, &run).await?.info],
         None => {
@@ -142,17 +163,34 @@ pub(super) async fn of_run(app: &App, caller: &Caller, info: RunInfo) -> Result<
     if view.dry {
         return Ok(Vec::new());
     }
-    let charter = json!({
-        "id": definition.id, "version": definition.version, "title": definition.title, "digest": info.charter,
-    });
+    let charter = described_charter(definition, info.charter);
     let mut found = open_requests(&view, &by, app.now(), &charter);
+    describe(app, caller, &view, &mut found, app.now()).await?;
+    Ok(found)
+}
+
+/// What a request says of the charter of its run.
+pub(super) fn described_charter(definition: &Definition, digest: Digest) -> Value {
+    json!({"id": definition.id, "version": definition.version, "title": definition.title, "digest": digest})
+}
+
+/// Adds to the requests of a run what the run is about, what led to them, and their marks.
+pub(super) async fn describe(
+    app: &App,
+    caller: &Caller,
+    view: &View,
+    found: &mut [Request],
+    at: Timestamp,
+) -> Result<(), Problem> {
     if found.is_empty() {
-        return Ok(found);
+        return Ok(());
     }
-    let about = about(&view, app.now());
-    let from = view.snapshot.seq().saturating_sub(SEARCHED as u64);
-    let records = app.backend.records(info.run, from, SEARCHED.saturating_add(1)).await?;
-    for request in &mut found {
+    let about = about(view, at);
+    let last = view.snapshot.seq();
+    let from = last.saturating_sub(SEARCHED as u64);
+    let mut records = app.backend.records(view.snapshot.run().to_owned(), from, SEARCHED.saturating_add(1)).await?;
+    records.retain(|record| record.seq <= last);
+    for request in found {
         let asked: Option<u64> = request.task.as_ref().and_then(|task| task.effect.rsplit('/').nth(1)?.parse().ok());
         let since = records.iter().rev().find(|record| match asked {
             Some(seq) => record.seq == seq,
@@ -162,7 +200,7 @@ pub(super) async fn of_run(app: &App, caller: &Caller, info: RunInfo) -> Result<
         request.about.clone_from(&about);
         request.marks = app.inbox.of(&request.id, &caller.id, app.now());
     }
-    Ok(found)
+    Ok(())
 }
 
 /// What a run is about; a long value is the beginning of its text.
@@ -194,7 +232,7 @@ fn led(record: &Record) -> Since {
 }
 
 /// What waits in a run: tasks, and the decisions of each actor.
-fn open_requests(view: &View, by: &Principal, now: Timestamp, charter: &Value) -> Vec<Request> {
+pub(super) fn open_requests(view: &View, by: &Principal, now: Timestamp, charter: &Value) -> Vec<Request> {
     let run = view.snapshot.run();
     let request = |id: String, kind: &'static str, to: &str| Request {
         id,
@@ -211,6 +249,7 @@ fn open_requests(view: &View, by: &Principal, now: Timestamp, charter: &Value) -
         decisions: Vec::new(),
         task: None,
         marks: marks::none(),
+        expired: None,
     };
     let mut found = Vec::new();
     for task in view.tasks.iter().filter(|task| task.is_for(by)) {

@@ -7,6 +7,7 @@ mod caller;
 mod charters;
 mod contents;
 mod events;
+mod expired;
 mod hooks;
 mod inbox;
 mod keys;

@@ -218,7 +218,15 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .media(SSE),
     get("/v1/inbox", "listRequests", "look", "Inbox")
         .says("What waits for the caller in all runs: decisions, tasks", "The requests, the earliest deadline first")
-        .params(&[Param { name: "run", place: "query", kind: "string", text: "Only what waits in this run" }]),
+        .params(&[
+            Param { name: "run", place: "query", kind: "string", text: "Only what waits in this run" },
+            Param {
+                name: "expired_since",
+                place: "query",
+                kind: "string",
+                text: "Instead: what expired since this time (RFC 3339) without an answer, the last first",
+            },
+        ]),
     post("/v1/inbox", "markRequest", "look", "Mark", ("200", "Marked"))
         .says(
             "Note that a request of the inbox was seen, put it off, or assign it: this decides nothing",

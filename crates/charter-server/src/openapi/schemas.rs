@@ -99,7 +99,7 @@ pub(crate) fn fixed() -> Map<String, Value> {
         "to": text, "seq": whole, "state": {"type": "array", "items": text}, "title": nullable, "due": nullable,
         "about": {"description": "What the run is about: `label` and `value`, the first row of `meta.page`"},
         "since": {"description": "The record that led here: `seq`, `at`, `by`, `type`"}, "decisions": list("Decision"), "task": {},
-        "marks": {"$ref": "#/components/schemas/Marks"},
+        "expired": {"description": "If it does not wait any more: the record with which it expired, and its time"}, "marks": {"$ref": "#/components/schemas/Marks"},
     });
     let any_event = json!({"type": text, "data": {}, "to": text, "id": text});
     let grants = json!({"type": "array", "items": text, "description": "`ROLE`, `CHARTER/ROLE` or `CHARTER/RUN/ROLE`"});

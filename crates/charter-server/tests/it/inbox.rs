@@ -217,3 +217,57 @@ fn marks_are_seen_by_all_with_the_request_and_decide_nothing() {
     assert_eq!(again["requests"][0]["marks"]["assigned"]["to"], "carol");
     assert_eq!(again["requests"][0]["marks"]["seen"], first);
 }
+
+#[test]
+fn what_expired_while_nobody_looked_is_told_to_those_who_could_have_decided() {
+    const SHORT: &str = "
+charter: 1
+id: short
+roles: {clerk: {}, boss: {}}
+events:
+  ASK: {by: clerk}
+  APPROVE: {by: boss, data: {type: object, required: [digest], properties: {digest: {type: string}}}}
+context: {amount: 7, asker: null}
+initial: draft
+states:
+  draft: {on: {ASK: {target: review, actions: {assign: {asker: '= by.id'}}}}}
+  review:
+    on: {APPROVE: {target: paid, approves: {value: context.amount, not_by: context.asker}}}
+    after: {100ms: expired}
+  paid: {type: final}
+  expired: {type: final}
+";
+    let site = Site::offering(&[SHORT], std::sync::Arc::new(charter_journal::MemoryStore::default()), |_| {});
+    let (ana, bob, eve) =
+        (site.person("ana", &["short/clerk"]), site.person("bob", &["short/boss"]), site.person("eve", &["omen/boss"]));
+    for run in ["s1", "s2"] {
+        ana.start("short", run);
+        ana.post(&format!("/v1/runs/{run}/events"), &json!({"type": "ASK"}));
+        if run == "s1" {
+            let [request] = requests(&bob, "?run=s1").try_into().unwrap();
+            let seen = json!({"run": "s1", "request": request["id"], "mark": "seen"});
+            assert_eq!(bob.post("/v1/inbox", &seen).status, 200);
+        }
+        while bob.get(&format!("/v1/runs/{run}")).json()["status"] == "active" {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+    let missed = requests(&bob, "?expired_since=2020-01-01T00:00:00Z");
+    let told: Vec<_> = missed
+        .iter()
+        .map(|r| {
+            (r["run"].as_str().unwrap(), r["expired"]["seq"].as_u64(), r["marks"]["seen"].as_array().unwrap().len())
+        })
+        .collect();
+    assert_eq!(told, [("s2", Some(2), 0), ("s1", Some(2), 1)], "the last first; seen by one, by none");
+    assert_eq!(decision(&missed[0], "APPROVE")["value"], 7);
+    assert_eq!(missed[0]["since"]["by"]["id"], "ana");
+    let after = missed[0]["expired"]["at"].as_str().unwrap().to_owned();
+    let since = requests(&bob, &format!("?expired_since={after}"));
+    assert_eq!(since.iter().map(|r| &r["run"]).collect::<Vec<_>>(), ["s2"]);
+    assert!(requests(&eve, "?expired_since=2020-01-01T00:00:00Z").is_empty(), "runs of others");
+    assert!(requests(&bob, "").is_empty(), "what expired does not wait");
+    for wrong in ["?expired_since=yesterday", "?expired_since=2020-01-01T00:00:00Z&run=s1"] {
+        assert_eq!(bob.get(&format!("/v1/inbox{wrong}")).status, 400, "{wrong}");
+    }
+}
