@@ -10,6 +10,7 @@ mod invocations;
 mod ledger;
 mod loops;
 mod order;
+mod overwritten;
 mod reach;
 mod unused;
 
@@ -43,7 +44,7 @@ const ALL: &[Lint] = &[
     authority::quorums,
     approvals::expiry,
     approvals::excludes_nobody,
-    approvals::overwritten,
+    overwritten::overwritten,
     fall_through::turned_away,
     invocations::timeouts,
     invocations::errors,

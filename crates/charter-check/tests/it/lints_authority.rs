@@ -106,6 +106,44 @@ fn approvals() {
 }
 
 #[test]
+fn a_loop_that_leads_to_a_new_approval_overwrites_nothing() {
+    let charter = |from_work: &str, work: &str| {
+        format!(
+            "
+roles: {{p: {{}}}}
+events:
+  TEST: {{by: p}}
+  YES: {{by: p, data: {{type: object, required: [digest]}}}}
+actors: {{apply: {{kind: tool, timeout: 1s}}}}
+context: {{change: {{}}}}
+states:
+  test: {{on: {{TEST: {{target: ask, actions: {{assign: {{change: {{at: '= now'}}}}}}}}}}}}
+  ask: {{on: {{YES: {{target: work, approves: context.change}}}}, after: {{1h: work}}}}
+  work: {{{work}on: {{TEST: {from_work}, GO: apply}}}}
+  apply: {{invoke: {{src: apply, input: '= context.change', onDone: test, onError: test}}}}
+"
+        )
+        .replace("TEST: {by", "GO: {by: p}\n  TEST: {by")
+    };
+    let tests_again = charter("test", "");
+    let straight = charter("{target: ask, actions: {assign: {change: {}}}}", "");
+    for good in [&tests_again, &straight] {
+        assert!(found(good, "approval-overwritten").is_empty(), "{:#?}", found(good, "approval-overwritten"));
+    }
+    for bad in ["{actions: {assign: {change: {}}}}", "{target: work, actions: {assign: {change: {}}}}"] {
+        reports("approval-overwritten", &charter(bad, ""), "states.work.on.TEST", "`context.change`", &straight);
+    }
+    // What a condition reads is a use as well.
+    let back =
+        charter("{target: test, actions: {assign: {change: {}}}}", "always: {when: context.change.ok, target: ask}, ");
+    let read = charter(
+        "{target: work, actions: {assign: {change: {}}}}",
+        "always: {when: context.change.ok, target: apply}, ",
+    );
+    reports("approval-overwritten", &read, "states.work.on.TEST", "`context.change`", &back);
+}
+
+#[test]
 fn a_not_by_that_excludes_nobody() {
     let charter = |context: &str, not_by: &str| {
         format!(
