@@ -1,6 +1,7 @@
 //! The command line: parses the commands and maps their results to exit codes.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -8,7 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{backup, delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
 use crate::run::{self, answer, background, legal, mcp, send, trust};
-use crate::visible::Visible;
+use crate::visible::{self, Visible};
 use crate::{check, codes, conform, diff, eval, graph, new, step, test};
 
 /// Charter: a deterministic kernel for AI agents
@@ -156,7 +157,7 @@ pub(crate) fn parse_hook(args: &[OsString]) -> Result<Option<crate::hook::Args>,
                 [first, ..] if asks.iter().any(|word| *first == word) => Ok(None),
                 [] => Ok(None),
                 [only] if *only == "--help" || *only == "-h" => Ok(None),
-                _ => Err(error.render().to_string()),
+                _ => Err(visible::text(&error.render().to_string())),
             }
         }
     }
@@ -257,14 +258,16 @@ fn journal_tip(error: &clap::Error, args: &[OsString]) -> Option<String> {
 fn usage(error: &clap::Error, json: bool, io: &mut Io<'_>) -> Exit {
     let text = error.render();
     if error.use_stderr() {
+        // The arguments are quoted, and they may come from a file or a page.
+        let mut err = Visible::new(io.err);
         let _ = match io.color_err {
             _ if json => {
                 let text = text.to_string();
                 let message = text.trim().trim_start_matches("error: ");
-                writeln!(io.err, "{}", Failure::new(message).json())
+                writeln!(err, "{}", Failure::new(message).json())
             }
-            true => write!(io.err, "{}", text.ansi()),
-            false => write!(io.err, "{text}"),
+            true => write!(err, "{}", text.ansi()),
+            false => write!(err, "{text}"),
         };
         Exit::CouldNot
     } else {

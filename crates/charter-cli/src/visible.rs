@@ -5,6 +5,14 @@ use std::io::{self, Write};
 
 use charter_kernel::visible::is_invisible;
 
+/// The text with its invisible characters as `\uXXXX`.
+pub(crate) fn text(text: &str) -> String {
+    let mut out = Vec::new();
+    // Writing to memory does not fail.
+    let _ = Visible::new(&mut out).text(text);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Writes invisible characters as `\uXXXX`, which is also how JSON writes them.
 pub(crate) struct Visible<'w> {
     to: &'w mut dyn Write,

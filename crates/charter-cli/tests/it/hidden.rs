@@ -48,6 +48,20 @@ fn what_is_approved_shows_its_invisible_characters() {
 }
 
 #[test]
+fn errors_of_the_command_line_show_invisible_characters() {
+    for json in [&[][..], &["--json"]] {
+        for args in [&["run", "c.yaml", "--port\u{202e}"][..], &["check", "c.yaml", "--effort", "1\u{200b}0"]] {
+            let ran = charter(&[args, json].concat());
+            assert_eq!(ran.code, 2);
+            assert!(ran.err.contains(r"\u20"), "{}", ran.err);
+            assert!(!ran.err.contains(['\u{202e}', '\u{200b}']), "{}", ran.err);
+        }
+    }
+    let ran = charter(&["hook", "r", "--client", "x\u{202e}y"]);
+    assert!(ran.err.contains(r"x\u202ey") && !ran.err.contains('\u{202e}'), "{}{}", ran.out, ran.err);
+}
+
+#[test]
 fn a_printed_command_names_a_hidden_character_as_it_is() {
     let folder = Scratch::new("hidden");
     let (file, db) = (folder.file("ask.yaml", ASK), folder.0.join("a\nb'\u{202e}\\").display().to_string());
