@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::codes;
 use crate::finding::{Finding, Severity};
-use crate::model::walk::{Item, variable_of};
+use crate::model::walk::{Item, Visit, template, variable_of};
 use crate::model::{Chart, Model, Transition};
 
 /// Upper limit of the states that are followed behind the approvals of a charter.
@@ -145,11 +145,11 @@ impl<'d> Behind<'_, 'd> {
             .invoke
             .iter()
             .filter_map(|i| i.input.as_ref())
-            .any(|input| self.reads(&|visit| crate::model::walk::template(input, "", visit)))
+            .any(|input| self.reads(&|visit| template(input, "", visit)))
     }
 
     /// Whether an expression that is visited reads an approved variable.
-    fn reads(&self, visit: &dyn Fn(&mut dyn FnMut(&str, Item<'d>))) -> bool {
+    fn reads(&self, visit: &dyn Fn(Visit<'_, 'd>)) -> bool {
         let mut found = false;
         visit(&mut |_, item| {
             if let Item::Cel(cel) = item {
