@@ -20,6 +20,7 @@ ARROWS = {
     "charter-run": "expr journal kernel",
     "charter-actors": "expr format journal kernel process run workspace",
     "charter-runtime": "actors expr format interop journal kernel run",
+    "charter-restate": "actors journal kernel run runtime",
     "charter-guard": "expr journal kernel runtime",
     "charter-local": "actors guard journal kernel runtime",
     "charter-remote": "actors expr journal kernel runtime",
@@ -46,7 +47,7 @@ TOOLS = {"charter-icp-host", "charter-canister-build", "charter-peers"}
 # Examples of the documentation.
 EXAMPLES = {"payment-typed"}
 # Not among the default members.
-NOT_DEFAULT = {"charter-canister", "charter-fuzz"} | TOOLS | EXAMPLES
+NOT_DEFAULT = {"charter-canister", "charter-restate", "charter-fuzz"} | TOOLS | EXAMPLES
 # Licenses that may be combined with "Apache-2.0 OR MIT" in a binary.
 LICENSES = {
     "MIT", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Zlib", "Unicode-3.0", "Unlicense", "0BSD", "CC0-1.0", "BSL-1.0",

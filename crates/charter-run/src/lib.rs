@@ -8,6 +8,7 @@ mod handling;
 mod input;
 mod key_error;
 mod policy;
+mod portable;
 mod position;
 mod recent;
 mod refused;

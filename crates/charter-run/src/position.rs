@@ -5,6 +5,7 @@ use std::sync::Arc;
 use charter_kernel::{
     Code, Envelope, Event, Machine, Principal, Refusal, Snapshot, Status, Step, Timer, Timestamp, Unique, Verdict,
 };
+use serde::{Deserialize, Serialize};
 
 /// An event for a run, before it has a number and a time.
 #[derive(Debug, Clone)]
@@ -37,10 +38,13 @@ pub(crate) fn has_record(outcome: &Result<Step, Refusal>) -> bool {
 /// Timers whose event was refused by the snapshot with a certain sequence number. They stay pending
 /// and fire again when the snapshot has changed; before that, the result would be the same. A timer
 /// that was too costly or too large never fires again.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedTimers {
+    #[serde(default)]
     snapshot: u64,
+    #[serde(default)]
     timers: Vec<(Arc<str>, u64)>,
+    #[serde(default)]
     for_good: Vec<(Arc<str>, u64)>,
 }
 

@@ -1,7 +1,8 @@
 //! The ids of a run's recent events, so that a host does not look up most of them in its store.
 
-use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 /// How many ids are kept.
 const RECENT_IDS: usize = 256;
@@ -18,7 +19,8 @@ pub enum IdState {
 }
 
 /// The ids of a run's recent events, as hashes with the numbers of their records.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub struct RecentIds {
     ring: Arc<Ring>,
     /// Whether the run has had ids that are not in `ring`.
@@ -65,20 +67,46 @@ impl RecentIds {
 
     /// Notes the id of a record.
     pub(crate) fn insert(&mut self, id: &str, seq: u64) {
+        self.insert_hash(hash(id), seq);
+    }
+
+    fn insert_hash(&mut self, hash: u32, seq: u64) {
         let ring = Arc::make_mut(&mut self.ring);
         let at = ring.next % RECENT_IDS;
         if let (Some(h), Some(s)) = (ring.hashes.get_mut(at), ring.seqs.get_mut(at)) {
             self.incomplete |= *s > 0;
-            (*h, *s) = (hash(id), seq);
+            (*h, *s) = (hash, seq);
         }
         ring.next = at.saturating_add(1) % RECENT_IDS;
     }
 }
 
-/// Hashes an id; the same on every host. Ids with the same hash are told apart by their records.
+/// Hashes an id: FNV-1a, its upper half. Hosts store hashes, so they must never change.
 fn hash(id: &str) -> u32 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(id.as_bytes());
-    let hash = hasher.finish();
+    let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     u32::try_from(hash >> 32).unwrap_or_default()
+}
+
+/// The ids as stored: hashes with the numbers of their records, the oldest first.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    incomplete: bool,
+    ids: Vec<(u32, u64)>,
+}
+
+impl From<RecentIds> for Stored {
+    fn from(recent: RecentIds) -> Stored {
+        let Ring { hashes, seqs, next } = recent.ring.as_ref();
+        let entries = hashes.iter().copied().zip(seqs.iter().copied());
+        let oldest_first = entries.clone().skip(*next).chain(entries.take(*next));
+        Stored { incomplete: recent.incomplete, ids: oldest_first.filter(|(_, seq)| *seq > 0).collect() }
+    }
+}
+
+impl From<Stored> for RecentIds {
+    fn from(stored: Stored) -> RecentIds {
+        let mut recent = RecentIds { incomplete: stored.incomplete, ..RecentIds::default() };
+        stored.ids.into_iter().for_each(|(hash, seq)| recent.insert_hash(hash, seq));
+        recent
+    }
 }

@@ -60,6 +60,9 @@ pub enum KeptError {
     /// The snapshot is not JSON.
     #[error("the snapshot is not valid JSON: {0}")]
     NotJson(String),
+    /// What is stored is not what [`Kept::json`] has written.
+    #[error("not the stored state of a run: {0}")]
+    NotKept(String),
     /// The kernel cannot restore the snapshot.
     #[error(transparent)]
     NotRestored(#[from] charter_kernel::RestoreError),

@@ -29,6 +29,15 @@ impl Options {
         admit(&self.limits, &self.executors, charter).map(drop)
     }
 
+    /// Returns a charter with the files that its actors name, and their contents, as
+    /// [`Runtime::add`](crate::Runtime::add) keeps them. For hosts with a store of their own.
+    ///
+    /// # Errors
+    /// The host does not accept the charter.
+    pub fn prepare(&self, charter: &Charter) -> Result<(Charter, Blobs), RuntimeError> {
+        admit(&self.limits, &self.executors, charter).map(|kept| (kept.charter, kept.blobs))
+    }
+
     /// Returns the errors of the actors that a host with these options does not accept, sorted by
     /// actor name.
     #[must_use]

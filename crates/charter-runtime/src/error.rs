@@ -159,7 +159,9 @@ impl RuntimeError {
         }
     }
 
-    pub(crate) fn denied(run: &str, denied: Denied) -> RuntimeError {
+    /// Says for a run why one of its inputs has no record.
+    #[must_use]
+    pub fn denied(run: &str, denied: Denied) -> RuntimeError {
         let run = run.to_owned();
         match denied {
             Denied::NeverStarted => RuntimeError::NeverStarted(run),

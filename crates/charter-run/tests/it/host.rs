@@ -2,7 +2,7 @@
 
 use charter_journal::Record;
 use charter_kernel::{EffectId, Machine, Principal, Timestamp};
-use charter_run::{Bounds, EventInput, Handled, Input, Known, Reply, Run};
+use charter_run::{Bounds, EventInput, Handled, Input, Kept, Known, Reply, Run};
 use serde_json::{Value as Json, json};
 
 pub const BOUNDS: Bounds = Bounds { records: 1_000, data_bytes: 10_000 };
@@ -67,7 +67,7 @@ impl<'m> Host<'m> {
     pub fn give(&mut self, input: Input) -> Handled {
         if self.forgetful {
             let kept = self.run.kept(self.machine, self.records.last().cloned());
-            self.run = Run::restore(self.machine, "r", 1, kept).unwrap();
+            self.run = Run::restore(self.machine, "r", 1, Kept::read(kept.json()).unwrap()).unwrap();
         }
         let known = Known::among(&self.records, &input);
         let handled = self.run.handle(self.machine, &BOUNDS, self.now, input, known);

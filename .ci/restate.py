@@ -1,0 +1,228 @@
+"""Runs on a real Restate server (from npm), while the server and the endpoint are killed.
+
+    python3 .ci/restate.py            ten kills, about a minute
+    RESTATE_KILLS=150 python3 .ci/restate.py
+
+Standard library only; ports on the loopback. Every event must be recorded once, every run must end,
+an interrupted call that must not be repeated must be `unknown`, and the mirror must verify: each
+record is what the kernel computes for its input, as on the embedded host."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from npm import install
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KILLS = int(os.environ.get("RESTATE_KILLS", "10"))
+SEED = int(os.environ.get("RESTATE_SEED", "1"))
+VERSION = "1.7.12"
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
+INSTALLED = pathlib.Path(os.environ.get("RESTATE_NPM", ROOT.parent / "restate"))
+
+CHARTER = """
+charter: 1
+id: work
+roles: {clerk: {}, boss: {}}
+events: {ADD: {by: clerk}, GO: {by: clerk}, STOP: {by: clerk}, ONCE: {by: clerk}}
+context: {n: 0, out: null, error: null}
+actors:
+  greet: {kind: exec, command: [sh, -c, "sleep 0.2; echo '{}'"], idempotent: true}
+  flaky: {kind: exec, command: [sh, -c, "exit 3"], idempotent: true, retry: {attempts: 3, backoff: 200ms}}
+  slow: {kind: exec, command: [sh, -c, "sleep 60; echo 1"], idempotent: true}
+  once: {kind: exec, command: [sh, -c, "echo x >> BEGUN; sleep 6; echo 1"]}
+  ask: {kind: human, title: Is it right?, by: boss}
+initial: idle
+states:
+  idle:
+    on:
+      ADD: {actions: {assign: {n: "= context.n + 1"}}}
+      GO: greeting
+      STOP: slow
+      ONCE: once
+  greeting: {invoke: {src: greet, onDone: trying, onError: failed}}
+  trying: {invoke: {src: flaky, onDone: failed, onError: asking}}
+  asking: {invoke: {src: ask, onDone: pause, onError: failed}}
+  pause: {after: {1s: done}}
+  slow: {invoke: {src: slow, onDone: failed, onError: failed}, on: {STOP: done}}
+  once: {invoke: {src: once, onDone: done, onError: {target: failed, actions: {assign: {error: "= event.error"}}}}}
+  done: {type: final}
+  failed: {type: final}
+"""
+
+
+def server():
+    """The program of the server; npm installs it."""
+    found = list(INSTALLED.glob("node_modules/@restatedev/restate-server-*/bin/restate-server"))
+    if not found:
+        install(INSTALLED, [f"@restatedev/restate-server@{VERSION}"])
+        found = list(INSTALLED.glob("node_modules/@restatedev/restate-server-*/bin/restate-server"))
+    return found[0]
+
+
+class Process:
+    """A program that is started again when it has been killed."""
+
+    def __init__(self, command, folder, name):
+        self.command, self.folder, self.log = command, folder, open(folder / f"{name}.log", "ab")
+        self.start()
+
+    def start(self):
+        env = {**os.environ, "DO_NOT_TRACK": "1"}
+        self.child = subprocess.Popen(self.command, cwd=self.folder, stdout=self.log, stderr=self.log, env=env)
+
+    def kill(self):
+        self.child.send_signal(signal.SIGKILL)
+        self.child.wait()
+
+
+def client(*args, code=0):
+    """A command of the client; the lines that it prints, as JSON where they are."""
+    command = [TARGET / "charter-restate", *args]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    if done.returncode != code:
+        raise SystemExit(f"{args}: exit {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    return [json.loads(line) if line.startswith("{") else line for line in done.stdout.splitlines()]
+
+
+def send(run, kind, ident, code=0):
+    return client("send", run, kind, "--id", ident, "--as", "clara", "--role", "clerk", code=code)[0]
+
+
+def eventually(what, holds, seconds=90):
+    end = time.monotonic() + seconds
+    while not (found := holds()):
+        if time.monotonic() > end:
+            raise SystemExit(f"not within {seconds} s: {what}; see the logs")
+        time.sleep(0.2)
+    return found
+
+
+def status(run):
+    return next((info["status"] for info in client("runs") if info["run"] == run), None)
+
+
+def records(db, run):
+    command = [TARGET / "charter", "log", run, "--json", "--db", db]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def steps(folder):
+    """One run through everything that a host does."""
+    client("start", folder / "work.yaml", "--run", "all", "--as", "clara", "--role", "clerk")
+    send("all", "GO", "go")
+    task = eventually("the task of a person", lambda: [t for t in client("tasks") if t["run"] == "all"])[0]
+    client("answer", task["effect"], '"yes"', "--as", "eve", code=2)
+    client("answer", task["effect"], '"yes"', "--as", "bob", "--role", "boss")
+    eventually("the end of `all`, by a timer", lambda: status("all") == "done")
+    if [t for t in client("tasks") if t["run"] == "all"]:
+        raise SystemExit("an answered task is still open")
+    print("ok: exec, retries, a task of a person, a timer", flush=True)
+    client("start", folder / "work.yaml", "--run", "stopped", "--as", "clara", "--role", "clerk")
+    send("stopped", "STOP", "a")
+    eventually("the call", lambda: running("sleep 60"))
+    send("stopped", "STOP", "b")
+    eventually("the end of a call that is not awaited", lambda: not running("sleep 60"), 20)
+    print("ok: a call that the run no longer waits for is stopped", flush=True)
+
+
+def running(words):
+    for cmdline in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if words in cmdline.read_bytes().replace(b"\0", b" ").decode(errors="replace"):
+                return True
+        except OSError:
+            pass
+    return False
+
+
+def kills(folder, both):
+    """Events while the server and the endpoint are killed."""
+    draw, stop = random.Random(SEED), threading.Event()
+    client("start", folder / "work.yaml", "--run", "counted", "--as", "clara", "--role", "clerk")
+    sent, failed = [], []
+
+    def sender():
+        while not stop.is_set():
+            ident = f"e{len(sent)}"
+            try:
+                send("counted", "ADD", ident)
+            except BaseException as error:
+                failed.append(str(error))
+                return
+            sent.append(ident)
+
+    thread = threading.Thread(target=sender)
+    thread.start()
+    longest = 0.0
+    for _ in range(KILLS):
+        time.sleep(draw.uniform(0.2, 1.0))
+        victims = draw.choice([both[:1], both[1:], both])
+        before, begin = len(sent), time.monotonic()
+        for victim in victims:
+            victim.kill()
+        for victim in victims:
+            victim.start()
+        eventually("an event after a kill", lambda: len(sent) > before + 1 or failed, 60)
+        longest = max(longest, time.monotonic() - begin)
+    stop.set()
+    thread.join()
+    if failed:
+        raise SystemExit(failed[0])
+    for ident in sent[:3] + sent[-3:]:
+        send("counted", "ADD", ident)
+    print(f"ok: {KILLS} kills, {len(sent)} events, each recorded once; longest wait {longest:.1f} s", flush=True)
+    return len(sent)
+
+
+def once(folder, endpoint):
+    """A call that must not be repeated is not, when the process is killed that makes it."""
+    client("start", folder / "work.yaml", "--run", "once", "--as", "clara", "--role", "clerk")
+    send("once", "ONCE", "a")
+    eventually("the call", lambda: (folder / "BEGUN").exists())
+    endpoint.kill()
+    endpoint.start()
+    eventually("the end of `once`", lambda: status("once") == "done")
+    if (folder / "BEGUN").read_text() != "x\n":
+        raise SystemExit("a call that must not be repeated was repeated")
+
+
+def main():
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="charter-restate-"))
+    (folder / "work.yaml").write_text(CHARTER.replace("BEGUN", str(folder / "BEGUN")))
+    engine = Process([server(), "--base-dir", "data", "--bind-ip", "127.0.0.1", "--node-name", "n1"], folder, "server")
+    endpoint = Process([TARGET / "charter-restate", "serve", "work.yaml"], folder, "endpoint")
+    try:
+        eventually("an endpoint", lambda: '"endpoint"' in (folder / "endpoint.log").read_text())
+        steps(folder)
+        count = kills(folder, [engine, endpoint])
+        once(folder, endpoint)
+        db = folder / "mirror.db"
+        client("mirror", "--db", db)
+        client("mirror", "--db", db)
+        subprocess.run([TARGET / "charter", "verify", db], check=True, stdout=subprocess.DEVNULL)
+        counted = [r for r in records(db, "counted") if r["event"]["type"] == "ADD"]
+        idents = [r["id"] for r in counted]
+        if len(idents) != count or len(set(idents)) != count:
+            raise SystemExit(f"{count} events have {len(idents)} records, {len(set(idents))} ids")
+        error = [r for r in records(db, "once") if "unknown" in json.dumps(r["event"])]
+        if len(error) != 1:
+            raise SystemExit("the interrupted call is not `unknown`")
+        print("ok: an interrupted call is `unknown`; the mirror verifies", flush=True)
+        if client("status") != ["nothing is paused or failing"]:
+            raise SystemExit("something is paused or failing")
+    finally:
+        for process in (endpoint, engine):
+            process.kill()
+    print("4 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod actor;
+mod actor_host;
+mod charters;
+mod client;
+mod endpoint;
+mod mirror;
+mod object;
+mod shelf;
+mod wire;
+
+pub use charters::Charters;
+pub use client::{Engine, Troubled};
+pub use endpoint::{Endpoint, serve};
+pub use mirror::{Mirrored, mirror};
+pub use wire::Doc;
