@@ -39,6 +39,7 @@ export class CharterRequest extends Component {
     problem: { state: true },
     charter: { state: true },
     run: { state: true },
+    earlier: { state: true },
     canChoose: { state: true },
     without: { state: true },
     accepting: { state: true },
@@ -75,6 +76,8 @@ export class CharterRequest extends Component {
     this.charter = null;
     /** @type {any} */
     this.run = null;
+    /** What the same approval was about when it was shown before. @type {any} */
+    this.earlier = undefined;
     /** Whether files of the changeset can be left out here. */
     this.canChoose = false;
     /** The paths that are left out. @type {Set<string>} */
@@ -94,6 +97,9 @@ export class CharterRequest extends Component {
     this.run = null;
     [this.canChoose, this.without, this.accepting] = [false, new Set(), null];
     const main = this.request.decisions.find(takesPart);
+    const asked = this.request.decisions.find((/** @type {any} */ d) => d.demands?.approves && d.value !== null);
+    this.earlier = asked && !this.closed ? inboxOf(this.api).show(this.request, asked.value) : undefined;
+    if (this.earlier !== undefined) import("./charter-since.js");
     const same = () => this.request?.run === run && this.request.seq === seq;
     if (main && !main.withheld) canDigest(main.value, main.demands.approves.digest).then((can) => same() && (this.canChoose = can), () => {});
     charterOf(this.api, charter.digest).then((found) => same() && (this.charter = found), () => {});
@@ -151,6 +157,7 @@ export class CharterRequest extends Component {
           ? this.#changeset(main.value)
           : html`<div class="content" tabindex="0" role="region" aria-label="What is approved"><charter-value .value=${main.value}></charter-value></div>
               ${JSON.stringify(main.value).includes('sha256":') ? html`<p class="note">Files are named here by their digests.</p>` : nothing}`}
+      ${this.earlier === undefined || main.value === null ? nothing : html`<charter-since .earlier=${this.earlier} .value=${main.value}></charter-since>`}
       <p class="digest"><abbr title="SHA-256 of the canonical JSON of ${approves.value}">Digest</abbr> ${(this.accepting ?? approves).digest.replace("sha256:", "")}</p>
     </section>`;
   }

@@ -6,6 +6,8 @@ import { journalOf } from "./live.js";
 const SETTLE_MS = 120;
 /** Closed requests that are kept to be shown. */
 const MAX_CLOSED = 100;
+/** Values that were shown, which are kept to say what changed since. */
+const MAX_SHOWN = 100;
 /** What expired is told for this time, if nobody looked for longer or for the first time. */
 const AWAY_MS = 24 * 3_600_000;
 const LONGEST_MS = 14 * AWAY_MS;
@@ -75,6 +77,8 @@ export class Inbox extends EventTarget {
     this.marking = 0;
     /** The requests that were noted as seen. @type {Set<string>} */
     this.noted = new Set();
+    /** What was shown last at each place: the request, its value, and the one before. @type {Map<string, {id: string, value: any, before: any}>} */
+    this.shown = new Map();
     this.users = 0;
     const journal = journalOf(client);
     journal.addEventListener("record", (event) => this.#note(/** @type {CustomEvent} */ (event).detail.run));
@@ -88,6 +92,7 @@ export class Inbox extends EventTarget {
     this.requests.clear();
     this.closed.clear();
     this.noted.clear();
+    this.shown.clear();
     this.asOf = null;
     if (this.users) this.load();
   }
@@ -130,6 +135,20 @@ export class Inbox extends EventTarget {
     const open = this.requests.get(request.id);
     if (open) open.marks = marks;
     this.#changed();
+  }
+
+  /**
+   * Notes which value a request asks to approve; returns the one that was shown for the same approval before, if any.
+   * @param {Request} request @param {any} value
+   */
+  show(request, value) {
+    const place = request.id.slice(0, request.id.lastIndexOf("/"));
+    const last = this.shown.get(place);
+    if (last && last.id === request.id) return last.before;
+    this.shown.delete(place);
+    this.shown.set(place, { id: request.id, value, before: last?.value });
+    for (const oldest of [...this.shown.keys()].slice(0, Math.max(0, this.shown.size - MAX_SHOWN))) this.shown.delete(oldest);
+    return last?.value;
   }
 
   /** Notes that the caller has seen a request, once. @param {Request} request */

@@ -201,6 +201,29 @@ test("where a run is now is said as long as it is there, and whether it asks aga
   await page.context().close();
 });
 
+test("what changed since the approval was shown last is shown, and nothing to who sees it first", async () => {
+  await server.payment("again-2");
+  const page = await server.page(browser, "bob");
+  await choose(page, "again-2");
+  await page.getByRole("article").getByText("Blue Ink Ltd").first().waitFor();
+  assert.equal(await page.getByText("Since you saw it last").count(), 0);
+  await server.send("carol", "again-2", "REJECT", { reason: "too much" });
+  await server.send("ana", "again-2", "REQUEST", { amount: 125, to: "Blue Ink Ltd" });
+  await page.getByRole("link", { name: /It asks again/ }).click();
+  const since = page.locator("charter-since");
+  await since.getByText("1 part differs").waitFor();
+  await since.locator(".removed", { hasText: "250" }).waitFor();
+  await since.locator(".added", { hasText: "125" }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  await picture(page, "inbox-since");
+  const first = await server.page(browser, "carol");
+  await choose(first, "again-2");
+  await first.getByRole("article").getByText("125").first().waitFor();
+  assert.equal(await first.getByText("Since you saw it last").count(), 0);
+  assert.deepEqual([unexpected(page), unexpected(first)], [[], []]);
+  for (const one of [page, first]) await one.context().close();
+});
+
 test("a double click is one event, and the second approver reads who decided", async () => {
   await server.payment("double-1");
   const [bob, carol] = await Promise.all([server.page(browser, "bob"), server.page(browser, "carol")]);
