@@ -86,3 +86,14 @@ fn parts_that_do_not_belong_together_are_not_restored() {
     assert_eq!(Run::restore(&machine, "r", 1, older).unwrap_err(), KeptError::OtherSnapshot { seq: 0 });
     assert_ne!(Digest::of_bytes(kept().snapshot.unwrap().as_bytes()), host.records[0].snapshot);
 }
+
+#[test]
+fn hashes_of_ids_are_stored_so_they_never_change() {
+    let machine = machine();
+    let mut host = Host::started(&machine);
+    let event = EventInput { id: Some("e1".into()), ..EventInput::new("NOTE", json!({"n": 1}), boss()) };
+    host.give(Input::Event(event));
+    let kept = host.run.kept(&machine, host.records.last().cloned());
+    assert_eq!(kept.json()["recent"], json!({"incomplete": false, "ids": [[143555335, 1]]}));
+    assert!(matches!(Kept::read(json!({"last": 1})), Err(KeptError::NotKept(_))));
+}
