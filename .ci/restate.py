@@ -23,8 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KILLS = int(os.environ.get("RESTATE_KILLS", "10"))
 SEED = int(os.environ.get("RESTATE_SEED", "1"))
 VERSION = "1.7.12"
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
-INSTALLED = pathlib.Path(os.environ.get("RESTATE_NPM", ROOT.parent / "restate"))
+BUILT = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+TARGET, INSTALLED = BUILT / "debug", BUILT / "restate"
 
 CHARTER = """
 charter: 1
