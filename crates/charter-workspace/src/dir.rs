@@ -70,6 +70,13 @@ impl Dir {
         Ok(Dir { fd, device: self.device, exchanges: self.exchanges })
     }
 
+    /// The device and the number of the open folder.
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)] // the type differs between systems
+    pub(crate) fn identity(&self) -> Result<(u64, u64), Error> {
+        let stat = rustix::fs::fstat(&self.fd).context(|| "inspect the workspace".into())?;
+        Ok((device(&stat), stat.st_ino as u64))
+    }
+
     #[cfg(test)]
     pub(crate) fn without_exchange(&mut self) {
         self.exchanges = false;

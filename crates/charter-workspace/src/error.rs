@@ -25,6 +25,16 @@ pub enum Error {
         /// How the file differs.
         why: String,
     },
+    /// The folder is not the one that was approved.
+    #[error(
+        "`{path}` is not the folder that was approved: {why}; nothing was changed: start a new run on the folder that is meant"
+    )]
+    Replaced {
+        /// The path of the folder.
+        path: String,
+        /// What is there now.
+        why: String,
+    },
     /// A file could not be restored.
     #[error("cannot restore `{path}`: {why}")]
     Undo {
@@ -106,6 +116,7 @@ impl Error {
             Error::Changeset(_) => "changeset",
             Error::Escape { .. } => "escape",
             Error::Conflict { .. } => "conflict",
+            Error::Replaced { .. } => "replaced",
             Error::Undo { .. } => "undo",
             Error::Unapproved(_) => "unapproved",
             Error::Locked { .. } => "locked",

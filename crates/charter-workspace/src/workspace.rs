@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::dir::{Dir, Node, escape};
 use crate::error::{Context as _, Error};
 use crate::path::{RelPath, STAGE};
+use crate::place::FolderIdentity;
 use crate::recover::ApplyRecovery;
 use crate::store::{self, Store};
 use crate::watch::Watch;
@@ -108,6 +109,28 @@ impl Workspace {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Which folder this is.
+    ///
+    /// # Errors
+    /// The folder cannot be found any more.
+    pub fn identity(&self) -> Result<FolderIdentity, Error> {
+        FolderIdentity::of(&self.path)
+    }
+
+    /// Fails unless the open folder is this one. It was opened once; its path may lead elsewhere.
+    ///
+    /// # Errors
+    /// [`Error::Replaced`] if it is another one.
+    pub fn expect_identity(&self, expected: &FolderIdentity) -> Result<(), Error> {
+        expected.find()?;
+        let (device, inode) = self.root.identity()?;
+        if (device.to_string(), inode.to_string()) != (expected.device.clone(), expected.inode.clone()) {
+            let why = "another folder was open in its place".into();
+            return Err(Error::Replaced { path: expected.path.clone(), why });
+        }
+        Ok(())
     }
 
     /// The store of the workspace.

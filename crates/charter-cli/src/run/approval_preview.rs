@@ -48,7 +48,10 @@ enum DiffLine {
 impl ApprovalPreview {
     /// Returns the preview of a value that is approved in `actor`, if it has one.
     pub(crate) fn of(value: &Json, view: &View, actor: &str, host: &Host) -> Option<ApprovalPreview> {
-        let workspace = view.snapshot.actor(actor).and_then(|a| a.variable("workspace")?.as_str().map(str::to_owned));
+        let variable = |name: &str| view.snapshot.actor(actor)?.variable(name).cloned();
+        // The folder as it was found, not where its name leads now.
+        let found = variable("place").and_then(|place| place.get("path")?.as_str().map(str::to_owned));
+        let workspace = found.or_else(|| variable("workspace")?.as_str().map(str::to_owned));
         let folder = workspace.as_deref().map(|w| host.place(view.snapshot.run(), w));
         if let Some(files) = value.get("files").and_then(Json::as_array) {
             let one = |file: &Json| {

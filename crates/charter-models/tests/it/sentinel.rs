@@ -274,6 +274,34 @@ async fn a_new_journal_with_the_same_run_applies_again() {
     }
 }
 
+/// The attack: the folder is replaced by a link, or by another folder, after it was approved.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_is_replaced_after_the_approval_is_not_changed() {
+    for link in [true, false] {
+        let host = sentinel().await;
+        let other = host.root.join("other");
+        fs::create_dir(&other).unwrap();
+        fs::write(other.join("greeting.txt"), "Hello, world\n").unwrap();
+        host.start("r", json!({})).await;
+        let proposal = host.to_proposal("r").await;
+        let place = host.var("r", "bundle").await["workspace"].clone();
+        assert_eq!(place["path"], json!(host.root.join("w").canonicalize().unwrap()));
+        fs::rename(host.root.join("w"), host.root.join("old")).unwrap();
+        if link {
+            std::os::unix::fs::symlink(&other, host.root.join("w")).unwrap();
+        } else {
+            fs::rename(&other, host.root.join("w")).unwrap();
+        }
+        host.approve("r", &proposal, None).await;
+        let error = host.error("r").await;
+        assert_eq!(error["code"], "replaced", "{error}");
+        assert_eq!(host.files().len(), 1);
+        assert_eq!(host.file("greeting.txt"), "Hello, world\n");
+        let old = fs::read_to_string(host.root.join("old/greeting.txt")).unwrap();
+        assert_eq!(old, "Hello, world\n");
+    }
+}
+
 /// A charter that requests an apply without an approval, or with the approval of something else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_charter_cannot_apply_without_an_approval() {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
-use charter_workspace::{Error, VerifyCommand, Watch, Workspace};
+use charter_workspace::{Error, FolderIdentity, VerifyCommand, Watch, Workspace};
 use serde_json::Value as Json;
 
 use crate::call::Call;
@@ -34,12 +34,15 @@ use hold::Holds;
 ///
 /// | `do` | input | output |
 /// |---|---|---|
-/// | `curate` | `patterns`, `cleared`, `verify` | `{files: [{path, size, sha256, kind}], curator, passedOver, insights}` |
+/// | `curate` | `patterns`, `cleared`, `verify` | `{place, files: [{path, size, sha256, kind}], curator, passedOver, insights}` |
 /// | `plan`, `reflect` | `files`, and anything else | the answer of the other actor |
 /// | `propose` | `files` | `{changeset, digest, proposer}`: the manifest; contents, old and new, go into the store |
 /// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify` | a report of what was done |
 /// | `rollback` | `cycle`, `needed` | `{restored}` |
 /// | `remember` | `cycle`, `insights` | `{}` |
+///
+/// `place` in an input is the folder as `curate` has found it. Every later call finds this folder,
+/// whatever `workspace` leads to by then, or fails with `replaced`.
 ///
 /// `by`: the kind of the other actor that is asked (`scripted`, `model`, `exec`, ...), configured
 /// by keys next to it; it receives the input, with the contents of the approved files in `files`.
@@ -283,10 +286,17 @@ impl Workspaces {
         let stop = Arc::new(AtomicBool::new(false));
         let _stop = StopOnDrop(stop.clone());
         let done = tokio::task::spawn_blocking(move || {
-            let path = workspaces.path(&call)?;
+            let expected = expected(&call)?;
+            let path = match &expected {
+                Some(expected) => expected.find().map_err(fault)?,
+                None => workspaces.path(&call)?,
+            };
             let mut watch = StopFlag(stop);
             let workspace = workspaces.holds.take(&path, &workspaces.folder, &call, &mut watch).map_err(fault)?;
             let workspace = lock(&workspace);
+            if let Some(expected) = expected {
+                workspace.expect_identity(&expected).map_err(fault)?;
+            }
             work(&workspace, &mut watch).map_err(fault)
         });
         done.await.map_err(|_| Fault::new("internal", "the work on the workspace was interrupted"))?
@@ -301,6 +311,16 @@ impl Workspaces {
             Some(name) => scratch::path(name, call, &self.folder),
             None => Ok(PathBuf::from(name)),
         }
+    }
+}
+
+/// The folder that was approved; `None` if the input does not say.
+fn expected(call: &Call) -> Result<Option<FolderIdentity>, Fault> {
+    match call.input.get("place") {
+        None | Some(Json::Null) => Ok(None),
+        Some(place) => serde_json::from_value(place.clone())
+            .map(Some)
+            .map_err(|e| Fault::new("config", format!("invalid `place`: {e}; pass what `curate` has answered"))),
     }
 }
 

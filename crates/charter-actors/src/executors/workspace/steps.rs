@@ -44,10 +44,10 @@ impl Workspaces {
             }
             let learned = workspace.learned()?;
             let newest = learned.into_iter().rev().take(MAX_INSIGHTS).rev().map(|l| l.insight);
-            Ok((workspace.curate(&request)?, newest.collect::<Vec<_>>()))
+            Ok((workspace.curate(&request)?, newest.collect::<Vec<_>>(), workspace.identity()?))
         });
-        let (listing, insights) = found.await?;
-        let mut output = json!({"passedOver": listing.skipped, "insights": insights});
+        let (listing, insights, place) = found.await?;
+        let mut output = json!({"place": place, "passedOver": listing.skipped, "insights": insights});
         let (files, curator) = match by(call) {
             None => (listing.files.into_iter().filter(|f| f.kind == FileKind::Text).collect(), call.principal().id),
             Some(kind) => {
