@@ -1,6 +1,7 @@
 //! Kind `exec`: runs a command without a shell. Input and output are JSON, within limits.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tokio::process::{Child, Command};
 use crate::call::Call;
 use crate::clock::BoxFuture;
 use crate::commands::{check_command, command_files};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, FolderError};
 use crate::executor::{Beside, Executor, Fault, FindSecret, Outcome};
 use crate::folder::Folder;
 use crate::kept::NamedFile;
@@ -30,11 +31,13 @@ const MAX_STDERR: usize = 2_048;
 /// Kind `exec`. Configuration: `command` (a list: program and arguments), `env` (variables: a
 /// value, or `{secret: NAME}`), `dir` (inside the charter's folder), `maxOutput` (bytes).
 ///
-/// The command runs in the charter's folder. Its environment consists of [`Exec::env`], the
-/// variables of the charter, and `CHARTER_RUN`, `CHARTER_EFFECT` (the idempotency key),
-/// `CHARTER_ATTEMPT`, `CHARTER_ACTOR`. The input is written to its standard input. On a timeout, or
-/// when the run no longer waits for it, it is killed with all processes that it started; those that
-/// are left when it ends are killed as well ([`charter_process::Tree`]).
+/// The command runs in the charter's folder; if the files of the charter are built into a program,
+/// only a command that needs none of them runs, in the root of the file system. Its environment
+/// consists of [`Exec::env`], the variables of the charter, and `CHARTER_RUN`, `CHARTER_EFFECT`
+/// (the idempotency key), `CHARTER_ATTEMPT`, `CHARTER_ACTOR`. The input is written to its standard
+/// input. On a timeout, or when the run no longer waits for it, it is killed with all processes
+/// that it started; those that are left when it ends are killed as well
+/// ([`charter_process::Tree`]).
 #[derive(Clone)]
 pub struct Exec {
     /// The environment of every command. Default: [`default_env`](crate::default_env).
@@ -70,8 +73,7 @@ impl Executor for Exec {
         variables(actor, &self.secret)?;
         max_output(actor)?;
         match actor.config.get("dir") {
-            None => Ok(folder.path(".").map(drop)?),
-            Some(Json::String(dir)) => Ok(folder.path(dir).map(drop)?),
+            None | Some(Json::String(_)) => Ok(place(actor, folder).map(drop)?),
             Some(other) => Err(ConfigError::invalid("dir", "a folder inside the charter's folder", other)),
         }
     }
@@ -117,6 +119,19 @@ fn dir_of(actor: &ActorDecl) -> &str {
     actor.config.get("dir").and_then(Json::as_str).unwrap_or(".")
 }
 
+/// Where the command runs. If the files of the charter are built into a program, a command that
+/// needs none of them runs all the same.
+fn place(actor: &ActorDecl, folder: &Folder) -> Result<PathBuf, FolderError> {
+    let dir = folder.path(dir_of(actor));
+    let needs = |word: &String| word.contains('/') || folder.is_file(word).unwrap_or(true);
+    match (folder.at(), command(actor)) {
+        (Folder::Texts(_), Ok(words)) if !actor.config.contains_key("dir") && !words.iter().any(needs) => {
+            Ok(PathBuf::from("/"))
+        }
+        _ => dir,
+    }
+}
+
 fn variables(actor: &ActorDecl, find: &FindSecret) -> Result<Variables, ConfigError> {
     Variables::read("env", actor.config.get("env"), find)
 }
@@ -152,8 +167,7 @@ async fn kill(tree: &Arc<Tree>) {
 async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) -> Result<Outcome, Fault> {
     let words = command(call.actor())?;
     let limit = max_output(call.actor())?;
-    let name = dir_of(call.actor());
-    let dir = call.folder().path(name).map_err(ConfigError::from)?;
+    let dir = place(call.actor(), call.folder()).map_err(ConfigError::from)?;
     let named = call.clone();
     let (checked, values) = (words.clone(), variables.clone());
     super::blocking(move || check_command(&checked, values.words(), dir_of(named.actor()), named.folder())).await?;

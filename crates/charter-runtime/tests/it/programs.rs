@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use charter_actors::Folder;
 use charter_journal::MemoryStore;
 use charter_kernel::Principal;
-use charter_runtime::{Charter, Options, Runtime, SendEvent, Start};
+use charter_runtime::{Charter, Options, Runtime, RuntimeError, SendEvent, Start};
 use serde_json::{Value as Json, json};
 
 fn source(actor: &str) -> String {
@@ -40,14 +40,17 @@ states:
 }
 
 async fn begin(actor: &str, folder: &Path, input: Json) -> Runtime {
+    try_begin(actor, Folder::Dir(folder.to_owned()), input).await.unwrap_or_else(|e| panic!("{e}"))
+}
+
+async fn try_begin(actor: &str, folder: Folder, input: Json) -> Result<Runtime, RuntimeError> {
     let document =
         charter_format::read(&source(actor), "one.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
     let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), Options::default()).await.unwrap();
-    let charter = Charter::new(&document, Folder::Dir(folder.to_owned())).unwrap();
-    let charter = runtime.add(charter).await.unwrap_or_else(|e| panic!("{e}")).digest();
+    let charter = runtime.add(Charter::new(&document, folder).unwrap()).await?.digest();
     let start = Start { charter, run: Some("r".into()), input, by: Principal::new("ana", &[]) };
-    runtime.start(start).await.unwrap();
-    runtime
+    runtime.start(start).await?;
+    Ok(runtime)
 }
 
 /// Returns the output of the run: the actor's answer or its error.
@@ -62,6 +65,26 @@ fn run_in(folder: &Path, actor: &str, input: Json) -> Json {
 fn run(actor: &str, input: Json) -> Json {
     let folder = tempfile::tempdir().unwrap();
     run_in(folder.path(), actor, input)
+}
+
+/// The files of a bundled charter are in no folder.
+#[test]
+fn a_command_that_needs_no_file_runs_without_a_folder() {
+    let run = |command: &str, files: &[&str]| {
+        let texts = files.iter().map(|name| ((*name).to_owned(), String::new())).collect();
+        crate::common::block_on(async {
+            let actor = format!("{{kind: exec, command: {command}}}");
+            let runtime = try_begin(&actor, Folder::Texts(Arc::new(texts)), json!({"n": 1})).await?;
+            let view = runtime.ended("r").await?;
+            Ok::<_, RuntimeError>(view.snapshot.output().cloned())
+        })
+    };
+    assert_eq!(run("[cat]", &["a.txt"]).unwrap(), Some(json!({"n": 1})));
+    assert_eq!(run("[printf, '\"%s\"', a]", &["a.txt"]).unwrap(), Some(json!("a")));
+    for (command, file) in [("[cat, a.txt]", "a.txt"), ("[sh, ./x]", "x"), ("[sh, d/x]", "d/x")] {
+        let why = run(command, &[file]).unwrap_err().to_string();
+        assert!(why.ends_with("the charter has no folder in the file system of this host"), "{command}: {why}");
+    }
 }
 
 #[test]
