@@ -289,7 +289,7 @@ fn outcomes(command: &str, db: &Db) -> Result<Option<String>, Failure> {
 }
 
 /// The journal file of a command line.
-fn journal_of(command: &str) -> Option<PathBuf> {
+pub(super) fn journal_of(command: &str) -> Option<PathBuf> {
     let rest = command.split_once(" --db ")?.1;
     let path = match rest.strip_prefix('\'') {
         Some(quoted) => quoted.split('\'').next()?,

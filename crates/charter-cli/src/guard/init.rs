@@ -18,7 +18,7 @@ use crate::run::host::{Host, Opener};
 use crate::run::{Who, new_run, setup};
 
 /// The bundled charter for coding agents.
-const CHARTER: &str = "coder";
+pub(super) const CHARTER: &str = "coder";
 
 /// Writes what puts the agent of a client under control.
 #[derive(Debug, Clone, clap::Args)]
@@ -105,21 +105,8 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
 /// reviewed could never be committed, and it is nobody else's.
 fn excluded(dir: &Path, db: &Db) -> Result<Option<Change>, Failure> {
     let git = dir.join(".git");
-    let journal = std::path::absolute(&db.db)?;
-    let folder = journal.parent().and_then(|folder| folder.canonicalize().ok());
-    let inside = folder.as_deref().and_then(|folder| folder.strip_prefix(dir).ok());
-    let (Some(inside), Some(name)) = (inside, journal.file_name()) else { return Ok(None) };
-    if !git.is_dir() {
-        return Ok(None);
-    }
-    let path = inside.join(name);
-    // A line of Git's ignore files: what would be a pattern there is not one.
-    let escaped: String = path
-        .to_string_lossy()
-        .chars()
-        .flat_map(|c| "*?[]\\!# ".contains(c).then_some('\\').into_iter().chain(std::iter::once(c)))
-        .collect();
-    let lines = [format!("/{escaped}"), format!("/{escaped}-*")];
+    let Some(line) = ignored(dir, &std::path::absolute(&db.db)?).filter(|_| git.is_dir()) else { return Ok(None) };
+    let lines = [line.clone(), format!("{line}-*")];
     let file = git.join("info").join("exclude");
     let old = read(&file)?;
     let mut new = old.clone().unwrap_or_default();
@@ -131,6 +118,14 @@ fn excluded(dir: &Path, db: &Db) -> Result<Option<Change>, Failure> {
         new.push('\n');
     }
     Ok(Some(Change { path: file, old, new: Some(new) }))
+}
+
+/// The line of Git's ignore files for a journal in a folder.
+pub(super) fn ignored(dir: &Path, journal: &Path) -> Option<String> {
+    let folder = journal.parent().and_then(|folder| folder.canonicalize().ok())?;
+    let path = folder.strip_prefix(dir).ok()?.join(journal.file_name()?);
+    let escape = |c| "*?[]\\!# ".contains(c).then_some('\\').into_iter().chain(std::iter::once(c));
+    Some(format!("/{}", path.to_string_lossy().chars().flat_map(escape).collect::<String>()))
 }
 
 /// The files of the charter, unless the project has them.

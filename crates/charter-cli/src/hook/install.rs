@@ -126,19 +126,41 @@ pub fn install(args: &InstallArgs, machine_output: bool, io: &mut Io<'_>) -> Res
 /// # Errors
 /// The configuration cannot be read.
 pub fn uninstall(args: &UninstallArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let path = args.place.file(args.client)?;
-    let mut changes = Vec::new();
-    if let Some(old) = read(&path)? {
-        let new = config::uninstall(args.client, &old).map_err(|e| not_changed(&path, &e))?;
-        if let (None, Some((file, text))) = (&new, config::beside(args.client)) {
-            let path = args.place.root()?.join(file);
-            let old = read(&path)?;
-            let new = old.clone().filter(|old| old != text);
-            changes.push(Change { path, old, new });
-        }
-        changes.push(Change { path, old: Some(old), new });
+    let changes = args.changes()?;
+    let exit = apply(&changes, args.place.dry_run, machine_output, io)?;
+    if !machine_output
+        && args.place.level() == Level::Project
+        && crate::guard::has_server(args.client, &args.place.root()?)?
+    {
+        let text = format!("the MCP server of Charter stays; `charter guard uninstall {}` removes both", args.client);
+        writeln!(io.err, "{}", Paint(io.color_err).faint(&text))?;
     }
-    apply(&changes, args.place.dry_run, machine_output, io)
+    Ok(exit)
+}
+
+impl UninstallArgs {
+    /// The same for `charter guard uninstall`.
+    pub(crate) fn for_guard(client: Client, dir: &Path) -> UninstallArgs {
+        let place = Where { user: false, managed: false, dir: Some(dir.to_owned()), dry_run: false };
+        UninstallArgs { client, place }
+    }
+
+    /// The changes of files.
+    pub(crate) fn changes(&self) -> Result<Vec<Change>, Failure> {
+        let path = self.place.file(self.client)?;
+        let mut changes = Vec::new();
+        if let Some(old) = read(&path)? {
+            let new = config::uninstall(self.client, &old).map_err(|e| not_changed(&path, &e))?;
+            if let (None, Some((file, text))) = (&new, config::beside(self.client)) {
+                let path = self.place.root()?.join(file);
+                let old = read(&path)?;
+                let new = old.clone().filter(|old| old != text);
+                changes.push(Change { path, old, new });
+            }
+            changes.push(Change { path, old: Some(old), new });
+        }
+        Ok(changes)
+    }
 }
 
 impl InstallArgs {
@@ -203,7 +225,7 @@ pub(crate) fn program() -> String {
     }
 }
 
-fn not_changed(path: &Path, e: &config::ConfigError) -> Failure {
+pub(crate) fn not_changed(path: &Path, e: &config::ConfigError) -> Failure {
     Failure::new(format!("`{}`: {e}", path.display()))
 }
 

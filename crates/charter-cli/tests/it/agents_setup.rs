@@ -57,6 +57,54 @@ fn a_hook_is_installed_shown_tested_and_removed() {
 }
 
 #[test]
+fn uninstall_takes_away_what_init_wrote_but_no_journal_and_no_server_of_others() {
+    let site = site("uninstall");
+    fs::create_dir_all(site.path(".git/info")).unwrap();
+    let own = "{\n  \"mcpServers\": {\n    \"other\": {\"command\": \"other\"}\n  },\n  \"x\": 1\n}\n";
+    fs::create_dir(site.path(".gemini")).unwrap();
+    fs::write(site.path(".gemini/settings.json"), own).unwrap();
+    at_home(&site, "guard init claude");
+    at_home(&site, "guard uninstall claude");
+    // Journal, keys, charter and the lines for Git are there from now on.
+    let before = tree(&site.path(""));
+    assert!(before.iter().any(|(path, _)| path.ends_with("charters/coder/charter.yaml")));
+    for client in Client::ALL {
+        let (code, out, err) = at_home(&site, &format!("guard init {client}"));
+        assert_eq!(code, 0, "{client}: {out}{err}");
+        let installed = tree(&site.path(""));
+        assert_ne!(installed, before, "{client}");
+        let (code, shown, err) = at_home(&site, &format!("guard uninstall {client} --dry-run"));
+        assert!(code == 0 && err.contains("nothing was changed"), "{client}: {shown}{err}");
+        assert_eq!(tree(&site.path("")), installed, "{client}");
+        let (code, out, err) = at_home(&site, &format!("guard uninstall {client}"));
+        assert_eq!((code, &out), (0, &shown), "{client}: {err}");
+        assert!(err.contains("charter.db`, with its runs and keys") && err.contains("charters/coder`"), "{err}");
+        assert!(err.contains(".git/info/exclude`"), "{client}: {err}");
+        assert_eq!(
+            err.contains("MCP server `charter`"),
+            ["codex", "copilot", "goose"].contains(&client.name()),
+            "{err}"
+        );
+        assert_eq!(tree(&site.path("")), before, "{client}");
+        let (code, _, err) = at_home(&site, &format!("guard uninstall {client}"));
+        assert!(code == 0 && err.contains("nothing to change"), "{client}: {err}");
+    }
+    assert!(site.records("coder").len() == 1 && site.run("key list").contains("person"));
+    // What the other levels have is said; the server of `guard init` is not that of `hook install`.
+    at_home(&site, "hook install cursor --user");
+    at_home(&site, "guard init cursor");
+    let (_, _, err) = at_home(&site, "hook uninstall cursor");
+    assert!(err.contains("`charter guard uninstall cursor` removes both"), "{err}");
+    let (_, out, err) = at_home(&site, "guard uninstall cursor");
+    assert!(out.contains("mcp.json") && err.contains("`charter hook uninstall cursor --user`"), "{out}{err}");
+    // A server of somebody else with the same name.
+    let own = "{\"mcpServers\": {\"charter\": {\"command\": \"mine\", \"args\": [\"mcp\"]}}}\n";
+    fs::write(site.path(".mcp.json"), own).unwrap();
+    at_home(&site, "guard uninstall claude");
+    assert_eq!(fs::read_to_string(site.path(".mcp.json")).unwrap(), own);
+}
+
+#[test]
 fn what_else_is_configured_stays() {
     let site = site("install-keeps");
     let file = site.path(".claude/settings.json");

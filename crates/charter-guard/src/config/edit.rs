@@ -42,6 +42,11 @@ impl Node {
         }
     }
 
+    /// How much a container holds.
+    pub(super) fn len(&self) -> usize {
+        self.children().len()
+    }
+
     /// The places of what a container holds.
     fn children(&self) -> Vec<Range<usize>> {
         match &self.kind {

@@ -2,12 +2,14 @@
 //! and returns texts.
 
 mod edit;
+mod server;
 
 use charter_expr::strict_json;
 use serde_json::{Value as Json, json};
 
 use crate::client::Client;
 use edit::{Kind, Node};
+pub use server::{is_our_server, with_server, without_server};
 
 /// What the shell says if the hook ends without a decision: it was killed, or is not there. Also
 /// the mark by which our entries are found again.
@@ -318,36 +320,4 @@ fn remove_one(text: &str) -> Option<Option<String>> {
         });
     }
     Some(None)
-}
-
-/// A configuration with a server of this name in the object `section`, and with everything else
-/// that is in `existing`. Another server with this name is replaced.
-///
-/// # Errors
-/// Something would be lost.
-pub fn with_server(existing: Option<&str>, section: &str, name: &str, server: &Json) -> Result<String, ConfigError> {
-    let alone = || format!("{:#}\n", json!({section: {name: server}}));
-    let Some(existing) = existing.filter(|text| !text.trim().is_empty()) else { return Ok(alone()) };
-    let whole = strict_json::from_str(existing).map_err(|e| ConfigError::NotJson(e.to_string(), alone()))?;
-    let shape = |path: &str| ConfigError::Shape(path.to_owned(), "the client");
-    whole.as_object().ok_or_else(|| shape("the whole file"))?;
-    let found = whole.get(section);
-    if found.is_some_and(|found| !found.is_object()) {
-        return Err(shape(section));
-    }
-    let root = edit::parse(existing).ok_or_else(|| shape("the whole file"))?;
-    match found.and_then(|found| found.get(name)) {
-        Some(same) if same == server => return Ok(existing.to_owned()),
-        Some(_) => {
-            let other = root.get(section).and_then(|servers| Some((servers, edit::position(servers, name)?)));
-            let removed = other.and_then(|(servers, at)| edit::remove(existing, servers, at));
-            return with_server(Some(&removed.ok_or_else(|| shape(section))?), section, name, server);
-        }
-        None => {}
-    }
-    let added = match root.get(section) {
-        Some(servers) => edit::push(existing, servers, 1, Some(name), server),
-        None => edit::push(existing, &root, 0, Some(section), &json!({name: server})),
-    };
-    added.ok_or_else(|| shape(section))
 }
