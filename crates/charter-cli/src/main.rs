@@ -57,6 +57,8 @@ fn main() -> ExitCode {
         }
     };
     let exit = charter_cli::run(args, &mut io);
+    // What threads that did not end in time have started.
+    charter_process::kill_all();
     // Send the remaining spans.
     #[cfg(feature = "otel")]
     drop(telemetry);

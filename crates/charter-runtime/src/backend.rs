@@ -58,11 +58,13 @@ pub trait Backend: Send + Sync {
     fn runs(&self, filter: RunFilter) -> Answer<'_, Vec<RunInfo>>;
 
     /// Returns records of a run, in order, starting at sequence number `from`: at most `limit`, and
-    /// at least one if there is one.
+    /// at least one if there is one. [`Backend::view`] then shows the run as it was after them, or
+    /// later.
     fn records(&self, run: String, from: u64, limit: usize) -> Answer<'_, Vec<Record>>;
 
     /// Returns records of all runs in the order of their commits, each with its position in the
-    /// journal, starting after a position: at most `limit`.
+    /// journal, starting after a position: at most `limit`. [`Backend::view`] then shows their runs
+    /// as they were after them, or later.
     fn records_after(&self, position: u64, limit: usize) -> Answer<'_, Vec<(u64, Record)>>;
 
     /// Returns the position of the last record; 0 if there has been none.
@@ -278,13 +280,19 @@ impl Backend for Runtime {
     }
 
     fn records(&self, run: String, from: u64, limit: usize) -> Answer<'_, Vec<Record>> {
-        Box::pin(async move { Ok(self.inner.with_store(move |inner| inner.store.records(&run, from, limit)).await??) })
+        Box::pin(async move {
+            let records = self.inner.with_store(move |inner| inner.store.records(&run, from, limit)).await??;
+            self.inner.settled(records.iter()).await;
+            Ok(records)
+        })
     }
 
     fn records_after(&self, position: u64, limit: usize) -> Answer<'_, Vec<(u64, Record)>> {
-        Box::pin(
-            async move { Ok(self.inner.with_store(move |inner| inner.store.records_after(position, limit)).await??) },
-        )
+        Box::pin(async move {
+            let records = self.inner.with_store(move |inner| inner.store.records_after(position, limit)).await??;
+            self.inner.settled(records.iter().map(|(_, record)| record)).await;
+            Ok(records)
+        })
     }
 
     fn last_position(&self) -> Answer<'_, u64> {

@@ -1,9 +1,10 @@
 //! Read access to runs: lists them, returns their state and legal events, subscribes to new events,
 //! and waits for a condition.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_journal::{RunFilter, RunInfo};
+use charter_journal::{Record, RunFilter, RunInfo};
 use charter_kernel::{Legal, Principal, Snapshot};
 
 use crate::error::RuntimeError;
@@ -104,6 +105,18 @@ impl Inner {
             return Ok(view);
         }
         self.load(run).await?.seen().ok_or_else(|| RuntimeError::NeverStarted(run.into()))
+    }
+
+    /// Waits until [`Inner::look`] shows what these records have changed: other threads can read a
+    /// record a moment before the state after it.
+    pub(crate) async fn settled(&self, records: impl Iterator<Item = &Record>) {
+        let last: BTreeMap<&str, u64> = records.map(|record| (&*record.run, record.seq)).collect();
+        for (run, seq) in last {
+            let run = lock(&self.runs).get(run).cloned();
+            if let Some(run) = run {
+                run.settled(seq).await;
+            }
+        }
     }
 
     /// Returns the current state of a run if the run is in memory.

@@ -142,9 +142,8 @@ impl Server {
                     app.metrics.refused.fetch_add(1, Ordering::Relaxed);
                 }
                 if &*record.run == HOST_RUN {
-                    // A key may have been added or revoked at the command line. What cannot be read
-                    // now is read with the next record; a revoked key is refused by the run itself.
-                    let _ = app.office.refresh().await;
+                    // A key may have been added or revoked at the command line.
+                    app.office.refresh_soon().await;
                 }
             }
         };

@@ -221,7 +221,6 @@ impl Host {
         self.threads.block_on(runtime.shutdown(GRACE));
         drop((runtime, service, store));
         self.threads.shutdown_timeout(GRACE);
-        charter_process::kill_all();
     }
 }
 

@@ -2,13 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::fs;
-use std::sync::{Mutex, PoisonError};
 
 use crate::support::{Ran, Scratch, charter, charter_typed};
-
-/// Cycles run one after the other: two at once in one process have ended each other's `verify`
-/// commands (docs/decisions.md).
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// A workspace with a journal file next to it.
 struct Desk {
@@ -62,7 +57,6 @@ fn in_order(text: &str, parts: &[&str]) {
 
 #[test]
 fn the_whole_cycle_at_the_terminal() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let verify = r#", "verify": ["/bin/sh", "-c", "echo looks good; grep -q Guten greeting.txt"]"#;
     let ran = desk.typed(verify, &["1", "APPROVE_PROPOSAL", "all", "q"]);
@@ -96,7 +90,6 @@ fn the_whole_cycle_at_the_terminal() {
 
 #[test]
 fn feedback_a_second_look_and_a_part() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let lines = ["1", "2", "Also say who greets", "d 2", "1", "3", "1 1-x", "greeter.txt", "q"];
     let ran = desk.typed("", &lines);
@@ -123,7 +116,6 @@ fn feedback_a_second_look_and_a_part() {
 
 #[test]
 fn a_rejection_leaves_everything_as_it_was() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let ran = desk.typed("", &["1", "REJECT_PROPOSAL", "too friendly", "q"]);
     in_order(&ran.err, &["  reason (text): ", "→ IDLE  REJECT_PROPOSAL by me"]);
@@ -133,7 +125,6 @@ fn a_rejection_leaves_everything_as_it_was() {
 
 #[test]
 fn a_failed_verification_is_shown_and_changes_nothing() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let verify = r#", "verify": ["/bin/sh", "-c", "echo three tests fail; exit 3"]"#;
     let ran = desk.typed(verify, &["1", "1", "all", "1", "q"]);
@@ -151,7 +142,6 @@ fn a_failed_verification_is_shown_and_changes_nothing() {
 
 #[test]
 fn a_file_that_changed_meanwhile_is_refused_and_noted_in_the_diff() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let ran = desk.typed("", &["1"]);
     assert!(ran.out.starts_with("r: active in AWAITING_PROPOSAL_APPROVAL"), "{}", ran.out);
@@ -170,7 +160,6 @@ fn a_file_that_changed_meanwhile_is_refused_and_noted_in_the_diff() {
 
 #[test]
 fn long_changes_are_paged() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let long: String = (0..60).map(|n| format!("Hello {n}\n")).collect();
     desk.scratch.file("w/greeting.txt", long);
@@ -196,7 +185,6 @@ fn long_changes_are_paged() {
 
 #[test]
 fn without_a_terminal_every_answer_is_a_command() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let input = desk.input("");
     let mut ran = charter(&["run", "sentinel", "--run", "r", "--db", &desk.db, "--input", &input]);
@@ -214,7 +202,6 @@ fn without_a_terminal_every_answer_is_a_command() {
 
 #[test]
 fn hostile_names_and_texts_cannot_write_to_the_terminal() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     desk.scratch.file("w/greeting.txt", "Hello \u{1b}[2Jworld\u{202e}\r\n");
     let ran = desk.typed("", &["1", "q"]);
@@ -224,7 +211,6 @@ fn hostile_names_and_texts_cannot_write_to_the_terminal() {
 
 #[test]
 fn insights_are_used_for_planning_and_found_with_sql() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let failing = r#", "verify": ["false"]"#;
     desk.typed(failing, &["1", "1", "all", "1", "START", "Greet in German", "1", "q"]);
@@ -246,7 +232,6 @@ fn insights_are_used_for_planning_and_found_with_sql() {
 
 #[test]
 fn a_run_without_a_possible_event_is_reported_as_stuck() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let desk = Desk::new();
     let charter_file = desk
         .scratch

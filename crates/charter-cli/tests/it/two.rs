@@ -1,6 +1,7 @@
-//! Unique keys in two processes that use one journal file.
+//! Two at once: processes that use one journal file, commands in one process.
 
 use crate::support::processes::Site;
+use crate::support::{Scratch, charter};
 
 const SHOP: &str = "
 charter: 1
@@ -29,4 +30,23 @@ fn two_processes_do_not_pay_one_order() {
     };
     assert_eq!(paid("a") + paid("b"), 3);
     assert!(site.run("verify").contains("verified"));
+}
+
+/// A command that ends stops what it has started, and nothing else in the process.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_does_not_stop_what_others_in_its_process_have_started() {
+    let mut other = std::process::Command::new("sleep");
+    other.arg("60");
+    let tree = charter_process::Tree::new();
+    tree.prepare(&mut other);
+    let mut other = tree.start(|| other.spawn(), |child| Some(child.id())).unwrap();
+    let scratch = Scratch::new("beside");
+    scratch.file("shop.yaml", SHOP);
+    let (shop, db) = (scratch.0.join("shop.yaml"), scratch.0.join("j.db"));
+    let ran = charter(&["run", shop.to_str().unwrap(), "--run", "a", "--db", db.to_str().unwrap()]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(other.try_wait().unwrap().is_none(), "it was stopped");
+    tree.kill();
+    assert!(!other.wait().unwrap().success());
 }

@@ -215,10 +215,12 @@ impl Inner {
                 entries.into_iter().for_each(|entry| self.perform(id, after, entry));
                 continue;
             }
+            let committing = appends.first().map(|first| run.commits_from(first.record.seq));
             match self.commit(appends).await {
                 Ok(()) => {
                     let Batch { state: after, entries, .. } = batch;
                     lock(&run.mailbox).view = after.seen();
+                    drop(committing);
                     let after = state.insert(Box::new(after));
                     let records = entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
                     for record in records {

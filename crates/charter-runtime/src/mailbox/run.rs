@@ -8,6 +8,7 @@ use charter_journal::{Record, Verdict};
 use charter_kernel::{Digest, Snapshot, Timestamp};
 use charter_run::Denied;
 use serde_json::Value as Json;
+use tokio::sync::watch;
 
 use crate::charter::Charter;
 use crate::request::Input;
@@ -23,6 +24,18 @@ pub(crate) struct Queued {
 #[derive(Default)]
 pub(crate) struct Run {
     pub(super) mailbox: Mutex<Mailbox>,
+    /// The first record of the commit under way. Others may read its records already, but not yet
+    /// the state after them.
+    committing: watch::Sender<Option<u64>>,
+}
+
+/// A commit under way; it ends when this is dropped.
+pub(super) struct Committing<'r>(&'r Run);
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        self.0.committing.send_replace(None);
+    }
 }
 
 #[derive(Default)]
@@ -50,6 +63,19 @@ pub(crate) struct Seen {
 impl Run {
     pub(crate) fn view(&self) -> Option<Seen> {
         lock(&self.mailbox).view.clone()
+    }
+
+    /// Records are about to be written, from this number on.
+    pub(super) fn commits_from(&self, first: u64) -> Committing<'_> {
+        self.committing.send_replace(Some(first));
+        Committing(self)
+    }
+
+    /// Waits until readers see the state after a record that has been written, or a later one.
+    pub(crate) async fn settled(&self, seq: u64) {
+        let is_settled = |first: &Option<u64>| first.is_none_or(|first| first > seq);
+        // The sender lives as long as this.
+        let _ = self.committing.subscribe().wait_for(is_settled).await;
     }
 }
 

@@ -4,93 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::altered::Altered;
 use crate::common::*;
 use charter_actors::VirtualClock;
 use charter_journal::*;
-use charter_kernel::{Digest, Timestamp};
 use charter_runtime::RuntimeError;
 use serde_json::json;
-
-/// A store that rejects writes while it is full.
-struct Disk {
-    inside: MemoryStore,
-    full: Arc<AtomicBool>,
-}
-
-impl Store for Disk {
-    fn submit(&self, batch: Vec<Append>, reply: Reply) {
-        if self.full.load(Ordering::SeqCst) {
-            return reply(Err(StoreError::NotWritten { reason: "the disk is full".into() }));
-        }
-        self.inside.submit(batch, reply);
-    }
-    fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError> {
-        self.inside.put_charter(charter)
-    }
-    fn imported(&self, run: &str) -> Result<u64, StoreError> {
-        self.inside.imported(run)
-    }
-    fn charter(&self, digest: Digest) -> Result<Option<StoredCharter>, StoreError> {
-        self.inside.charter(digest)
-    }
-    fn charters(&self) -> Result<Vec<StoredCharter>, StoreError> {
-        self.inside.charters()
-    }
-    fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
-        self.inside.put_blob(data)
-    }
-    fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.inside.blob(digest)
-    }
-    fn scan_blobs(&self, visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), StoreError> {
-        self.inside.scan_blobs(visit)
-    }
-    fn run(&self, run: &str) -> Result<Option<RunInfo>, StoreError> {
-        self.inside.run(run)
-    }
-    fn runs(&self, filter: &RunFilter) -> Result<Vec<RunInfo>, StoreError> {
-        self.inside.runs(filter)
-    }
-    fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
-        self.inside.records(run, from, limit)
-    }
-    fn records_after(&self, position: u64, limit: usize) -> Result<Vec<(u64, Record)>, StoreError> {
-        self.inside.records_after(position, limit)
-    }
-    fn last_position(&self) -> Result<u64, StoreError> {
-        self.inside.last_position()
-    }
-    fn find(&self, run: &str, id: &str) -> Result<Option<Record>, StoreError> {
-        self.inside.find(run, id)
-    }
-    fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {
-        self.inside.snapshot(run, at_most)
-    }
-    fn put_snapshot(&self, run: &str, snapshot: &StoredSnapshot) -> Result<(), StoreError> {
-        self.inside.put_snapshot(run, snapshot)
-    }
-    fn forget_snapshots(&self) -> Result<(), StoreError> {
-        self.inside.forget_snapshots()
-    }
-    fn pending_timers(&self, until: Timestamp, limit: usize) -> Result<Vec<PendingTimer>, StoreError> {
-        self.inside.pending_timers(until, limit)
-    }
-    fn open_effects(&self, after: Option<&OpenEffect>, limit: usize) -> Result<Vec<OpenEffect>, StoreError> {
-        self.inside.open_effects(after, limit)
-    }
-    fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
-        self.inside.emitted(r#type, visit)
-    }
-    fn scan(&self, run: Option<&str>, from: u64, visit: &mut dyn FnMut(&Row<'_>) -> bool) -> Result<(), StoreError> {
-        self.inside.scan(run, from, visit)
-    }
-    fn scan_runs(&self, run: Option<&str>, visit: &mut dyn FnMut(&RunRow<'_>)) -> Result<(), StoreError> {
-        self.inside.scan_runs(run, visit)
-    }
-    fn scan_snapshots(&self, run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), StoreError> {
-        self.inside.scan_snapshots(run, visit)
-    }
-}
 
 const SOURCE: &str = "
 charter: 1
@@ -118,7 +37,14 @@ states:
 fn answers_and_timers_are_written_when_there_is_space() {
     block_on(async {
         let full = Arc::new(AtomicBool::new(false));
-        let store = Arc::new(Disk { inside: MemoryStore::new(), full: full.clone() });
+        let is_full = full.clone();
+        let store = Altered::new(MemoryStore::new(), move |inside, batch, reply| {
+            if is_full.load(Ordering::SeqCst) {
+                return reply(Err(StoreError::NotWritten { reason: "the disk is full".into() }));
+            }
+            inside.submit(batch, reply);
+        });
+        let store = Arc::new(store);
         let clock = VirtualClock::new(BEGIN);
         let h = open(store, clock.clone(), charter(SOURCE), options(&clock)).await;
         h.start("r", json!({})).await;

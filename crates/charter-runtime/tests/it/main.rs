@@ -3,6 +3,7 @@
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
 mod actors;
+mod altered;
 mod attempts;
 mod clocks;
 mod common;
@@ -16,6 +17,7 @@ mod files;
 mod full;
 mod places;
 mod programs;
+mod reading;
 mod secrets;
 mod stuck;
 mod unique;

@@ -1,5 +1,6 @@
 //! Unique keys: an order is not paid twice by two runs of a host.
 
+use crate::altered::Altered;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -132,43 +133,6 @@ fn a_dry_fork_may_repeat_what_its_origin_did() {
     });
 }
 
-/// A store that reserves no keys.
-struct Forgetful(MemoryStore);
-
-macro_rules! forward {
-    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty;)*) => {
-        $(fn $name(&self, $($arg: $type),*) -> $result { self.0.$name($($arg),*) })*
-    };
-}
-
-impl Store for Forgetful {
-    forward! {
-        submit(batch: Vec<charter_journal::Append>, reply: charter_journal::Reply) -> ();
-        put_charter(charter: &charter_journal::StoredCharter) -> Result<(), charter_journal::StoreError>;
-        charter(digest: charter_kernel::Digest) -> Result<Option<charter_journal::StoredCharter>, charter_journal::StoreError>;
-        charters() -> Result<Vec<charter_journal::StoredCharter>, charter_journal::StoreError>;
-        put_blob(data: &[u8]) -> Result<charter_kernel::Digest, charter_journal::StoreError>;
-        blob(digest: charter_kernel::Digest) -> Result<Option<Vec<u8>>, charter_journal::StoreError>;
-        scan_blobs(visit: &mut dyn FnMut(&str, &[u8])) -> Result<(), charter_journal::StoreError>;
-        run(run: &str) -> Result<Option<charter_journal::RunInfo>, charter_journal::StoreError>;
-        records_after(position: u64, limit: usize) -> Result<Vec<(u64, charter_journal::Record)>, charter_journal::StoreError>;
-        last_position() -> Result<u64, charter_journal::StoreError>;
-        runs(filter: &charter_journal::RunFilter) -> Result<Vec<charter_journal::RunInfo>, charter_journal::StoreError>;
-        imported(run: &str) -> Result<u64, charter_journal::StoreError>;
-        records(run: &str, from: u64, limit: usize) -> Result<Vec<charter_journal::Record>, charter_journal::StoreError>;
-        find(run: &str, id: &str) -> Result<Option<charter_journal::Record>, charter_journal::StoreError>;
-        snapshot(run: &str, at_most: u64) -> Result<Option<charter_journal::StoredSnapshot>, charter_journal::StoreError>;
-        put_snapshot(run: &str, snapshot: &charter_journal::StoredSnapshot) -> Result<(), charter_journal::StoreError>;
-        forget_snapshots() -> Result<(), charter_journal::StoreError>;
-        pending_timers(until: charter_kernel::Timestamp, limit: usize) -> Result<Vec<charter_journal::PendingTimer>, charter_journal::StoreError>;
-        open_effects(after: Option<&charter_journal::OpenEffect>, limit: usize) -> Result<Vec<charter_journal::OpenEffect>, charter_journal::StoreError>;
-        emitted(r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), charter_journal::StoreError>;
-        scan(run: Option<&str>, from: u64, visit: &mut dyn FnMut(&charter_journal::Row<'_>) -> bool) -> Result<(), charter_journal::StoreError>;
-        scan_runs(run: Option<&str>, visit: &mut dyn FnMut(&charter_journal::RunRow<'_>)) -> Result<(), charter_journal::StoreError>;
-        scan_snapshots(run: Option<&str>, visit: &mut dyn FnMut(&str, u64, &[u8])) -> Result<(), charter_journal::StoreError>;
-    }
-}
-
 #[test]
 fn a_store_without_keys_has_no_such_runs() {
     block_on(async {
@@ -177,7 +141,7 @@ fn a_store_without_keys_has_no_such_runs() {
             let clock = VirtualClock::new(BEGIN);
             charter_runtime::Runtime::open(store, options(&clock)).await.unwrap().0
         };
-        let runtime = at(Arc::new(Forgetful(memory))).await;
+        let runtime = at(Arc::new(Altered::new(memory, |inside, batch, reply| inside.submit(batch, reply)))).await;
         let error = runtime.add(try_charter(SHOP).unwrap()).await.unwrap_err();
         assert!(matches!(error, RuntimeError::Charter { .. }));
         let why =

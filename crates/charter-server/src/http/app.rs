@@ -99,12 +99,22 @@ impl App {
 
     /// Counts a failed attempt to authenticate; whether there are too many in this second.
     pub(crate) fn too_many_failures(&self) -> bool {
+        self.failures(1) >= self.options.limits.failures_per_second
+    }
+
+    /// Whether there have been too many failed attempts to authenticate in this second.
+    pub(crate) fn has_too_many_failures(&self) -> bool {
+        self.failures(0) >= self.options.limits.failures_per_second
+    }
+
+    /// Returns the number of failed attempts in this second, and counts more.
+    fn failures(&self, more: u32) -> u32 {
         let (count, second) = &self.recent_failures;
         let now = self.now().0.div_euclid(1_000);
         if second.swap(now, Ordering::Relaxed) != now {
             count.store(0, Ordering::Relaxed);
         }
-        count.fetch_add(1, Ordering::Relaxed) >= self.options.limits.failures_per_second
+        count.fetch_add(more, Ordering::Relaxed)
     }
 
     pub(crate) fn is_closing(&self) -> bool {

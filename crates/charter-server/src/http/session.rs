@@ -45,12 +45,12 @@ fn set_cookie(app: &App, value: &str, seconds: i64) -> Result<HeaderValue, Probl
     HeaderValue::from_str(&text).map_err(|_| Problem::internal("the cookie cannot be written"))
 }
 
-fn with_key(app: &App, key: &str) -> Result<(Caller, Subject), Problem> {
+async fn with_key(app: &App, key: &str) -> Result<(Caller, Subject), Problem> {
     let mut headers = HeaderMap::new();
     let bearer = HeaderValue::from_str(&format!("Bearer {key}"));
     headers.insert(header::AUTHORIZATION, bearer.map_err(|_| Problem::unauthenticated("this is not a key"))?);
     // The same door as for requests with a key.
-    let caller = app.authenticate(&axum::http::Method::POST, &headers, None)?;
+    let caller = app.authenticate(&axum::http::Method::POST, &headers, None).await?;
     let key = caller.key.clone().ok_or_else(|| Problem::internal("a key without an id"))?;
     Ok((caller, Subject::Key(key)))
 }
@@ -69,7 +69,7 @@ fn with_code(app: &App, code: &str) -> Result<(Caller, Subject), Problem> {
 /// `POST /v1/session`
 pub(super) async fn open(State(app): State<Arc<App>>, Body(body): Body<OpenBody>) -> Result<Response, Problem> {
     let (caller, subject) = match (body.key, body.code) {
-        (Some(key), None) => with_key(&app, &key)?,
+        (Some(key), None) => with_key(&app, &key).await?,
         (None, Some(code)) => with_code(&app, &code)?,
         _ => return Err(Problem::request("send `key`, or `code` with the code of a login link")),
     };

@@ -1,6 +1,7 @@
 //! The run `host`, where keys are added and revoked.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use charter_actors::Folder;
 use charter_format::ReadOptions;
@@ -12,6 +13,10 @@ use tokio::sync::watch;
 
 use super::{Directory, Grant, Secret};
 use crate::hooks::BadUrl;
+
+/// How often the keys are read again if the journal cannot be read, and the pause in between.
+const TRIES: usize = 40;
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The text of the charter `host`.
 pub const HOST_CHARTER: &str = include_str!("../../../../charters/host/charter.yaml");
@@ -130,6 +135,18 @@ impl Office {
         let directory = Directory::read(&context).map_err(|e| HostError::Unreadable(e.to_string()))?;
         self.directory.send_replace(Arc::new(directory));
         Ok(())
+    }
+
+    /// Reads the keys again; if the journal cannot be read now, several times. Then they are read
+    /// with the next record: the run itself refuses what a revoked key would change there.
+    pub(crate) async fn refresh_soon(&self) {
+        for _ in 0..TRIES {
+            match self.refresh().await {
+                Err(HostError::Runtime(_)) => tokio::time::sleep(PAUSE).await,
+                // The run has ended or holds something else, which stays so.
+                _ => return,
+            }
+        }
     }
 
     /// The keys.

@@ -259,7 +259,9 @@ fn the_last_use_of_a_key_survives_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&dir.path().join("j.db")).unwrap());
     let site = Site::with(store.clone(), |options| options.clock = clock(1_800_000_000_000));
-    let root = site.person("root", &["admin"]).bearer;
+    let root = site.person("root", &["admin"]);
+    assert_eq!(root.get("/v1/me").status, 200);
+    let root = root.bearer;
     let ana = site.person("ana", &["clerk"]);
     let (bearer, key) = (ana.bearer.clone(), ana.get("/v1/me").json()["key"].as_str().unwrap().to_owned());
     let records = store.run("host").unwrap().unwrap().seq;

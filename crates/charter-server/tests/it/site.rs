@@ -96,18 +96,10 @@ impl Site {
         let grants = roles.iter().map(|role| role.parse().unwrap()).collect();
         let key = NewKey { id: id.into(), kind, grants, expires: None, note: None };
         let backend: Arc<dyn Backend> = Arc::new(self.host.clone());
-        let secret = self.threads.block_on(async {
+        self.threads.block_on(async {
             let office = Office::open(backend, "uid:1000").await.unwrap();
             office.add(key, Office::owner("uid:1000")).await.unwrap()
-        });
-        // The server follows the run.
-        for _ in 0..6_000 {
-            if self.get("/v1/me", &[("authorization", &format!("Bearer {}", secret.reveal()))]).status == 200 {
-                return secret;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        panic!("the server does not know the key");
+        })
     }
 
     pub(crate) fn person(&self, id: &str, roles: &[&str]) -> Client<'_> {
