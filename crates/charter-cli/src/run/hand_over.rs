@@ -26,6 +26,7 @@ impl Host {
     }
 
     /// Names the page on which persons decide, for agents that wait for them.
+    #[cfg(feature = "serve")]
     pub(crate) fn set_page(&self, url: &str) {
         if let Place::Own(own) = &*self.place.borrow() {
             own.service.set_page(url);

@@ -29,8 +29,7 @@ mod watch;
 use charter_journal::{Record, Verdict};
 use charter_kernel::{Auth, Event, Machine, Principal, PrincipalKind, check_name};
 use charter_runtime::backend::Acknowledged;
-use charter_runtime::{HOST_RUN, RuntimeError, Start, new_run_id};
-use charter_server::identity::Grant;
+use charter_runtime::{Grant, HOST_RUN, OPERATOR, RuntimeError, Start, new_run_id};
 use serde_json::{Value as Json, json};
 
 use crate::input::{event_data, json_or_file};
@@ -190,7 +189,7 @@ impl Who {
                 by.roles = own.map(|grant| grant.role.clone()).collect();
             }
             Some(KeyRoles { grants: None }) => {
-                let operator = std::iter::once(charter_server::identity::OPERATOR);
+                let operator = std::iter::once(OPERATOR);
                 by.roles = sender_roles(machine).chain(operator).map(str::to_owned).collect();
             }
             None if self.role.is_empty() => by.roles = sender_roles(machine).map(str::to_owned).collect(),

@@ -11,7 +11,9 @@ use charter_runtime::Runtime;
 
 use super::follow::now;
 use super::hand_over::HandOver;
-use super::host::{Ending, Host, Own, Place};
+#[cfg(feature = "serve")]
+use super::host::Ending;
+use super::host::{Host, Own, Place};
 use crate::io::{Exit, Io, Paint};
 use crate::journal::text::count;
 use crate::program;
@@ -60,16 +62,19 @@ impl Host {
 
     /// From now on, a signal to end the program does this first; then [`Host::has_ended`], and the
     /// program should end soon, or is ended with the exit code 0.
+    #[cfg(feature = "serve")]
     pub(crate) fn end_with(&self, ending: Ending) {
         *self.ending.lock().unwrap_or_else(PoisonError::into_inner) = Some(ending);
     }
 
     /// Whether a signal has ended what [`Host::end_with`] names.
+    #[cfg(feature = "serve")]
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
 
     /// Closes the journal. Actors that are running are resumed when it is opened again.
+    #[cfg(feature = "serve")]
     pub(crate) fn end(self) {
         if let Place::Own(own) = self.place.replace(Place::Closed) {
             self.shut_down(*own);

@@ -7,7 +7,7 @@ use charter_kernel::{Auth, Principal, PrincipalKind, Timestamp};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::{Grant, Secret};
+use super::{Grant, OPERATOR, Secret};
 use crate::hooks::Hook;
 
 /// A key: who has it, and what its owner may do.
@@ -145,8 +145,6 @@ impl Caller {
     }
 }
 
-/// The role that may pause, resume and cancel runs.
-pub const OPERATOR: &str = "operator";
 /// The role that may add keys and charters.
 pub const ADMIN: &str = "admin";
 /// The role that may see every run, and change none.

@@ -1,16 +1,14 @@
 //! Identities: the keys of a journal, which its run `host` holds, and the sessions of browsers.
 
-pub use charter_runtime::HOST_RUN;
+pub use charter_runtime::{BadGrant, Grant, HOST_RUN, OPERATOR};
 
 mod directory;
-mod grant;
 mod logins;
 mod office;
 mod secret;
 mod sessions;
 
-pub use directory::{ADMIN, Caller, Directory, Key, NotKnown, OPERATOR, READER, Token};
-pub use grant::{BadGrant, Grant};
+pub use directory::{ADMIN, Caller, Directory, Key, NotKnown, READER, Token};
 pub use logins::{Logins, VALID};
 pub use office::{HOST_CHARTER, HostError, NewKey, Office, host_charter};
 pub(crate) use secret::random as random_text;

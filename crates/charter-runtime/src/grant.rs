@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The role that may pause, resume and cancel runs.
+pub const OPERATOR: &str = "operator";
+
 /// A role that a key gives: everywhere, or in one charter or run only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
