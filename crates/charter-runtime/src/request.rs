@@ -144,6 +144,29 @@ impl View {
         open.filter(|(_, i)| !is_attended(&i.effect.text(run))).map(|(_, i)| i.id.to_string()).collect()
     }
 
+    /// Whether an actor is in a state, or within one, that has this tag.
+    #[must_use]
+    pub fn is_tagged(&self, actor: &str, tag: &str) -> bool {
+        let definition = self.charter.machine.definition();
+        let Some(actor) = self.snapshot.actor(actor) else { return false };
+        let chart = match actor.machine() {
+            "root" => Some(&definition.root),
+            name => definition.machines.get(name),
+        };
+        let Some(chart) = chart else { return false };
+        actor.state().any(|path| {
+            let mut at = Some(&chart.state);
+            let mut within = path.split('.');
+            while let Some(state) = at {
+                if state.tags.iter().any(|own| own == tag) {
+                    return true;
+                }
+                at = within.next().and_then(|key| state.states.get(key));
+            }
+            false
+        })
+    }
+
     /// Whether the run is active but can never continue: no timer that fires, no open
     /// invocation, no event that any principal may send.
     #[must_use]

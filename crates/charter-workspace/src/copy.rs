@@ -10,7 +10,7 @@ use crate::changeset::{Changeset, Operation};
 use crate::dir::{Dir, Node};
 use crate::error::{Context as _, Error};
 use crate::path::STAGE;
-use crate::store;
+use crate::store::{self, Within};
 use crate::verify::{Verification, VerifyCommand};
 use crate::watch::Watch;
 use crate::workspace::{PathState, Workspace};
@@ -69,8 +69,8 @@ impl Workspace {
             fs::remove_dir_all(to).context(|| format!("remove `{}`", to.display()))?;
         }
         store::create_folder(to)?;
-        let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES, git };
-        copy(&self.root, to, 0, &mut left)?;
+        let mut left = Left { files: MAX_FILES, bytes: MAX_BYTES, git, journal: self.journal.as_ref() };
+        copy(&self.root, to, "", &mut left)?;
         for change in changeset.changes() {
             let path = to.join(change.path.as_str());
             let doing = || format!("write `{}`", path.display());
@@ -92,19 +92,27 @@ impl Workspace {
 }
 
 /// The remaining limits of a copy.
-struct Left {
+struct Left<'a> {
     files: usize,
     bytes: u64,
     /// Whether `.git` is copied.
     git: bool,
+    /// What is never copied.
+    journal: Option<&'a Within>,
 }
 
-fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Error> {
+/// Copies the folder `at` of the workspace, given with a `/` at the end.
+fn copy(from: &Dir, to: &Path, at: &str, left: &mut Left<'_>) -> Result<(), Error> {
+    let depth = at.matches('/').count();
     if depth > MAX_DEPTH {
         return Err(Error::TooLarge(format!("folders are nested more than {MAX_DEPTH} deep at `{}`", to.display())));
     }
     for name in from.names(&to.display().to_string())?.0 {
         if depth == 0 && name == STAGE || name == ".git" && !left.git {
+            continue;
+        }
+        let within = format!("{at}{name}");
+        if left.journal.is_some_and(|journal| journal.has(&within)) {
             continue;
         }
         let path = to.join(&name);
@@ -114,7 +122,7 @@ fn copy(from: &Dir, to: &Path, depth: usize, left: &mut Left) -> Result<(), Erro
             Node::Folder => {
                 fs::create_dir(&path).context(doing)?;
                 if let Some(below) = from.enter(&name, &name)? {
-                    copy(&below, &path, depth.saturating_add(1), left)?;
+                    copy(&below, &path, &format!("{within}/"), left)?;
                 }
             }
             Node::File { size, mode } => {

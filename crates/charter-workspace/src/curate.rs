@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 use crate::dir::{Dir, Node};
 use crate::error::Error;
 use crate::path::{RelPath, STAGE};
+use crate::store::Within;
 use crate::workspace::{PathState, Workspace};
 
 /// Which files to list.
@@ -110,7 +111,8 @@ impl Workspace {
             patterns.add(pattern).map_err(|e| Error::Usage(format!("invalid pattern `{pattern}`: {e}")))?;
         }
         let patterns = patterns.build().map_err(|e| Error::Usage(format!("invalid patterns: {e}")))?;
-        let mut walk = Walk { what, patterns, rules: Vec::new(), listing: Listing::default() };
+        let journal = self.journal.as_ref();
+        let mut walk = Walk { what, patterns, journal, rules: Vec::new(), listing: Listing::default() };
         walk.folder(&self.root, "", 0)?;
         walk.listing.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(walk.listing)
@@ -124,6 +126,7 @@ impl Workspace {
         self.ensure_clean()?;
         let mut files = BTreeMap::new();
         for (path, digest) in approved {
+            self.is_content(path)?;
             let shown = path.as_str();
             let conflict = |why: &str| Err(Error::Conflict { path: shown.to_owned(), why: why.to_owned() });
             let Some((dir, name)) = self.root.parent(path)? else {
@@ -170,6 +173,7 @@ const MAX_RULES: u64 = 1 << 20;
 struct Walk<'a> {
     what: &'a CurateOptions,
     patterns: Override,
+    journal: Option<&'a Within>,
     /// The `.gitignore` rules of each enclosing folder.
     rules: Vec<Gitignore>,
     listing: Listing,
@@ -201,6 +205,10 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self, dir: &Dir, name: &str, path: &str, depth: usize) -> Result<(), Error> {
+        if self.journal.is_some_and(|journal| journal.has(path)) {
+            self.skip(path, "belongs to the journal of the run");
+            return Ok(());
+        }
         let node = dir.node(name, path)?;
         if self.ignored(path, node == Node::Folder) {
             return Ok(());

@@ -1,5 +1,5 @@
 //! The store: contents by digest, and small files that are written atomically. It is a folder next
-//! to the journal file, never inside a workspace.
+//! to the journal file. If that is inside a workspace, both do not belong to its content.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -49,6 +49,13 @@ impl Store {
             all.extend(names.map(|entry| entry.path()));
         }
         all
+    }
+
+    /// The store and the journal, if they are in a folder: what does not belong to its content.
+    pub(crate) fn within(&self, folder: &Path) -> Option<Within> {
+        let at = self.root.parent()?.strip_prefix(folder).ok()?.to_str()?;
+        let at = if at.is_empty() { String::new() } else { format!("{at}/") };
+        Some(Within { at, journal: self.journal_name()?.to_owned() })
     }
 
     /// The name of the journal file that the store belongs to, by its own name.
@@ -105,6 +112,22 @@ impl Store {
         let hex = digest.hex();
         let (first, rest) = hex.split_at(2);
         (self.root.join("objects").join(first), rest.to_owned())
+    }
+}
+
+/// A journal, with all that belongs to it, inside a workspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Within {
+    /// The folder of the journal in the workspace: empty, or with a `/` at the end.
+    at: String,
+    journal: String,
+}
+
+impl Within {
+    /// Whether a path in the workspace is that of the journal, or of something that belongs to it.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let name = path.strip_prefix(self.at.as_str()).and_then(|below| below.split('/').next());
+        name.is_some_and(|name| belongs(name, &self.journal))
     }
 }
 

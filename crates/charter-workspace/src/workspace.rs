@@ -14,7 +14,7 @@ use crate::error::{Context as _, Error};
 use crate::path::{RelPath, STAGE};
 use crate::place::FolderIdentity;
 use crate::recover::ApplyRecovery;
-use crate::store::{self, Store};
+use crate::store::{self, Store, Within};
 use crate::watch::Watch;
 
 /// A folder that one run uses. While it is open, no other run or process can open it. Opening it
@@ -26,6 +26,8 @@ pub struct Workspace {
     pub(crate) store: Store,
     /// The state of this workspace, a folder in the store.
     pub(crate) state: PathBuf,
+    /// The journal, if it is inside.
+    pub(crate) journal: Option<Within>,
     recovery: ApplyRecovery,
 }
 
@@ -62,7 +64,9 @@ struct Holder {
 
 impl Workspace {
     /// Opens a folder for `holder` (a run), locks it, and finishes or undoes an interrupted apply.
-    /// Its state is kept in the store, which must be outside the folder.
+    /// Its state is kept in the store. If the store is inside the folder, then it and the journal
+    /// beside it do not belong to the workspace: they are neither listed nor read, copied or
+    /// changed.
     ///
     /// # Errors
     /// [`Error::Locked`] if another run or process has it open, [`Error::Interrupted`] if an apply
@@ -72,12 +76,7 @@ impl Workspace {
         let shown = path.display().to_string();
         let path = path.canonicalize().context(|| format!("open the workspace `{shown}`"))?;
         let root = Dir::root(&path)?;
-        if store.folder().starts_with(&path) {
-            return Err(Error::Usage(format!(
-                "the store `{}` is inside the workspace `{shown}`; keep the journal elsewhere, for example `--db ../charter.db`",
-                store.folder().display()
-            )));
-        }
+        let journal = store.within(&path);
         let state = state(&path, store);
         store::create_folder(&state.join("done"))?;
         match rustix::fs::flock(root.handle(), FlockOperation::NonBlockingLockExclusive) {
@@ -90,7 +89,8 @@ impl Workspace {
         }
         // This file is for messages and for `last_holder`.
         let _ = fs::write(state.join("holder.json"), serde_json::json!({"holder": holder}).to_string());
-        let mut workspace = Workspace { root, path, store: store.clone(), state, recovery: ApplyRecovery::Nothing };
+        let mut workspace =
+            Workspace { root, path, store: store.clone(), state, journal, recovery: ApplyRecovery::Nothing };
         workspace.recovery = workspace.recover(watch)?;
         Ok(workspace)
     }
@@ -189,9 +189,18 @@ impl Workspace {
     /// Returns the state of a path: absent, a file with its digest, or a link. Anything else is an
     /// error.
     pub(crate) fn look(&self, path: &RelPath) -> Result<PathState, Error> {
+        self.is_content(path)?;
         match self.root.parent(path)? {
             Some((dir, name)) => look(&dir, name, path.as_str()),
             None => Ok(PathState::Absent),
+        }
+    }
+
+    /// Fails for a path of the journal, which is no content of the workspace.
+    pub(crate) fn is_content(&self, path: &RelPath) -> Result<(), Error> {
+        match self.journal.as_ref().is_some_and(|journal| journal.has(path.as_str())) {
+            true => Err(escape(path.as_str(), "belongs to the journal of the run, which no agent reads or changes")),
+            false => Ok(()),
         }
     }
 

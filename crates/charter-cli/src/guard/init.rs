@@ -13,6 +13,7 @@ use crate::bundled;
 use crate::hook::install::{Change, InstallArgs, RUN, apply, read};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
+use crate::journal::exclude::excluded;
 use crate::models;
 use crate::run::host::{Host, Opener};
 use crate::run::{Who, new_run, setup};
@@ -99,33 +100,6 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
         writeln!(io.err, "{}", paint.faint(&format!("{command}  # {what}")))?;
     }
     Ok(Exit::Yes)
-}
-
-/// Keeps the journal out of the commits of a Git repository: it changes with each call, so what was
-/// reviewed could never be committed, and it is nobody else's.
-fn excluded(dir: &Path, db: &Db) -> Result<Option<Change>, Failure> {
-    let git = dir.join(".git");
-    let Some(line) = ignored(dir, &std::path::absolute(&db.db)?).filter(|_| git.is_dir()) else { return Ok(None) };
-    let lines = [line.clone(), format!("{line}-*")];
-    let file = git.join("info").join("exclude");
-    let old = read(&file)?;
-    let mut new = old.clone().unwrap_or_default();
-    for line in lines.iter().filter(|line| !old.iter().flat_map(|old| old.lines()).any(|known| known == *line)) {
-        if !new.is_empty() && !new.ends_with('\n') {
-            new.push('\n');
-        }
-        new.push_str(line);
-        new.push('\n');
-    }
-    Ok(Some(Change { path: file, old, new: Some(new) }))
-}
-
-/// The line of Git's ignore files for a journal in a folder.
-pub(super) fn ignored(dir: &Path, journal: &Path) -> Option<String> {
-    let folder = journal.parent().and_then(|folder| folder.canonicalize().ok())?;
-    let path = folder.strip_prefix(dir).ok()?.join(journal.file_name()?);
-    let escape = |c| "*?[]\\!# ".contains(c).then_some('\\').into_iter().chain(std::iter::once(c));
-    Some(format!("/{}", path.to_string_lossy().chars().flat_map(escape).collect::<String>()))
 }
 
 /// The files of the charter, unless the project has them.

@@ -7,10 +7,11 @@ use charter_guard::client::Client;
 use charter_guard::config::{self, Level};
 
 use super::doctor::journal_of;
-use super::init::{CHARTER, ignored};
+use super::init::CHARTER;
 use super::mcp;
 use crate::hook::install::{UninstallArgs, apply, read, root};
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::exclude::ignored;
 
 /// Takes the agent of a client out of control.
 #[derive(Debug, Clone, clap::Args)]

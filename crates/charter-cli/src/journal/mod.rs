@@ -4,6 +4,7 @@ pub(crate) mod access;
 pub mod backup;
 mod db;
 pub mod delete;
+pub(crate) mod exclude;
 pub mod explain;
 pub mod fork;
 pub mod log;

@@ -193,7 +193,9 @@ impl Follow {
         // What was just shown may have come after `last`.
         let last = host.view(run).unwrap_or(last);
         report::write(&last, &self.who, &self.db, machine_output, host, now(), io)?;
-        let failed = matches!(last.snapshot.status().word(), "failed" | "cancelled");
+        // A run that waits in a state tagged `failed` has not done what it should, either.
+        let failed =
+            matches!(last.snapshot.status().word(), "failed" | "cancelled") || last.is_tagged("root", "failed");
         Ok(match failed || refused > 0 {
             true => Exit::No,
             false => Exit::Yes,

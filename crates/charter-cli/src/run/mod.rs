@@ -25,6 +25,7 @@ mod stay;
 pub(crate) mod suggest;
 pub mod trust;
 mod watch;
+mod within;
 
 use charter_journal::{Record, Verdict};
 use charter_kernel::{Auth, Event, Machine, Principal, PrincipalKind, check_name};
@@ -282,6 +283,7 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     if args.db.remote()?.is_none() && holder_of(&args.db.db)?.is_none() {
         setup::admits(&charter, args.run.as_deref(), &args.models)?;
     }
+    within::leave_out(charter.machine(), &input, &args.db, io)?;
     let host = Host::open(&args.db, &args.models, args.opener())?;
     let digest = charter.digest();
     host.call(|b| b.add(charter.clone()))?;

@@ -127,7 +127,12 @@ fn a_rejection_leaves_everything_as_it_was() {
 fn a_failed_verification_is_shown_and_changes_nothing() {
     let desk = Desk::new();
     let verify = r#", "verify": ["/bin/sh", "-c", "echo three tests fail; exit 3"]"#;
+    let ended = desk.typed(verify, &["1", "1", "all", "q"]);
+    assert_eq!(ended.code, 1, "a cycle that ends in ERROR: {}", ended.out);
+    assert_eq!(desk.file("greeting.txt"), "Hello, world\n");
+    let desk = Desk::new();
     let ran = desk.typed(verify, &["1", "1", "all", "1", "q"]);
+    assert_eq!(ran.code, 0, "after RESET: {}", ran.out);
     in_order(
         &ran.err,
         &[
@@ -240,4 +245,27 @@ fn a_run_without_a_possible_event_is_reported_as_stuck() {
     assert!(!ran.out.contains("stuck:"), "{}", ran.out);
     let ran = charter(&["send", "s", "GO", "--db", &desk.db]);
     assert!(ran.out.contains("stuck: no timer"), "{}", ran.out);
+}
+
+#[test]
+fn a_journal_in_the_folder_stays_out_of_it() {
+    let desk = Desk::new();
+    fs::create_dir_all(desk.scratch.0.join("w/.git")).unwrap();
+    let db = desk.scratch.0.join("w/charter.db").display().to_string();
+    let input =
+        desk.input(r#", "verify": ["/bin/sh", "-c", "ls -a; test ! -e charter.db && test ! -e charter.db-files"]"#);
+    let args = ["run", "sentinel", "--run", "r", "--db", &db, "--input", &input];
+    let ran = charter_typed(&args, "1\n1\nall\nq\n", None);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    in_order(
+        &ran.err,
+        &[
+            "charter.db is inside the folder: it is left out of what the agent sees, and out of git (.git/info/exclude)\n",
+            "2 files, 19 B in ",
+            "    verified: it exited with code 0\n",
+        ],
+    );
+    assert_eq!(desk.file("greeting.txt"), "Guten Tag, world\n");
+    assert_eq!(desk.file(".git/info/exclude"), "/charter.db\n/charter.db-*\n");
+    assert_eq!(charter(&["verify", &db]).code, 0);
 }

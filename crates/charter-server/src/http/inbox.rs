@@ -8,7 +8,6 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Response};
 use charter_journal::{Record, RunFilter, RunInfo, Verdict};
-use charter_kernel::definition::{Chart, State as StateDef};
 use charter_kernel::{
     Auth, Definition, Demands, Digest, Legal, Principal, PrincipalKind, Status, Timestamp, WithheldBy,
 };
@@ -262,7 +261,7 @@ pub(super) fn open_requests(view: &View, by: &Principal, now: Timestamp, charter
         let may_act = decisions.iter().any(|decision| decision.withheld.is_none());
         let (kind, place) = match main.and_then(|decision| decision.demands.as_ref()) {
             Some(demands) => ("approval", approval::place(demands)),
-            None if may_act && is_waiting(view, &actor) => ("waiting", states(view, &actor).join("+")),
+            None if may_act && view.is_tagged(&actor, WAITING) => ("waiting", states(view, &actor).join("+")),
             None => continue,
         };
         let mut request = request(format!("{run}/{actor}/{place}"), kind, &actor);
@@ -280,31 +279,6 @@ fn states(view: &View, actor: &str) -> Vec<String> {
 fn due(view: &View, actor: &str) -> Option<String> {
     let own = view.snapshot.timers().iter().filter(|timer| *timer.actor == *actor);
     own.map(|timer| timer.due).min().map(timestamp::text)
-}
-
-/// Whether an actor is in a state in which a person is expected to act.
-fn is_waiting(view: &View, actor: &str) -> bool {
-    let definition = view.charter.machine().definition();
-    let Some(actor) = view.snapshot.actor(actor) else { return false };
-    let Some(chart) = chart(definition, actor.machine()) else { return false };
-    actor.state().any(|path| {
-        let mut at: Option<&StateDef> = Some(&chart.state);
-        let mut within = path.split('.');
-        while let Some(state) = at {
-            if state.tags.iter().any(|tag| tag == WAITING) {
-                return true;
-            }
-            at = within.next().and_then(|key| state.states.get(key));
-        }
-        false
-    })
-}
-
-fn chart<'d>(definition: &'d Definition, machine: &str) -> Option<&'d Chart> {
-    match machine {
-        "root" => Some(&definition.root),
-        name => definition.machines.get(name),
-    }
 }
 
 /// The events that the caller may send to each actor, and those that somebody else with the same

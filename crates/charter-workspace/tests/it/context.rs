@@ -5,7 +5,10 @@ use std::os::unix::fs::symlink;
 
 use crate::folder::{Folder, path};
 use charter_kernel::Digest;
-use charter_workspace::{CurateOptions, CycleOutcome, FileKind, Insight, Unwatched, Workspace};
+use charter_workspace::{
+    ApplyRequest, Change, Changeset, ChangesetApproval, CurateOptions, CycleOutcome, FileKind, Insight, Store,
+    Unwatched, Workspace,
+};
 use serde_json::json;
 
 fn listed(workspace: &Workspace, patterns: &[&str]) -> Vec<String> {
@@ -129,4 +132,36 @@ fn insights_are_stored_once_and_survive_a_truncated_line() {
 fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path());
     entries.flat_map(|p| if p.is_dir() { walk(&p) } else { vec![p] }).collect()
+}
+
+#[test]
+fn a_journal_inside_the_workspace_stays_out_of_it() {
+    let folder = Folder::new();
+    let names = ["sub/j.db", "sub/j.db-wal", "sub/j.dbx", "j.db"];
+    names.iter().for_each(|name| folder.write(name, "x"));
+    let store = Store::open(&folder.workspace.join("sub/j.db-files")).unwrap();
+    let workspace = Workspace::open(&folder.workspace, &store, "run-1", &mut Unwatched).unwrap();
+    let listing = workspace.curate(&CurateOptions::default()).unwrap();
+    let files: Vec<_> = listing.files.iter().map(|f| f.path.as_str()).collect();
+    assert_eq!(files, ["a.txt", "gone.txt", "j.db", "other.txt", "sub/b.sh", "sub/j.dbx"]);
+    let left: Vec<_> = listing.skipped.into_iter().collect();
+    let journal = |path: &str| (path.to_owned(), "belongs to the journal of the run".to_owned());
+    assert_eq!(left, [journal("sub/j.db"), journal("sub/j.db-files"), journal("sub/j.db-wal")]);
+    let digest = Digest::of_bytes(b"x");
+    let refused = workspace.bundle(&[(path("sub/j.db"), digest)]).unwrap_err();
+    assert_eq!(refused.code(), "escape", "{refused}");
+    for change in [
+        Change::modify(path("sub/j.db"), digest, "y"),
+        Change::create(path("sub/j.db-files/objects/x"), "y"),
+        Change::delete(path("sub/j.db-wal"), Some(digest)),
+        Change::create(path("sub/j.db-new"), "y"),
+    ] {
+        let changeset = Changeset::new("attack", vec![change]).unwrap();
+        let approval =
+            ChangesetApproval { changeset: changeset.digest(), approver: "ana".into(), proposer: "model".into() };
+        let request = ApplyRequest { key: "run-1/1", changeset: &changeset, approval: &approval, verify: None };
+        let refused = workspace.apply(request, &mut Unwatched).unwrap_err();
+        assert_eq!(refused.code(), "escape", "{refused}");
+    }
+    assert_eq!(fs::read_to_string(folder.workspace.join("sub/j.db")).unwrap(), "x");
 }
