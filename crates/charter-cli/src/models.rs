@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use charter_actors::{Network, Secret};
-use charter_models::{Listener, Model, ModelError, Models, Provider, Transport, cassette::Cassette};
+use charter_models::{Listener, Model, ModelError, Models, Provider, Providers, Transport, cassette::Cassette};
 
 use crate::io::Failure;
 use crate::load::plain;
@@ -32,6 +32,10 @@ pub struct Args {
     /// CHARTER_MODEL_KEY is sent there [default: CHARTER_MODEL_URL]
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
+    /// Providers that actors may name (`model: PROVIDER:NAME`), in a TOML file: their kinds,
+    /// addresses, limits, and the variables with their keys
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "model_url"])]
+    pub models: Option<PathBuf>,
     /// Allow unencrypted `http` to other machines, for models and actors of kind `http`
     #[arg(long)]
     pub allow_insecure: bool,
@@ -50,7 +54,8 @@ pub struct Args {
 impl Args {
     /// Whether an option about models is given.
     pub(crate) fn is_given(&self) -> bool {
-        self.model.is_some() || self.model_url.is_some() || self.record_models.is_some() || self.replay_models.is_some()
+        let files = [&self.models, &self.record_models, &self.replay_models];
+        self.model.is_some() || self.model_url.is_some() || files.iter().any(|file| file.is_some())
     }
 }
 
@@ -98,14 +103,36 @@ pub fn choose(
                 "record one with `--record-models`",
             )
         })?;
+        let title = format!("{} (from {})", model.title(), file.display());
+        let mut providers = Providers::default();
+        // Nothing is sent, so no key is needed.
+        let keys = |_: &str| Some("none".to_owned());
+        built_in(&mut providers, &keys);
+        add_file(args, &mut providers, &keys)?;
+        for model in providers.named.values_mut() {
+            model.key = None;
+        }
+        providers.recorded = Some(model);
         return Ok(ModelChoice {
-            title: format!("{} (from {})", model.title(), file.display()),
-            models: Models::asking(model, cassette).listener(listener),
+            title,
+            models: Models::of(providers, cassette).listener(listener),
             offline: false,
             network,
         });
     }
-    let Some(model) = named(args, &variable)? else {
+    let chosen = named(args, &variable)?;
+    let overrides = args.model.is_some()
+        || args.model_url.is_some()
+        || (args.models.is_none() && variable("CHARTER_MODEL").is_some());
+    let mut providers = Providers::default();
+    if !overrides {
+        built_in(&mut providers, &variable);
+        providers.default = chosen.clone();
+        add_file(args, &mut providers, &variable)?;
+    } else if args.model.as_deref() != Some("offline") {
+        providers.default = chosen.clone();
+    }
+    if providers.default.is_none() && args.models.is_none() {
         if args.record_models.is_some() {
             return Err(Failure::with_help(
                 "`--record-models` needs a model: offline, there is nothing to record",
@@ -118,10 +145,40 @@ pub fn choose(
             offline: true,
             network,
         });
-    };
-    let title = model.title();
+    }
+    let title = providers.default.as_ref().map_or_else(|| "of each actor".to_owned(), Model::title);
     let transport = transport(&network, args.record_models.as_deref(), recording)?;
-    Ok(ModelChoice { models: Models::asking(model, transport).listener(listener), title, offline: false, network })
+    Ok(ModelChoice { models: Models::of(providers, transport).listener(listener), title, offline: false, network })
+}
+
+/// Adds the providers whose keys are set.
+fn built_in(providers: &mut Providers, variable: &dyn Fn(&str) -> Option<String>) {
+    for (provider, name, _) in DEFAULTS {
+        let host = provider.word().to_owned();
+        match variable(name) {
+            Some(key) => {
+                let model = Model::provider(&host, provider).key(Secret::new(key.trim()));
+                providers.named.insert(host, model);
+            }
+            None => drop(providers.unusable.insert(host, format!("the variable {name} with its key is not set"))),
+        }
+    }
+}
+
+#[cfg(feature = "models")]
+fn add_file(args: &Args, providers: &mut Providers, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    match &args.models {
+        Some(file) => crate::models_file::add(file, providers, args.allow_insecure, variable),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(feature = "models"))]
+fn add_file(args: &Args, _: &mut Providers, _: &dyn Fn(&str) -> Option<String>) -> Result<(), Failure> {
+    match &args.models {
+        Some(_) => Err(Failure::new("models are not built into this program")),
+        None => Ok(()),
+    }
 }
 
 /// Returns the model, if one is named or a key is set.

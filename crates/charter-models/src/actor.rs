@@ -7,6 +7,7 @@
 //! | `calls` | a list of objects, one for each parallel call; the answer is the list of their answers. The fields of an object are `{{call.NAME}}` in the template |
 //! | `budget` | `{tokens, seconds}` of all calls together (50,000 and 120) |
 //! | `maxTokens`, `temperature`, `effort`, `outputMode` | see [`Settings`] |
+//! | `provider`, `model`, `fallback`, `headers` | which model is asked |
 //! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input` and `call` |
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +18,15 @@ use charter_kernel::Schema;
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
-use crate::ask::{Budget, Question, Watcher, ask};
+use crate::ask::{Budget, Question, Watcher};
+use crate::budget::budget;
+use crate::chain::ask_in_turn;
 use crate::codes;
 use crate::exchange::Exchange;
 use crate::model::Model;
 use crate::offline;
 use crate::prompt::PromptTemplate;
+use crate::providers::Selection;
 use crate::schema;
 use crate::settings::Settings;
 use crate::transport::Transport;
@@ -31,10 +35,6 @@ use crate::transport::Transport;
 pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
 /// Maximum number of parallel calls.
 const MAX_CALLS: usize = 16;
-/// Default token budget.
-const TOKENS: u64 = 50_000;
-/// Default time budget, in seconds.
-const SECONDS: f64 = 120.0;
 
 /// The configuration of an actor of kind `model`.
 #[derive(Debug, Clone)]
@@ -45,6 +45,7 @@ pub struct ModelActor {
     budget: Budget,
     settings: Settings,
     offline: Option<Json>,
+    pub(crate) selection: Selection,
     /// Schema of the answer of one call.
     schema: Option<Json>,
 }
@@ -55,8 +56,8 @@ pub struct ModelActor {
 pub enum Source<'a> {
     /// The charter's offline rules.
     Offline,
-    /// A model.
-    Model(&'a Model, &'a dyn Transport),
+    /// A model, and those to ask if it does not answer.
+    Model(&'a Model, &'a [Model], &'a dyn Transport),
 }
 
 /// Observes calls; `call` is the index in the list of calls.
@@ -125,7 +126,15 @@ impl ModelActor {
             Schema::compile(schema).map_err(|e| ConfigError::Other(format!("`output`: {e}")))?;
         }
         let settings = Settings::read(decl)?;
-        Ok(ModelActor { template, calls, budget: budget(config.get("budget"))?, settings, offline, schema })
+        Ok(ModelActor {
+            template,
+            calls,
+            budget: budget(config.get("budget"))?,
+            settings,
+            offline,
+            selection: Selection::read(decl)?,
+            schema,
+        })
     }
 
     /// Whether the actor has offline rules, which answer if there is no model.
@@ -144,8 +153,8 @@ impl ModelActor {
     ) -> (Result<Json, Fault>, Vec<Exchange>) {
         let one = [Json::Null];
         let calls: &[Json] = self.calls.as_deref().unwrap_or(&one);
-        let (model, transport) = match source {
-            Source::Model(model, transport) => (model, transport),
+        let (model, fallback, transport) = match source {
+            Source::Model(model, fallback, transport) => (model, fallback, transport),
             Source::Offline => return (self.offline(calls, input), Vec::new()),
         };
         let Some(template) = &self.template else {
@@ -166,7 +175,7 @@ impl ModelActor {
         };
         let failed = AtomicBool::new(false);
         let within = tracing::Span::current();
-        let results: Vec<(Result<Json, Fault>, Exchange)> = std::thread::scope(|scope| {
+        let results: Vec<(Result<Json, Fault>, Vec<Exchange>)> = std::thread::scope(|scope| {
             let threads: Vec<_> = prompts
                 .iter()
                 .enumerate()
@@ -176,7 +185,7 @@ impl ModelActor {
                         Question { model, prompt, schema: self.schema.as_ref(), settings: &self.settings, budget };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
-                        let result = within.in_scope(|| ask(&question, transport, &watcher));
+                        let result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));
                         if result.0.is_err() {
                             failed.store(true, Ordering::Relaxed);
                         }
@@ -184,12 +193,11 @@ impl ModelActor {
                     })
                 })
                 .collect();
-            let broken =
-                || (Err(Fault::new(codes::UNAVAILABLE, "the call was interrupted").retryable()), Exchange::default());
+            let broken = || (Err(Fault::new(codes::UNAVAILABLE, "the call was interrupted").retryable()), Vec::new());
             threads.into_iter().map(|t| t.join().unwrap_or_else(|_| broken())).collect()
         });
         let (answers, exchanges): (Vec<_>, Vec<_>) = results.into_iter().unzip();
-        (self.together(answers), exchanges)
+        (self.together(answers), exchanges.into_iter().flatten().collect())
     }
 
     fn together(&self, answers: Vec<Result<Json, Fault>>) -> Result<Json, Fault> {
@@ -255,36 +263,6 @@ impl Watcher for Watching<'_> {
     }
 }
 
-fn budget(given: Option<&Json>) -> Result<Budget, ConfigError> {
-    let mut budget = Budget { tokens: TOKENS, time: Duration::from_secs_f64(SECONDS) };
-    let map = match given {
-        None | Some(Json::Null) => return Ok(budget),
-        Some(Json::Object(map)) => map,
-        Some(other) => {
-            return Err(ConfigError::invalid("budget", "an object such as `{tokens: 20000, seconds: 60}`", other));
-        }
-    };
-    for (key, value) in map {
-        match key.as_str() {
-            "tokens" => {
-                let tokens = value.as_u64().filter(|n| *n > 0);
-                budget.tokens =
-                    tokens.ok_or_else(|| ConfigError::invalid("budget.tokens", "a number above 0", value))?;
-            }
-            "seconds" => {
-                let seconds = value.as_f64().filter(|n| *n > 0.0 && *n <= 86_400.0);
-                let expected = "a number above 0 and at most 86400";
-                let seconds = seconds.ok_or_else(|| ConfigError::invalid("budget.seconds", expected, value))?;
-                budget.time = Duration::from_secs_f64(seconds);
-            }
-            other => {
-                return Err(charter_actors::KeyError::unknown_in("budget", other, ["tokens", "seconds"]).into());
-            }
-        }
-    }
-    Ok(budget)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -341,13 +319,14 @@ mod tests {
         let model = Model::parse("openai:m").unwrap();
         let transport = Counting(Mutex::default(), None);
         let (answer, exchanges) =
-            actor.answer(Source::Model(&model, &transport), &json!({"q": 1}), Duration::from_secs(5), &());
+            actor.answer(Source::Model(&model, &[], &transport), &json!({"q": 1}), Duration::from_secs(5), &());
         assert_eq!(answer.unwrap(), json!([{"n": 0}, {"n": 1}]));
         assert_eq!(exchanges.len(), 2);
         assert_ne!(exchanges[0].prompt, exchanges[1].prompt);
 
         let broken = Counting(Mutex::default(), Some("You are b"));
-        let (answer, _) = actor.answer(Source::Model(&model, &broken), &json!({"q": 1}), Duration::from_secs(5), &());
+        let (answer, _) =
+            actor.answer(Source::Model(&model, &[], &broken), &json!({"q": 1}), Duration::from_secs(5), &());
         let fault = answer.unwrap_err();
         assert_eq!((fault.code.as_str(), &fault.details["call"]), (codes::REQUEST, &json!(1)));
     }

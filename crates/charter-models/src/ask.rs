@@ -14,6 +14,7 @@ use serde_json::Value as Json;
 use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
+use crate::limits::{Full, Permit};
 use crate::model::Model;
 use crate::pause;
 use crate::prompt::Prompt;
@@ -28,6 +29,8 @@ use crate::wire::{self, Conversation, End, Reply};
 const POLL: Duration = Duration::from_millis(50);
 /// Minimum number of tokens left for an answer; with fewer, no request is sent.
 const MIN_TOKENS: u64 = 16;
+/// Detail of a fault: every output mode was refused.
+pub(crate) const REFUSED_MODES: &str = "refusedModes";
 /// Maximum number of tokens that a server may report for one request.
 const MAX_USAGE: u64 = 100_000_000;
 
@@ -168,6 +171,7 @@ impl Asking<'_> {
                 continue;
             }
             if !fault.retryable || fault.code == codes::BUDGET {
+                let fault = if self.refuses_every_mode(&fault) { fault.with(REFUSED_MODES, true) } else { fault };
                 return Err(fault.with("attempts", attempt));
             }
             let wait = failed.wait.map_or_else(|| pause::shorter(next), pause::longer);
@@ -186,9 +190,15 @@ impl Asking<'_> {
 
     /// The mode to try next, if the server has refused the present one.
     fn other_mode(&self, fault: &Fault) -> Option<OutputMode> {
-        let rejected = matches!(fault.details.get("status").and_then(Json::as_u64), Some(400 | 422 | 501));
-        let blamed = rejected && fault.code == codes::REQUEST && self.mode.is_blamed(&fault.message);
+        let blamed = is_rejected(fault) && self.mode.is_blamed(&fault.message);
         self.mode.next(self.question.model.provider).filter(|_| blamed)
+    }
+
+    /// Whether the server has refused one mode after another, and the last one for their sake, too:
+    /// not the prompt, the model or the address.
+    fn refuses_every_mode(&self, fault: &Fault) -> bool {
+        let first = OutputMode::first(self.question.settings.mode, self.question.model.provider);
+        self.mode != first && is_rejected(fault) && OutputMode::ALL.iter().any(|mode| mode.is_blamed(&fault.message))
     }
 
     /// Sends one request.
@@ -202,6 +212,7 @@ impl Asking<'_> {
         let (settings, mode) = (self.question.settings, self.mode);
         let talk = Conversation { system, turns, schema, max_tokens: limit.tokens, settings, mode };
         let request = wire::request(model, &talk);
+        let _permit = self.permit()?;
         let left = self.time_left()?;
         let watcher = self.watcher;
         let (mut received, mut events) = (0usize, 0u64);
@@ -299,6 +310,32 @@ impl Asking<'_> {
         Ok(left)
     }
 
+    /// Waits until the limits of the provider allow a request.
+    fn permit(&self) -> Result<Option<Permit>, Fault> {
+        let model = self.question.model;
+        let Some(limits) = &model.limits else {
+            return Ok(None);
+        };
+        let mut told = false;
+        loop {
+            let full = match limits.enter() {
+                Ok(permit) => return Ok(Some(permit)),
+                Err(full) => full,
+            };
+            let left = self.question.budget.time.saturating_sub(self.begun.elapsed());
+            let wait = if let Full::Sent(_, wait) = full { wait } else { POLL };
+            if wait >= left {
+                let message = format!("the limit of this host for `{}` is reached: {full}", model.host);
+                return Err(Fault::new(codes::RATE_LIMITED, message).retryable());
+            }
+            if !told {
+                self.watcher.note(&format!("waiting: `{}` has a limit of {full}", model.host));
+                told = true;
+            }
+            self.pause(POLL)?;
+        }
+    }
+
     fn pause(&self, wait: Duration) -> Result<(), Fault> {
         let begun = Instant::now();
         loop {
@@ -344,6 +381,12 @@ fn fault_of(error: &TransportError) -> Fault {
         TransportError::Cancelled => Fault::new(codes::CANCELLED, message),
         TransportError::NotRecorded(_) => Fault::new(codes::CASSETTE, message),
     }
+}
+
+/// Whether the server rejects the content of a request.
+fn is_rejected(fault: &Fault) -> bool {
+    let status = fault.details.get("status").and_then(Json::as_u64);
+    fault.code == codes::REQUEST && matches!(status, Some(400 | 422 | 501))
 }
 
 /// Estimates the number of tokens in a text from its size in bytes.

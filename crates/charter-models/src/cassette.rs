@@ -12,7 +12,7 @@ use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::model::Model;
+use crate::model::{Model, Provider};
 use crate::redact::redact;
 use crate::transport::{Request, Response, Transport, TransportError};
 
@@ -82,7 +82,12 @@ fn model_of(request: &RecordedRequest) -> Option<Model> {
     let named = |name: &str, base: &str| Model::parse(name).and_then(|m| m.at_insecure(base)).ok();
     let body = || request.body.get("model").and_then(Json::as_str);
     if let Some(base) = request.url.strip_suffix("/chat/completions") {
-        return named(&format!("openai:{}", body()?), base);
+        let mut model = named(&format!("openai:{}", body()?), base)?;
+        // The limit has this name at OpenAI's own address and at Azure's only.
+        if base != Provider::OpenAi.base_url() && request.body.get("max_completion_tokens").is_some() {
+            model.provider = Provider::Azure;
+        }
+        return Some(model);
     }
     if let Some(base) = request.url.strip_suffix("/messages") {
         return named(&format!("anthropic:{}", body()?), base);

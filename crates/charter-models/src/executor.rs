@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 use crate::actor::{KEYS, ModelActor, Progress, Source};
 use crate::exchange::Exchange;
 use crate::model::Model;
+use crate::providers::{self, Providers};
 use crate::settings;
 use crate::transport::Transport;
 
@@ -37,7 +38,7 @@ impl Listener for () {}
 /// the record. Asking a model has no side effects, so an interrupted call is repeated.
 #[derive(Clone)]
 pub struct Models {
-    model: Option<(Arc<Model>, Arc<dyn Transport>)>,
+    providers: Option<(Arc<Providers>, Arc<dyn Transport>)>,
     listener: Arc<dyn Listener>,
 }
 
@@ -45,13 +46,19 @@ impl Models {
     /// Creates an executor that answers with the charter's offline rules.
     #[must_use]
     pub fn offline() -> Models {
-        Models { model: None, listener: Arc::new(()) }
+        Models { providers: None, listener: Arc::new(()) }
     }
 
-    /// Creates an executor that asks a model.
+    /// Creates an executor that asks one model for all actors, whichever they name.
     #[must_use]
     pub fn asking(model: Model, transport: impl Transport + 'static) -> Models {
-        Models { model: Some((Arc::new(model), Arc::new(transport))), listener: Arc::new(()) }
+        Models::of(Providers { default: Some(model), ..Providers::default() }, transport)
+    }
+
+    /// Creates an executor that asks the models that actors name.
+    #[must_use]
+    pub fn of(providers: Providers, transport: impl Transport + 'static) -> Models {
+        Models { providers: Some((Arc::new(providers), Arc::new(transport))), listener: Arc::new(()) }
     }
 
     /// Sets the listener that receives progress.
@@ -63,9 +70,13 @@ impl Models {
 
     fn ask(&self, call: &Call, stopped: Arc<AtomicBool>) -> Result<Json, Fault> {
         let actor = ModelActor::read(call.actor(), call.folder())?;
-        let source = match &self.model {
-            None => Source::Offline,
-            Some((model, transport)) => Source::Model(model, transport.as_ref()),
+        let models = match &self.providers {
+            Some((providers, _)) => providers.models(&actor.selection)?,
+            None => Vec::new(),
+        };
+        let source = match (models.split_first(), &self.providers) {
+            (Some((model, fallback)), Some((_, transport))) => Source::Model(model, fallback, transport.as_ref()),
+            _ => Source::Offline,
         };
         let progress = CallProgress { call, listener: self.listener.as_ref(), stopped };
         let within = call.left();
@@ -80,19 +91,23 @@ impl Models {
 
 impl std::fmt::Debug for Models {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.model {
-            None => f.write_str("Models(offline)"),
-            Some((model, _)) => write!(f, "Models({} at {})", model.title(), model.base_url),
+        let Some((providers, _)) = &self.providers else {
+            return f.write_str("Models(offline)");
+        };
+        match providers.default.as_ref().or(providers.recorded.as_ref()) {
+            Some(model) => write!(f, "Models({} at {})", model.title(), model.base_url),
+            None => f.write_str("Models(of each actor)"),
         }
     }
 }
 
 impl Executor for Models {
     fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
-        let keys: Vec<&str> = KEYS.into_iter().chain(settings::KEYS).collect();
+        let keys: Vec<&str> = KEYS.into_iter().chain(settings::KEYS).chain(providers::KEYS).collect();
         charter_actors::check_keys(actor, &keys)?;
         let read = ModelActor::read(actor, folder)?;
-        if self.model.is_none() && !read.has_offline_rules() {
+        let models = self.providers.as_ref().map(|(providers, _)| providers.models(&read.selection)).transpose()?;
+        if models.is_none_or(|models| models.is_empty()) && !read.has_offline_rules() {
             return Err(ConfigError::Other("no model is configured, and the actor has no `offline` rules".into()));
         }
         Ok(())
@@ -104,7 +119,7 @@ impl Executor for Models {
     }
 
     fn secrets_of(&self, _: &ActorDecl) -> Secrets {
-        self.model.as_ref().map(|(model, _)| model.secrets()).unwrap_or_default()
+        self.providers.as_ref().map(|(providers, _)| providers.secrets()).unwrap_or_default()
     }
 
     fn is_idempotent(&self) -> bool {

@@ -57,7 +57,7 @@ impl Transport for HttpTransport {
         };
         let mut post = self.agent.post(&request.url);
         for (name, value) in &request.headers {
-            post = post.header(*name, value);
+            post = post.header(name.as_ref(), value);
         }
         for (name, secret) in &request.secrets {
             post = post.header(*name, secret.expose());

@@ -4,16 +4,20 @@
 pub mod actor;
 pub mod answer;
 pub mod ask;
+mod budget;
 pub mod cassette;
+mod chain;
 pub mod codes;
 mod exchange;
 mod executor;
 #[cfg(feature = "http")]
 mod http;
+pub mod limits;
 mod model;
 pub mod offline;
 mod pause;
 mod prompt;
+mod providers;
 mod redact;
 mod schema;
 mod settings;
@@ -30,6 +34,7 @@ pub use executor::{Listener, Models};
 pub use http::HttpTransport;
 pub use model::{Model, ModelError, Provider};
 pub use prompt::{Prompt, PromptError, PromptTemplate};
+pub use providers::Providers;
 pub use schema::items;
 pub use settings::{Effort, OutputMode, Settings};
 #[cfg(feature = "tools")]

@@ -1,8 +1,11 @@
 //! A model: its provider, name, address and key.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use charter_actors::{Secret, Secrets, is_this_machine};
+
+use crate::limits::Limits;
 
 /// Default maximum number of tokens in an answer: room for models that think.
 const MAX_TOKENS: u32 = 16_384;
@@ -18,29 +21,34 @@ pub enum Provider {
     Anthropic,
     /// Google's Gemini API.
     Gemini,
+    /// Azure's OpenAI service (`https://RESOURCE.openai.azure.com/openai/v1`): OpenAI's API with
+    /// another header for the key. The name of a model is that of its deployment.
+    Azure,
 }
 
 impl Provider {
-    /// All providers.
+    /// The providers with an address of their own.
     pub const ALL: [Provider; 3] = [Provider::OpenAi, Provider::Anthropic, Provider::Gemini];
 
-    /// The name of the provider in configurations: `openai`, `anthropic`, `gemini`.
+    /// The name of the provider in configurations: `openai`, `anthropic`, `gemini`, `azure`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Provider::OpenAi => "openai",
             Provider::Anthropic => "anthropic",
             Provider::Gemini => "gemini",
+            Provider::Azure => "azure",
         }
     }
 
-    /// The default address of the provider.
+    /// The default address of the provider; empty for Azure, which has one for each customer.
     #[must_use]
     pub fn base_url(self) -> &'static str {
         match self {
             Provider::OpenAi => "https://api.openai.com/v1",
             Provider::Anthropic => "https://api.anthropic.com/v1",
             Provider::Gemini => "https://generativelanguage.googleapis.com/v1beta",
+            Provider::Azure => "",
         }
     }
 }
@@ -67,6 +75,9 @@ pub enum ModelError {
     /// The address has no host, or has a user name or password.
     #[error("invalid address: it needs a host, and must not have a user name or password; set the key separately")]
     Host,
+    /// A header cannot be sent.
+    #[error("cannot send the header `{0}`: {1}")]
+    Header(String, &'static str),
 }
 
 fn providers() -> String {
@@ -78,6 +89,8 @@ fn providers() -> String {
 pub struct Model {
     /// The provider, which determines the wire format.
     pub provider: Provider,
+    /// The host's name for the provider.
+    pub host: String,
     /// The provider's name for the model.
     pub name: String,
     /// Address of the server, without a trailing slash.
@@ -92,6 +105,10 @@ pub struct Model {
     /// Pause before the second attempt, unless the server requests another one; doubled each time,
     /// and shortened by a random part of up to a half.
     pub first_pause: Duration,
+    /// Further headers of each request, without secrets.
+    pub headers: Vec<(String, String)>,
+    /// Limits that all models of the provider share.
+    pub limits: Option<Arc<Limits>>,
 }
 
 impl Model {
@@ -107,20 +124,46 @@ impl Model {
             .into_iter()
             .find(|p| p.word() == provider.trim())
             .ok_or_else(|| ModelError::Provider(provider.to_owned()))?;
-        let name = name.trim();
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
-        if name.is_empty() || name.contains("..") || !name.chars().all(allowed) {
-            return Err(ModelError::Name(name.to_owned()));
-        }
-        Ok(Model {
+        Model::provider(provider.word(), provider).named(name.trim())
+    }
+
+    /// Any model of a provider, which has this name on this host; see [`Model::named`].
+    #[must_use]
+    pub fn provider(host: &str, provider: Provider) -> Model {
+        Model {
             provider,
-            name: name.to_owned(),
+            host: host.to_owned(),
+            name: host.to_owned(),
             base_url: provider.base_url().to_owned(),
             key: None,
             max_tokens: MAX_TOKENS,
             max_attempts: 4,
             first_pause: Duration::from_secs(1),
-        })
+            headers: Vec::new(),
+            limits: None,
+        }
+    }
+
+    /// Another model of the same provider.
+    ///
+    /// # Errors
+    /// The name is empty or has a character that names of models do not have.
+    pub fn named(&self, name: &str) -> Result<Model, ModelError> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
+        if name.is_empty() || name.contains("..") || !name.chars().all(allowed) {
+            return Err(ModelError::Name(name.to_owned()));
+        }
+        Ok(Model { name: name.to_owned(), ..self.clone() })
+    }
+
+    /// Adds a header to each request.
+    ///
+    /// # Errors
+    /// The header cannot be sent, or is one that this program sends itself.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Model, ModelError> {
+        check_header(name, value)?;
+        self.headers.push((name.to_lowercase(), value.to_owned()));
+        Ok(self)
     }
 
     /// Sets the address, e.g. `http://127.0.0.1:11434/v1`.
@@ -173,8 +216,41 @@ impl Model {
     /// Renders `PROVIDER:NAME`.
     #[must_use]
     pub fn title(&self) -> String {
-        format!("{}:{}", self.provider.word(), self.name)
+        format!("{}:{}", self.host, self.name)
     }
+}
+
+/// Headers that say what a request is, or carry its key.
+const OWN_HEADERS: [&str; 14] = [
+    "accept-encoding",
+    "anthropic-version",
+    "api-key",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "cookie",
+    "host",
+    "proxy-authorization",
+    "transfer-encoding",
+    "x-api-key",
+    "x-goog-api-key",
+];
+
+/// Checks a header of a configuration.
+pub(crate) fn check_header(name: &str, value: &str) -> Result<(), ModelError> {
+    let wrong = |why| Err(ModelError::Header(name.to_owned(), why));
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+        return wrong("its name may have letters, digits, `-` and `_` only");
+    }
+    if OWN_HEADERS.contains(&name.to_lowercase().as_str()) {
+        return wrong("it is set by this program; keys are set in the environment");
+    }
+    if value.is_empty() || value.len() > 1_000 || !value.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
+        return wrong("its value must be a text of 1 to 1000 visible ASCII characters");
+    }
+    Ok(())
 }
 
 #[cfg(test)]

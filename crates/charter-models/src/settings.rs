@@ -71,7 +71,8 @@ pub enum OutputMode {
 }
 
 impl OutputMode {
-    const ALL: [OutputMode; 4] = [OutputMode::JsonSchema, OutputMode::Tool, OutputMode::JsonObject, OutputMode::Text];
+    pub(crate) const ALL: [OutputMode; 4] =
+        [OutputMode::JsonSchema, OutputMode::Tool, OutputMode::JsonObject, OutputMode::Text];
 
     /// The name in configurations: `json_schema`, `tool`, `json_object`, `text`.
     pub(crate) fn word(self) -> &'static str {
@@ -102,7 +103,7 @@ impl OutputMode {
     pub(crate) fn next(self, provider: Provider) -> Option<OutputMode> {
         match (self, provider) {
             (OutputMode::Text, _) => None,
-            (OutputMode::JsonSchema | OutputMode::Tool, Provider::OpenAi | Provider::Gemini) => {
+            (OutputMode::JsonSchema | OutputMode::Tool, Provider::OpenAi | Provider::Azure | Provider::Gemini) => {
                 Some(OutputMode::JsonObject)
             }
             _ => Some(OutputMode::Text),

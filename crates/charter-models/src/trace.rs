@@ -15,6 +15,7 @@ pub(crate) fn chat(model: &Model, run: &str) -> Span {
         Provider::OpenAi => "openai",
         Provider::Anthropic => "anthropic",
         Provider::Gemini => "gcp.gemini",
+        Provider::Azure => "azure.ai.openai",
     };
     tracing::info_span!(
         "chat",

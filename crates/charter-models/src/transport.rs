@@ -1,5 +1,6 @@
 //! The transport of requests to a model.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use charter_actors::{Secret, Secrets};
@@ -10,7 +11,7 @@ pub struct Request {
     /// The address.
     pub url: String,
     /// Headers without secrets.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(Cow<'static, str>, String)>,
     /// Headers with secrets.
     pub secrets: Vec<(&'static str, Secret)>,
     /// The body, JSON.

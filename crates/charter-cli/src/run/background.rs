@@ -70,7 +70,11 @@ impl Background {
         for (flag, value) in [("--model", &models.model), ("--model-url", &models.model_url)] {
             command.args(value.iter().flat_map(|value| [flag, value]));
         }
-        let files = [("--record-models", &models.record_models), ("--replay-models", &models.replay_models)];
+        let files = [
+            ("--models", &models.models),
+            ("--record-models", &models.record_models),
+            ("--replay-models", &models.replay_models),
+        ];
         for (flag, file) in files {
             if let Some(file) = file {
                 command.arg(flag).arg(file);

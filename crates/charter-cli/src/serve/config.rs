@@ -1,20 +1,13 @@
 //! The options of `charter serve` in a file. What the command line says wins.
 
-use std::io::Read as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use charter_expr::nearest;
-use charter_format::{Diagnostic, Diagnostics, Span, codes};
 use serde::Deserialize;
 
 use super::Args;
 use crate::io::Failure;
-use crate::load::plain;
-use crate::pipe;
-
-/// Maximum size of the file in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+use crate::options_file;
 
 /// The file: the names of the options are its keys.
 #[derive(Debug, Default, Deserialize)]
@@ -36,6 +29,7 @@ struct Config {
     private_hooks: bool,
     model: Option<String>,
     model_url: Option<String>,
+    models: Option<PathBuf>,
     record_models: Option<PathBuf>,
     replay_models: Option<PathBuf>,
     #[serde(default)]
@@ -45,7 +39,7 @@ struct Config {
 }
 
 /// The keys of the file.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "accept-clock",
     "allow-insecure",
     "charters",
@@ -53,6 +47,7 @@ const KEYS: [&str; 17] = [
     "listen",
     "model",
     "model-url",
+    "models",
     "offer",
     "oidc-client",
     "oidc-id-claim",
@@ -86,6 +81,7 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
         private_hooks,
         model,
         model_url,
+        models,
         record_models,
         replay_models,
         accept_clock,
@@ -113,6 +109,7 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
     if !args.models.is_given() {
         args.models.model = model;
         args.models.model_url = model_url;
+        args.models.models = placed(models);
         args.models.record_models = placed(record_models);
         args.models.replay_models = placed(replay_models);
     }
@@ -122,46 +119,16 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
 }
 
 fn read(path: &Path) -> Result<Config, Failure> {
-    let name = path.display().to_string();
-    let cannot = |e: std::io::Error| Failure::new(format!("cannot read `{name}`: {}", plain(&e)));
-    let mut text = String::new();
-    let file = pipe::open(path).map_err(cannot)?;
-    file.take(MAX_BYTES.saturating_add(1)).read_to_string(&mut text).map_err(cannot)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(Failure::new(format!(
-            "`{name}` has more than {} MiB; it is not a file of options",
-            MAX_BYTES >> 20
-        )));
+    let config: Config = options_file::read(path, &KEYS, "options of `charter serve`")?;
+    if config.models.is_some() && (config.model.is_some() || config.model_url.is_some()) {
+        let name = path.display();
+        return Err(Failure::new(format!("`{name}`: `models` excludes `model` and `model-url`")));
     }
-    let config: Config = toml::from_str(&text).map_err(|e| invalid(&name, &text, &e))?;
     if config.replay_models.is_some() && (config.model.is_some() || config.record_models.is_some()) {
+        let name = path.display();
         return Err(Failure::new(format!("`{name}`: `replay-models` excludes `model` and `record-models`")));
     }
     Ok(config)
-}
-
-/// The place of an error, as errors in charters have it.
-fn invalid(name: &str, text: &str, error: &toml::de::Error) -> Failure {
-    let span = error.span().unwrap_or(0..text.len());
-    let word = text.get(span.clone()).unwrap_or_default().trim_matches(['"', '\'']);
-    let span = Span { start: span.start, end: span.end };
-    let said = error.message().trim_end();
-    let diagnostic = match said.starts_with("unknown field") {
-        true => {
-            let help = match nearest(word, KEYS) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the keys are the options of `charter serve`: {}", KEYS.join(", ")),
-            };
-            Diagnostic::error(codes::UNKNOWN_KEY, span, format!("unknown key `{word}`")).help(help)
-        }
-        false => Diagnostic::error(codes::VALUE, span, said.replace('\n', ": ")),
-    };
-    Failure::Source(Box::new(Diagnostics {
-        name: name.to_owned(),
-        source: text.into(),
-        list: vec![diagnostic.located(text)],
-        omitted: 0,
-    }))
 }
 
 #[cfg(test)]
@@ -217,6 +184,13 @@ accept-clock = true
         assert_eq!(done.listen, Some("127.0.0.1:1".parse().unwrap()));
         assert_eq!((done.db, done.offer), (Some("charter.db".into()), vec!["x".to_owned()]));
         assert_eq!((done.models.model, done.models.replay_models), (None, Some("c".into())));
+        // Several providers instead of one model.
+        let several =
+            FULL.replace("model = \"openai:x\"\nmodel-url = \"http://127.0.0.1:1/v1\"", "models = \"m.toml\"");
+        let models = completed(&several, &[]).unwrap().models;
+        assert!(models.models.unwrap().is_absolute() && models.record_models.is_some(), "relative to the folder");
+        let models = completed(&several, &["--model", "openai:y"]).unwrap().models;
+        assert_eq!((models.models, models.model.as_deref()), (None, Some("openai:y")));
     }
 
     #[test]
@@ -247,6 +221,7 @@ accept-clock = true
             ("db = ", "charter.toml:1:"),
             ("db = \"a\"\ndb = \"b\"", "duplicate key"),
             ("replay-models = \"c\"\nmodel = \"m\"", "`replay-models` excludes `model`"),
+            ("models = \"c\"\nmodel-url = \"m\"", "`models` excludes `model` and `model-url`"),
         ] {
             let text = shown(file);
             assert!(text.contains(part), "{part}: {text}");

@@ -51,6 +51,8 @@ mod other_users;
 mod pasted;
 #[cfg(unix)]
 mod pasted_names;
+#[cfg(feature = "models")]
+mod providers;
 mod remote;
 mod reports;
 #[cfg(unix)]

@@ -43,7 +43,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     add(&mut body, "thinking", thoughts.map(|n| json!({"type": "enabled", "budget_tokens": n})));
     Request {
         url: format!("{}/messages", model.base_url),
-        headers: vec![("content-type", "application/json".into()), ("anthropic-version", VERSION.into())],
+        headers: vec![("content-type".into(), "application/json".into()), ("anthropic-version".into(), VERSION.into())],
         secrets: model.key.iter().map(|key| ("x-api-key", key.clone())).collect(),
         body: body.to_string(),
     }

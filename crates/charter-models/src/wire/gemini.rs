@@ -34,7 +34,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     });
     Request {
         url: format!("{}/models/{}:streamGenerateContent?alt=sse", model.base_url, model.name),
-        headers: vec![("content-type", "application/json".into())],
+        headers: vec![("content-type".into(), "application/json".into())],
         secrets: model.key.iter().map(|key| ("x-goog-api-key", key.clone())).collect(),
         body: body.to_string(),
     }

@@ -63,11 +63,14 @@ pub enum End {
 /// Builds the request for a conversation.
 #[must_use]
 pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
-    match model.provider {
-        Provider::OpenAi => openai::request(model, talk),
+    let mut request = match model.provider {
+        Provider::OpenAi | Provider::Azure => openai::request(model, talk),
         Provider::Anthropic => anthropic::request(model, talk),
         Provider::Gemini => gemini::request(model, talk),
-    }
+    };
+    let further = model.headers.iter().map(|(name, value)| (name.clone().into(), value.clone()));
+    request.headers.extend(further);
+    request
 }
 
 /// Parses a successful response.
@@ -102,8 +105,8 @@ pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
         }
     }
     match (provider, streamed) {
-        (Provider::OpenAi, true) => openai::stream(&chunks),
-        (Provider::OpenAi, false) => openai::complete(chunks.first()),
+        (Provider::OpenAi | Provider::Azure, true) => openai::stream(&chunks),
+        (Provider::OpenAi | Provider::Azure, false) => openai::complete(chunks.first()),
         (Provider::Anthropic, true) => anthropic::stream(&chunks),
         (Provider::Anthropic, false) => anthropic::complete(chunks.first()),
         (Provider::Gemini, _) => gemini::chunks(&chunks, streamed),

@@ -38,15 +38,19 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     add(&mut body, "temperature", talk.settings.temperature);
     add(&mut body, "reasoning_effort", talk.settings.effort.map(Effort::word));
     // OpenAI has renamed this parameter; other servers only know the old name.
-    let limit = if model.base_url == Provider::OpenAi.base_url() { "max_completion_tokens" } else { "max_tokens" };
+    let renamed = model.provider == Provider::Azure || model.base_url == Provider::OpenAi.base_url();
+    let limit = if renamed { "max_completion_tokens" } else { "max_tokens" };
     add(&mut body, limit, Some(talk.max_tokens));
     Request {
         url: format!("{}/chat/completions", model.base_url),
-        headers: vec![("content-type", "application/json".into())],
+        headers: vec![("content-type".into(), "application/json".into())],
         secrets: model
             .key
             .iter()
-            .map(|key| ("authorization", Secret::new(format!("Bearer {}", key.expose()))))
+            .map(|key| match model.provider {
+                Provider::Azure => ("api-key", key.clone()),
+                _ => ("authorization", Secret::new(format!("Bearer {}", key.expose()))),
+            })
             .collect(),
         body: body.to_string(),
     }

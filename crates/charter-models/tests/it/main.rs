@@ -6,6 +6,8 @@
 mod broken;
 mod fred;
 #[cfg(feature = "http")]
+mod providers;
+#[cfg(feature = "http")]
 mod secrets;
 #[cfg(unix)]
 mod sentinel;

@@ -1,0 +1,124 @@
+//! `--models FILE`: several providers, with their addresses, limits and the names of the variables
+//! that have their keys. The file has no key.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use charter_actors::Secret;
+use charter_models::limits::{self, Limits};
+use charter_models::{Model, ModelError, Provider, Providers};
+use serde::Deserialize;
+
+use crate::io::Failure;
+use crate::options_file;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    default: Option<String>,
+    #[serde(default)]
+    providers: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Entry {
+    kind: Kind,
+    address: Option<String>,
+    key: Option<String>,
+    concurrent: Option<u32>,
+    per_minute: Option<u32>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    OpenAi,
+    Anthropic,
+    Gemini,
+    Azure,
+}
+
+/// The keys of the file.
+const KEYS: [&str; 8] = ["address", "concurrent", "default", "headers", "key", "kind", "per-minute", "providers"];
+
+/// Adds the providers of a file to those of the environment; a name in the file wins.
+///
+/// # Errors
+/// The file cannot be used, or its default is a model of an unknown provider.
+pub(crate) fn add(
+    path: &Path,
+    providers: &mut Providers,
+    allow_insecure: bool,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), Failure> {
+    let file: File = options_file::read(path, &KEYS, "those of providers")?;
+    let name = path.display();
+    for (host, entry) in file.providers {
+        let wrong = |why: &dyn std::fmt::Display| Failure::new(format!("`{name}`: provider `{host}`: {why}"));
+        if host.is_empty() || !host.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
+            return Err(wrong(&"its name may have letters, digits, `-` and `_` only"));
+        }
+        let model = entry.model(&host, allow_insecure).map_err(|why| wrong(&why))?;
+        providers.named.remove(&host);
+        providers.unusable.remove(&host);
+        let key = entry.key.as_deref().map(|key| (key, variable(key)));
+        match key {
+            Some((key, None)) => {
+                let why = format!("the variable {key} with its key is not set");
+                providers.unusable.insert(host, why);
+            }
+            Some((_, Some(key))) => drop(providers.named.insert(host, model.key(Secret::new(key.trim())))),
+            None => drop(providers.named.insert(host, model)),
+        }
+    }
+    if let Some(default) = file.default {
+        let wrong = |why: String| Failure::new(format!("`{name}`: `default`: {why}"));
+        let Some((host, model)) = default.split_once(':') else {
+            return Err(wrong(format!("invalid model `{default}`: expected `PROVIDER:NAME`")));
+        };
+        if let Some(why) = providers.unusable.get(host) {
+            return Err(wrong(format!("the provider `{host}` cannot be used: {why}")));
+        }
+        let found = providers.named.get(host).ok_or_else(|| wrong(format!("unknown provider `{host}`")))?;
+        providers.default = Some(found.named(model).map_err(|e| wrong(e.to_string()))?);
+    }
+    Ok(())
+}
+
+impl Entry {
+    /// Any model of this provider, without its key.
+    fn model(&self, host: &str, allow_insecure: bool) -> Result<Model, String> {
+        let provider = match self.kind {
+            Kind::OpenAi => Provider::OpenAi,
+            Kind::Anthropic => Provider::Anthropic,
+            Kind::Gemini => Provider::Gemini,
+            Kind::Azure => Provider::Azure,
+        };
+        let mut model = Model::provider(host, provider);
+        if let Some(address) = &self.address {
+            let placed = if allow_insecure { model.at_insecure(address) } else { model.at(address) };
+            model = placed.map_err(|e| match e {
+                ModelError::Plain(_) => format!("{e}, or `--allow-insecure`"),
+                e => e.to_string(),
+            })?;
+        } else if provider == Provider::Azure {
+            return Err("missing `address`, e.g. `https://RESOURCE.openai.azure.com/openai/v1`".into());
+        }
+        for (header, value) in &self.headers {
+            model = model.header(header, value).map_err(|e| e.to_string())?;
+        }
+        for (key, limit) in [("concurrent", self.concurrent), ("per-minute", self.per_minute)] {
+            if limit.is_some_and(|limit| !(1..=limits::MAX).contains(&limit)) {
+                return Err(format!("`{key}` must be a number from 1 to {}", limits::MAX));
+            }
+        }
+        if self.concurrent.is_some() || self.per_minute.is_some() {
+            model.limits = Some(Arc::new(Limits::new(self.concurrent, self.per_minute)));
+        }
+        Ok(model)
+    }
+}

@@ -1,0 +1,50 @@
+//! Several models, one after another: the next one answers if a server is unavailable, limits the
+//! rate, or refuses every output mode.
+
+use std::time::Instant;
+
+use charter_actors::Fault;
+use serde_json::Value as Json;
+
+use crate::ask::{Budget, Question, REFUSED_MODES, Watcher, ask};
+use crate::codes;
+use crate::exchange::Exchange;
+use crate::model::Model;
+use crate::transport::Transport;
+
+/// Asks the models until one answers, within the one budget of the question.
+pub(crate) fn ask_in_turn(
+    first: &Question<'_>,
+    fallback: &[Model],
+    transport: &dyn Transport,
+    watcher: &dyn Watcher,
+) -> (Result<Json, Fault>, Vec<Exchange>) {
+    let (begun, whole) = (Instant::now(), first.budget);
+    let (mut question, mut next) = (*first, fallback.iter());
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    loop {
+        let (answer, exchange) = ask(&question, transport, watcher);
+        question.budget.tokens = question.budget.tokens.saturating_sub(exchange.usage.total());
+        exchanges.push(exchange);
+        let fault = match answer {
+            Err(fault) if passes_on(&fault) && watcher.go_on() => fault,
+            answer => return (answer, exchanges),
+        };
+        let Some(model) = next.next() else {
+            return (Err(fault), exchanges);
+        };
+        watcher.note(&format!("{}; asking `{}` instead", fault.message, model.title()));
+        question.model = model;
+        question.budget = Budget { time: whole.time.saturating_sub(begun.elapsed()), ..question.budget };
+    }
+}
+
+/// Whether another model should be asked after this fault.
+fn passes_on(fault: &Fault) -> bool {
+    match fault.code.as_str() {
+        // A cassette lacks what could not be recorded: servers that could not be reached.
+        codes::UNAVAILABLE | codes::RATE_LIMITED | codes::PROTOCOL | codes::CASSETTE => true,
+        codes::REQUEST => fault.details.contains_key(REFUSED_MODES),
+        _ => false,
+    }
+}

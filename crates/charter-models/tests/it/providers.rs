@@ -1,0 +1,125 @@
+//! Models that actors name: their requests, and the next one where the first does not answer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use charter_actors::{Fault, Folder, Secret};
+use charter_kernel::definition::ActorDecl;
+use charter_models::actor::{ModelActor, Source};
+use charter_models::limits::Limits;
+use charter_models::{Exchange, HttpTransport, Model, Provider, codes};
+use serde_json::{Value as Json, json};
+
+use crate::servers::{Act, JSON, Server, anthropic, openai, server};
+use crate::wire::{GOOD, KEY, schema};
+
+fn read(config: Json) -> Result<ModelActor, String> {
+    let mut config = config;
+    config["prompt"] = json!("p.md");
+    let folder = Folder::Texts(Arc::new([("p.md".to_owned(), "You judge.\n---\n{{q}}".to_owned())].into()));
+    let config = serde_json::from_value(config).unwrap();
+    let decl = ActorDecl { kind: "model".into(), output: Some(schema()), config, ..ActorDecl::default() };
+    ModelActor::read(&decl, &folder).map_err(|e| e.to_string())
+}
+
+fn asked(first: &Model, fallback: &[Model]) -> (Result<Json, Fault>, Vec<Exchange>) {
+    let transport = HttpTransport::default();
+    let source = Source::Model(first, fallback, &transport);
+    read(json!({})).unwrap().answer(source, &json!({"q": 1}), Duration::from_secs(20), &())
+}
+
+fn model(host: &str, provider: Provider, server: &Server) -> Model {
+    let model = Model::provider(host, provider).named("m").unwrap().at(&server.url).unwrap().key(Secret::new(KEY));
+    Model { first_pause: Duration::from_millis(10), ..model }
+}
+
+#[test]
+fn the_next_model_answers() {
+    let say =
+        |status, headers, message: &str| Act::Say(status, headers, json!({"error": {"message": message}}).to_string());
+    let second = || server(vec![anthropic(GOOD)]);
+    for (act, requests) in [
+        (say(503, JSON, "down"), 4),
+        (say(429, "content-type: application/json\r\nretry-after: 3600\r\n", "slow"), 1),
+        (say(400, JSON, "response_format json_schema, json_object"), 3),
+    ] {
+        let (broken, good) = (server(vec![act]), second());
+        let fallback = [model("far", Provider::Anthropic, &good)];
+        let (answer, exchanges) = asked(&model("near", Provider::OpenAi, &broken), &fallback);
+        assert_eq!(answer.unwrap()["sure"], 0.9);
+        let models: Vec<(&str, u32)> = exchanges.iter().map(|e| (e.model.as_str(), e.requests)).collect();
+        assert_eq!(models, [("near:m", requests), ("far:m", 1)]);
+    }
+    // What another model would not mend ends the question.
+    let mode = || say(400, JSON, "response_format is not supported");
+    for acts in [
+        vec![say(401, JSON, "key")],
+        vec![say(400, JSON, "the prompt")],
+        // What is rejected after a switch of the mode need not be the mode.
+        vec![mode(), say(400, JSON, "the prompt")],
+        vec![mode(), say(422, JSON, "the prompt")],
+        vec![mode(), mode(), say(400, JSON, "the prompt")],
+        vec![mode(), say(404, JSON, "response_format is not here")],
+        vec![mode(), say(401, JSON, "key")],
+    ] {
+        let requests = u32::try_from(acts.len()).unwrap();
+        let (broken, good) = (server(acts), second());
+        let fallback = [model("far", Provider::Anthropic, &good)];
+        let (answer, exchanges) = asked(&model("near", Provider::OpenAi, &broken), &fallback);
+        assert!(answer.is_err());
+        assert_eq!((exchanges.len(), exchanges[0].requests, good.asked.lock().unwrap().len()), (1, requests, 0));
+    }
+}
+
+#[test]
+fn azure_and_headers() {
+    let server = server(vec![openai(GOOD)]);
+    let azure = model("work", Provider::Azure, &server).header("X-Team", "a b").unwrap();
+    assert!(asked(&azure, &[]).0.is_ok());
+    let sent = server.asked.lock().unwrap()[0].clone();
+    assert_eq!(sent.line, "POST /chat/completions HTTP/1.1");
+    assert_eq!((sent.header("api-key"), sent.header("authorization")), (Some(KEY), None));
+    assert_eq!((sent.header("x-team"), &sent.body["max_completion_tokens"]), (Some("a b"), &json!(16_384)));
+    for (name, value) in [("Authorization", "x"), ("a b", "x"), ("a", "x\r\nb: c"), ("a", "ü"), ("host", "x")] {
+        assert!(model("work", Provider::Azure, &server).header(name, value).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn limits_of_a_provider() {
+    let near = server(vec![openai(GOOD)]);
+    let limited =
+        Model { limits: Some(Arc::new(Limits::new(None, Some(1)))), ..model("near", Provider::OpenAi, &near) };
+    assert!(asked(&limited, &[]).0.is_ok());
+    let begun = Instant::now();
+    let (answer, _) = asked(&limited, &[]);
+    let fault = answer.unwrap_err();
+    assert_eq!(
+        (fault.code.as_str(), fault.message.as_str()),
+        (codes::RATE_LIMITED, "the limit of this host for `near` is reached: 1 requests a minute")
+    );
+    let far = server(vec![openai(GOOD)]);
+    let (answer, exchanges) = asked(&limited, &[model("far", Provider::OpenAi, &far)]);
+    assert_eq!((answer.is_ok(), exchanges.len(), near.asked.lock().unwrap().len()), (true, 2, 1));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn wrong_keys_are_refused() {
+    for (config, message) in [
+        (json!({"model": "m"}), "invalid `model`: expected `PROVIDER:NAME`, e.g. `openai:gpt-5-mini`, found `\"m\"`"),
+        (json!({"provider": "p"}), "missing key `model`: the name of a model of the `provider`"),
+        (json!({"provider": 1, "model": "m"}), "invalid `provider`: expected a name, found `1`"),
+        (
+            json!({"fallback": "openai:x"}),
+            "invalid `fallback`: expected a list of at most 8 names such as `openai:NAME`, found `\"openai:x\"`",
+        ),
+        (json!({"headers": {"a": "b"}}), "missing key `model`: with `headers`, which are sent to this model only"),
+        (
+            json!({"model": "openai:x", "headers": {"Authorization": "b"}}),
+            "`headers`: cannot send the header `Authorization`: it is set by this program; keys are set in the environment",
+        ),
+    ] {
+        assert_eq!(read(config).unwrap_err(), message);
+    }
+}
