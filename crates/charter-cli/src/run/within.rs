@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
-use crate::journal::exclude::excluded;
+use crate::journal::exclude::{excluded, ignored};
 use crate::journal::text::clean;
 
 /// Says that the journal in the folder of a run does not belong to what its actors see and change,
@@ -18,8 +18,7 @@ pub(super) fn leave_out(machine: &Machine, input: &Json, db: &Db, io: &mut Io<'_
     let folder = folder.filter(|name| !name.starts_with("scratch:"));
     let Some(folder) = folder.and_then(|name| Path::new(name).canonicalize().ok()) else { return Ok(()) };
     let journal = std::path::absolute(&db.db)?;
-    let beside = journal.parent().and_then(|beside| beside.canonicalize().ok());
-    if db.remote()?.is_some() || !beside.is_some_and(|beside| beside.starts_with(&folder)) {
+    if db.remote()?.is_some() || ignored(&folder, &journal).is_none() {
         return Ok(());
     }
     let change = excluded(&folder, db)?.filter(|change| change.old != change.new);

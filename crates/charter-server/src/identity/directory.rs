@@ -159,14 +159,16 @@ pub struct Directory {
     by_sha256: BTreeMap<String, String>,
     /// Hook id -> hook, also those that were removed.
     hooks: BTreeMap<String, Hook>,
+    /// The last record of the run that it follows; 0 if it follows none.
+    seq: u64,
 }
 
 impl Directory {
-    /// Reads the keys in the data of the run `host`.
+    /// Reads the keys in the data of the run `host` after the record `seq`.
     ///
     /// # Errors
     /// The data is not that of the charter `host`.
-    pub fn read(context: &Json) -> Result<Directory, serde_json::Error> {
+    pub fn read(context: &Json, seq: u64) -> Result<Directory, serde_json::Error> {
         #[derive(Deserialize)]
         struct Context {
             keys: BTreeMap<String, Key>,
@@ -175,7 +177,17 @@ impl Directory {
         }
         let Context { keys, hooks } = Context::deserialize(context)?;
         let by_sha256 = keys.iter().map(|(id, key)| (key.sha256.clone(), id.clone())).collect();
-        Ok(Directory { keys, by_sha256, hooks })
+        Ok(Directory { keys, by_sha256, hooks, seq })
+    }
+
+    /// Whether it follows this record of the run.
+    pub(crate) fn is_after(&self, seq: u64) -> bool {
+        self.seq >= seq
+    }
+
+    /// Whether the keys and hooks are the same.
+    pub(crate) fn says_the_same(&self, other: &Directory) -> bool {
+        self.keys == other.keys && self.hooks == other.hooks
     }
 
     /// The keys, by id; also those that have ended.
@@ -318,7 +330,7 @@ mod tests {
         let directory = |more: Json| {
             let mut key = json!({"sha256": secret.sha256(), "id": "ana", "kind": "person", "grants": [{"role": "a"}], "expires": null, "note": null, "revoked": false});
             key.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            Directory::read(&json!({"owner": "uid:0", "keys": {secret.key(): key}})).unwrap()
+            Directory::read(&json!({"owner": "uid:0", "keys": {secret.key(): key}}), 1).unwrap()
         };
         let now = Timestamp(ExprTimestamp::parse("2026-11-23T10:00:00Z").unwrap().millis());
         let found = |more: Json| directory(more).authenticate(secret.reveal(), now).map(|c| (c.id, c.kind, c.auth));

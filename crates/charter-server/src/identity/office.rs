@@ -131,9 +131,21 @@ impl Office {
         if view.snapshot.status().is_finished() {
             return Err(HostError::Ended(view.snapshot.status().word()));
         }
+        let seq = view.snapshot.seq();
+        if self.directory.borrow().is_after(seq) {
+            return Ok(());
+        }
         let context = context_of(&view.snapshot);
-        let directory = Directory::read(&context).map_err(|e| HostError::Unreadable(e.to_string()))?;
-        self.directory.send_replace(Arc::new(directory));
+        let read = Directory::read(&context, seq).map_err(|e| HostError::Unreadable(e.to_string()))?;
+        self.directory.send_if_modified(|known| {
+            // Somebody else may have read a later state meanwhile.
+            if known.is_after(seq) {
+                return false;
+            }
+            let changed = !read.says_the_same(known);
+            *known = Arc::new(read);
+            changed
+        });
         Ok(())
     }
 
@@ -239,4 +251,34 @@ fn refused(done: &Acknowledged) -> HostError {
     let explanation = done.record.explanation(machine.as_ref().map(|c| c.machine().as_ref()));
     let (code, why) = explanation.map_or((Code::Unhandled, String::new()), |e| (e.code, e.message));
     HostError::Refused { code, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use charter_journal::MemoryStore;
+    use charter_runtime::Runtime;
+
+    use super::*;
+
+    #[test]
+    fn readers_of_keys_are_woken_by_changes_only() {
+        let threads = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        threads.block_on(async {
+            let (host, _) = Runtime::open(Arc::new(MemoryStore::new()), Default::default()).await.unwrap();
+            let office = Office::open(Arc::new(host), "uid:1").await.unwrap();
+            let mut changes = office.changes();
+            office.refresh().await.unwrap();
+            assert!(!changes.has_changed().unwrap());
+            office.note(Some(("http://127.0.0.1:1", "1")), "uid:1").await.unwrap();
+            assert!(!changes.has_changed().unwrap());
+            let key =
+                NewKey { id: "ana".into(), kind: PrincipalKind::Person, grants: Vec::new(), expires: None, note: None };
+            office.add(key, Office::owner("uid:1")).await.unwrap();
+            assert!(changes.has_changed().unwrap() && changes.borrow_and_update().has_keys());
+            // What was read before does not come back.
+            office.directory.send_modify(|known| *known = Arc::new(Directory::read(&json!({"keys": {}}), 99).unwrap()));
+            office.refresh().await.unwrap();
+            assert!(!office.directory().has_keys());
+        });
+    }
 }
