@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use charter_actors::BoxFuture;
-use charter_journal::{Record, RunFilter, RunInfo, StateChange, Verdict};
+use charter_journal::{JournalHead, Record, RunFilter, RunInfo, StateChange, Verdict};
 use charter_kernel::{Digest, Legal, Principal, Timestamp};
 use charter_run::Task;
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,11 @@ pub trait Backend: Send + Sync {
 
     /// Returns the position of the last record; 0 if there has been none.
     fn last_position(&self) -> Answer<'_, u64>;
+
+    /// Returns the head of the journal; `None` if the host keeps none, or does not tell.
+    fn head(&self) -> Answer<'_, Option<JournalHead>> {
+        Box::pin(async { Ok(None) })
+    }
 
     /// Returns a run as it was after one of its records.
     fn at(&self, run: String, seq: u64) -> Answer<'_, View>;
@@ -297,6 +302,10 @@ impl Backend for Runtime {
 
     fn last_position(&self) -> Answer<'_, u64> {
         Box::pin(async move { Ok(self.inner.with_store(|inner| inner.store.last_position()).await??) })
+    }
+
+    fn head(&self) -> Answer<'_, Option<JournalHead>> {
+        Box::pin(async move { Ok(self.inner.with_store(|inner| inner.store.head()).await??) })
     }
 
     fn at(&self, run: String, seq: u64) -> Answer<'_, View> {

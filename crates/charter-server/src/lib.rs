@@ -15,10 +15,12 @@ mod openapi;
 mod options;
 mod patient;
 mod peer;
+mod query;
 mod server;
 mod sites;
 mod used;
 
 pub use options::{Clock, Limits, OidcOptions, Options};
+pub use query::{JournalFile, QueryError, Rows};
 pub use server::{Server, StartError};
 pub use sites::{BadSite, Sites};

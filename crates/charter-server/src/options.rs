@@ -7,6 +7,8 @@ use std::time::Duration;
 use charter_actors::{SystemClock, Workspaces};
 use charter_guard::gate::Here;
 
+use crate::query::SharedFile;
+
 /// A source of time.
 #[derive(Clone)]
 pub struct Clock(pub Arc<dyn charter_actors::Clock>);
@@ -43,6 +45,8 @@ pub struct Options {
     pub code_page: fn(&str) -> Option<&'static str>,
     /// Where the contents of files lie that runs with workspaces name, if they can be read.
     pub workspaces: Option<Workspaces>,
+    /// The file of the journal, if administrators may query it.
+    pub journal: Option<SharedFile>,
     /// What the machine is like, for calls of agents: their paths are resolved on it.
     pub here: Here,
 }
@@ -65,6 +69,7 @@ impl Options {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             code_page: |_| None,
             workspaces: None,
+            journal: None,
             here: Here::default(),
         }
     }

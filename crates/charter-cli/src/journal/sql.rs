@@ -29,6 +29,9 @@ pub struct Args {
     /// Maximum time of the query, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: u64,
+    /// With `--json`: print the names of the columns, then each row, as arrays
+    #[arg(long)]
+    arrays: bool,
 }
 
 /// Maximum memory of a query in bytes.
@@ -58,7 +61,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let limits = SelectLimits { timeout: Duration::from_secs(args.timeout), memory_bytes: MAX_MEMORY_BYTES };
     if machine_output {
         let selected = store.select(&args.query, &limits, &mut |names, row| match row {
+            None if args.arrays => writeln!(io.out, "{}", json!(names)),
             None => Ok(()),
+            Some(row) if args.arrays => {
+                writeln!(io.out, "{}", Json::from_iter(row.iter().map(|cell| json(*cell))))
+            }
             Some(row) => {
                 let object: Map<String, Json> = names.iter().cloned().zip(row.iter().map(|cell| json(*cell))).collect();
                 writeln!(io.out, "{}", Json::Object(object))

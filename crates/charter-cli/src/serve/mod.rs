@@ -4,6 +4,7 @@ mod config;
 mod folder;
 pub mod hook;
 pub mod key;
+mod query;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -126,6 +127,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         oidc: oidc(&args)?,
         code_page: page,
         workspaces: Some(charter_actors::Workspaces::new(crate::journal::backup::store_of_workspaces(&db.db))),
+        journal: Some(Arc::new(query::File { path: db.db.clone() })),
         here: charter_guard::gate::Here {
             cwd: None,
             home: std::env::var_os("HOME").map(PathBuf::from),

@@ -12,7 +12,7 @@ use crate::serve::Served;
 use crate::support::processes::Site;
 
 /// A request to a server; the status, and the body as JSON if it is.
-fn http(served: &Served, method: &str, path: &str, key: Option<&str>, body: Option<&Json>) -> (u16, Json) {
+pub(crate) fn http(served: &Served, method: &str, path: &str, key: Option<&str>, body: Option<&Json>) -> (u16, Json) {
     let host = served.url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     let body = body.map(Json::to_string).unwrap_or_default();

@@ -53,6 +53,7 @@ mod pasted;
 mod pasted_names;
 #[cfg(feature = "models")]
 mod providers;
+mod queries_served;
 mod remote;
 mod reports;
 #[cfg(unix)]

@@ -57,6 +57,18 @@ export function count(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
+/** A size in bytes. @param {number} bytes @returns {string} */
+export function bytes(bytes) {
+  const units = ["KiB", "MiB", "GiB", "TiB"];
+  if (bytes < 1_024) return count(bytes, "byte");
+  let size = bytes / 1_024;
+  while (size >= 1_024 && units.length > 1) {
+    size /= 1_024;
+    units.shift();
+  }
+  return `${size.toLocaleString("en", { maximumFractionDigits: size < 10 ? 1 : 0 })} ${units[0]}`;
+}
+
 /** JSON for people: text without quotes, everything else indented. @param {any} value @returns {string} */
 export function pretty(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);

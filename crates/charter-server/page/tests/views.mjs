@@ -10,7 +10,7 @@ let browser;
 
 before(async () => {
   server = new Charter();
-  server.people({ ana: ["payment/clerk", "motion/member"], bob: ["payment/controller", "motion/member"] });
+  server.people({ ana: ["payment/clerk", "motion/member"], bob: ["payment/controller", "motion/member"], root: ["admin"] });
   [browser] = await Promise.all([launch(), server.start()]);
   await server.payment("view-1");
 });
@@ -68,6 +68,49 @@ test("the journal says what came last, and which timers are overdue", async () =
   await page.reload();
   await page.getByText(/Verified in this browser .* 4 records of 2 runs/).waitFor();
   assert.deepEqual(unexpected(page), []);
+  await page.context().close();
+});
+
+test("an administrator sees the head, and queries the journal", async () => {
+  const bob = await server.page(browser, "bob", "#/journal");
+  await bob.getByRole("heading", { name: "Last record" }).waitFor();
+  assert.equal(await bob.getByRole("heading", { name: "Head" }).count() + (await bob.locator("charter-sql").count()), 0);
+  await bob.context().close();
+  const page = await server.page(browser, "root", "#/journal");
+  const before = await page.locator(".hash.head").innerText();
+  await server.payment("view-3");
+  await page.waitForFunction((known) => {
+    const shown = document.querySelector("charter-page")?.shadowRoot ?? document;
+    const find = (/** @type {any} */ at) => [...at.querySelectorAll("*")].flatMap((one) => (one.matches(".hash.head") ? [one] : one.shadowRoot ? find(one.shadowRoot) : []));
+    const [hash] = find(shown);
+    return hash && hash.innerText !== known;
+  }, before);
+  await page.getByRole("button", { name: "Run the query" }).click();
+  await page.getByText(/^\d+ rows?, in \d+ ms$/).waitFor();
+  await page.getByLabel("Saved queries").selectOption({ label: "The longest runs" });
+  await page.getByRole("button", { name: "Run the query" }).click();
+  await page.getByRole("columnheader", { name: "records" }).waitFor();
+  await page.getByRole("cell", { name: "view-3" }).waitFor();
+  assert.deepEqual(await axe(page), []);
+  await picture(page, "journal-queries");
+  const query = page.getByLabel("Query", { exact: true });
+  await query.fill("SELECT 'a' || char(8238) || '<img src=x onerror=alert(1)>' AS hidden, 1.5 AS half, NULL AS none");
+  await query.press("Control+Enter");
+  await page.getByText("1 row, in").waitFor();
+  assert.match(await page.locator("charter-sql td charter-text").evaluate((text) => text.shadowRoot.textContent), /aU\+202E<img src=x onerror=alert\(1\)>/);
+  await page.getByRole("button", { name: "Save this query…" }).click();
+  await page.getByLabel("Name").fill("Hidden");
+  await page.keyboard.press("Enter");
+  await page.reload();
+  await page.getByLabel("Saved queries").selectOption({ label: "Hidden" });
+  assert.match(await query.inputValue(), /^SELECT 'a'/);
+  await page.getByRole("button", { name: "Forget this query" }).click();
+  assert.equal(await page.getByRole("option", { name: "Hidden" }).count(), 0);
+  assert.deepEqual(unexpected(page), []);
+  await query.fill("DROP TABLE runs");
+  await page.getByRole("button", { name: "Run the query" }).click();
+  await page.getByRole("alert").getByText("read-only").waitFor();
+  assert.deepEqual(await axe(page), []);
   await page.context().close();
 });
 

@@ -1,8 +1,8 @@
-// The view Journal: how much is in it, what cannot go on, and its hashes, computed again here.
+// The view Journal: how much is in it, its head, what cannot go on, its hashes, computed again here, and queries.
 import { css, html, nothing } from "../lit.js";
 import { problemOf } from "../lib/api.js";
 import { Component } from "../lib/base.js";
-import { ago, clock, count, until } from "../lib/format.js";
+import { ago, bytes, clock, count, until } from "../lib/format.js";
 import { journalOf } from "../lib/live.js";
 import { shared } from "../lib/style.js";
 import { visible as show } from "../lib/text.js";
@@ -22,6 +22,7 @@ class ViewJournal extends Component {
     problem: { state: true },
     seen: { state: true },
     verified: { state: true },
+    whole: { state: true },
   };
 
   static styles = [
@@ -52,6 +53,8 @@ class ViewJournal extends Component {
     this.seen = 0;
     /** @type {{at: string, records: number, runs: number} | null} */
     this.verified = null;
+    /** The journal as a whole; `null` if it is not known, or not for the caller. @type {any} */
+    this.whole = null;
     this.timer = 0;
     try {
       this.verified = JSON.parse(localStorage.getItem(VERIFIED) ?? "null");
@@ -92,6 +95,10 @@ class ViewJournal extends Component {
       }
       this.runs = runs;
       this.more = Boolean(after);
+      const { roles } = this.api.me ?? (await this.api.whoami());
+      const sees = !roles || roles.includes("admin") || roles.includes("reader");
+      this.whole = sees ? await this.api.get("/v1/journal") : null;
+      if (this.whole?.sql) await import("../components/charter-sql.js");
       this.problem = null;
     } catch (error) {
       this.problem = problemOf(error);
@@ -141,6 +148,20 @@ class ViewJournal extends Component {
         ? html`<div class="numbers">${number(runs.length, "runs that you may see")} ${number(active, "active")} ${number(records, "records")}
             ${number(this.seen, "records since you came")}</div>`
         : html`<p class="faint" aria-busy="true">Loading…</p>`}
+      ${this.whole
+        ? html`<section>
+            <h2>Head</h2>
+            <p class="faint small">It changes with every record of any run. Keep it elsewhere, and <code>charter verify --anchor</code> proves that nothing before it was changed or removed.</p>
+            <dl class="facts">
+              ${this.whole.head
+                ? html`<dt>Contains</dt><dd>${count(this.whole.head.records, "record")} of ${count(this.whole.head.runs, "run")}, ever written</dd>
+                    <dt>Entries</dt><dd>${this.whole.head.entries.toLocaleString("en")}</dd>
+                    <dt>Hash</dt><dd class="hash head">${this.whole.head.hash.replace("sha256:", "")}</dd>`
+                : html`<dt>Head</dt><dd class="faint">This host keeps none.</dd>`}
+              ${this.whole.bytes === null ? nothing : html`<dt>Size</dt><dd>${bytes(this.whole.bytes)}</dd>`}
+            </dl>
+          </section>`
+        : nothing}
       ${last
         ? html`<section>
             <h2>Last record</h2>
@@ -180,6 +201,13 @@ class ViewJournal extends Component {
           : nothing}
         ${this.wrong.map(({ run, wrong }) => html`<p class="note bad" role="alert">Run ${show(run)}: ${wrong}.</p>`)}
       </section>
+      ${this.whole?.sql
+        ? html`<section>
+            <h2>Queries</h2>
+            <p class="faint small">One SQL statement that only reads, over everything in the journal; at most 1,000 rows and 10 s. <kbd>Ctrl</kbd>+<kbd>Enter</kbd> runs it.</p>
+            <charter-sql></charter-sql>
+          </section>`
+        : nothing}
     `;
   }
 }

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use axum::http::StatusCode;
 use charter_journal::RunInfo;
 use charter_kernel::{Digest, Principal, Timestamp};
 use charter_runtime::backend::Backend;
 use charter_runtime::{Charter, RuntimeError, View};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::mcp::AgentSessions;
 use super::problem::Problem;
@@ -127,6 +128,18 @@ impl App {
             true => Err(RuntimeError::Closing.into()),
             false => Ok(()),
         }
+    }
+
+    /// A turn for work that takes long, until it is dropped.
+    pub(crate) fn heavy_turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
+        self.heavy.try_acquire().map_err(|_| Problem {
+            retry_after: Some(2),
+            ..Problem::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-many",
+                "charters are being checked, or queries answered, for others; try again soon",
+            )
+        })
     }
 
     /// Looks up the charter of a run.

@@ -11,7 +11,7 @@ use charter_kernel::{Auth, PrincipalKind};
 
 use super::app::{App, Peer};
 use super::problem::Problem;
-use crate::identity::{ADMIN, Caller, Grant, NotKnown, Subject};
+use crate::identity::{Caller, Grant, NotKnown, Subject};
 use crate::peer::is_own_user;
 
 /// The cookie of a session.
@@ -192,8 +192,7 @@ impl FromRequestParts<Arc<App>> for Admin {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Admin, Problem> {
         let caller = Caller::from_request_parts(parts, app).await?;
-        let has_role = caller.auth != Auth::None && caller.has_role(ADMIN) && caller.kind != PrincipalKind::Agent;
-        match caller.is_owner() || has_role {
+        match caller.administers() {
             true => Ok(Admin(caller)),
             false => Err(Problem::forbidden("this needs the key of a person or a service with the role `admin`")),
         }

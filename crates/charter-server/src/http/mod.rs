@@ -10,6 +10,7 @@ mod events;
 mod expired;
 mod hooks;
 mod inbox;
+mod journal;
 mod keys;
 mod marks;
 mod mcp;
@@ -75,6 +76,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .route("/v1/runs/{run}/hook/{client}", post(agents::hook))
         .route("/v1/runs/{run}/fork", post(runs::fork))
         .route("/v1/stream", get(stream::of_journal))
+        .route("/v1/journal", get(journal::one))
+        .route("/v1/sql", post(journal::select))
         .route("/v1/inbox", get(inbox::list).post(marks::mark))
         .route("/v1/tasks", get(tasks::list))
         .route("/v1/check", post(tools::check))

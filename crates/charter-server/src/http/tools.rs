@@ -54,10 +54,7 @@ pub(super) fn compile(source: &str) -> Result<(Document, Machine), Problem> {
 
 /// Runs work that takes long beside the requests, a little of it at once.
 async fn beside<T: Send + 'static>(app: &App, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
-    let Ok(_turn) = app.heavy.try_acquire() else {
-        let busy = "other charters are being checked; try again soon";
-        return Err(Problem { retry_after: Some(2), ..Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many", busy) });
-    };
+    let _turn = app.heavy_turn()?;
     tokio::task::spawn_blocking(work).await.map_err(|_| Problem::internal("the work was stopped"))
 }
 

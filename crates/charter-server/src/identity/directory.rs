@@ -123,7 +123,21 @@ impl Caller {
     /// readers.
     #[must_use]
     pub fn sees(&self, charter: &str, run: Option<&str>, declared: &[&str]) -> bool {
-        self.has_role(ADMIN) || self.has_role(READER) || self.takes_part(charter, run, declared)
+        self.sees_every_run() || self.takes_part(charter, run, declared)
+    }
+
+    /// Whether it may see every run, whatever its charter.
+    #[must_use]
+    pub fn sees_every_run(&self) -> bool {
+        self.grants.is_none() || self.has_role(ADMIN) || self.has_role(READER)
+    }
+
+    /// Whether it may do what is for administrators: the owner, or a caller with that role; not an
+    /// agent, whatever roles it has.
+    #[must_use]
+    pub fn administers(&self) -> bool {
+        let has_role = self.auth != Auth::None && self.has_role(ADMIN) && self.kind != PrincipalKind::Agent;
+        self.is_owner() || has_role
     }
 
     /// The principal that it is in a run, or in a run of this charter that is about to start.

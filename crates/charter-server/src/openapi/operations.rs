@@ -289,6 +289,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     post("/v1/step", "stepCharter", "tools", "StepCharter", ("200", "StepLines"))
         .says("Step a charter through events, without a run", "A line for the start and for each event")
         .problems(&["400", "401", "413", "422", "429"]),
+    get("/v1/journal", "getJournal", "server", "Journal")
+        .says("The head and the size of the journal (role `admin` or `reader`)", "The journal")
+        .problems(&["401", "403"]),
+    post("/v1/sql", "queryJournal", "server", "Query", ("200", "Rows"))
+        .says("Query the journal with SQL (role `admin`)", "The first rows; [the tables](sql.md)")
+        .problems(&["400", "401", "403", "404", "413", "422", "429"]),
     get("/healthz", "getHealth", "server", "string")
         .says("Whether the process answers", "`ok`")
         .media("text/plain")

@@ -23,7 +23,7 @@ pub(crate) fn fixed() -> Map<String, Value> {
     let whole = json!({"type": "integer", "minimum": 0});
     let time = json!({"type": "string", "format": "date-time"});
     let nullable = json!({"type": ["string", "null"]});
-    let digest = json!({"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"});
+    let digest = digest();
     let status = json!({"enum": ["active", "paused", "done", "failed", "cancelled"], "type": "string"});
     let kind = json!({"enum": ["person", "agent", "service"], "type": "string"});
     let charter = json!({"$ref": "#/components/schemas/CharterName"});
@@ -146,9 +146,42 @@ pub(crate) fn fixed() -> Map<String, Value> {
         "StepCharter": request(json!({"source": text, "input": {}, "events": list("AnyObject"), "at": time, "now": somebody}), &["source"]),
         "StepLines": object(json!({"lines": list("AnyObject"), "now": {"$ref": "#/components/schemas/AnyObject"}}), &["lines"]),
     });
-    let others = [hooks(), not_legal(), marks()];
+    let others = [hooks(), not_legal(), marks(), journal()];
     let all = schemas.as_object().into_iter().chain(others.iter().filter_map(Value::as_object)).flatten();
     all.map(|(name, schema)| (name.clone(), schema.clone())).collect()
+}
+
+fn digest() -> Value {
+    json!({"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"})
+}
+
+/// The schemas of the journal as a whole.
+fn journal() -> Value {
+    let (text, count) = (json!({"type": "string"}), json!({"type": "integer", "minimum": 0}));
+    let head = object(
+        json!({"runs": count, "records": count, "entries": count, "hash": digest()}),
+        &["runs", "records", "entries", "hash"],
+    );
+    json!({
+        "JournalHead": head,
+        "Journal": object(
+            json!({
+                "head": {"oneOf": [{"$ref": "#/components/schemas/JournalHead"}, {"type": "null"}]},
+                "bytes": {"type": ["integer", "null"], "description": "Size of the file and of what belongs to it"},
+                "sql": {"type": "boolean", "description": "Whether the caller may query it"},
+            }),
+            &["head", "bytes", "sql"],
+        ),
+        "Query": request(json!({"query": text}), &["query"]),
+        "Rows": object(
+            json!({
+                "columns": {"type": "array", "items": text},
+                "rows": {"type": "array", "items": {"type": "array", "items": {}}},
+                "more": {"type": "boolean", "description": "Whether there are more rows than these"},
+            }),
+            &["columns", "rows", "more"],
+        ),
+    })
 }
 
 /// The schema of an event that the caller may not send.

@@ -1,0 +1,93 @@
+//! The journal as a whole, over HTTP: its head, and queries in SQL.
+#![cfg(all(unix, feature = "serve"))]
+
+use serde_json::{Value as Json, json};
+
+use crate::agents_served::http;
+use crate::serve::Served;
+use crate::support::{Scratch, charter};
+
+struct Site {
+    folder: Scratch,
+    served: Served,
+    admin: String,
+    reader: String,
+}
+
+impl Site {
+    fn new(name: &str) -> Site {
+        let folder = Scratch::new(name);
+        let db = folder.0.join("charter.db").display().to_string();
+        let key = |args: &[&str]| {
+            let all: Vec<&str> = ["key", "add"].iter().chain(args).copied().chain(["--db", &db]).collect();
+            charter(&all).out.trim().to_owned()
+        };
+        let (admin, reader) = (key(&["ana", "--role", "admin"]), key(&["rea", "--role", "reader"]));
+        let served = Served::start(folder.0.as_ref());
+        Site { folder, served, admin, reader }
+    }
+
+    fn sql(&self, key: &str, query: &str) -> (u16, Json) {
+        http(&self.served, "POST", "/v1/sql", Some(key), Some(&json!({"query": query})))
+    }
+}
+
+#[test]
+fn administrators_query_the_journal_and_nobody_else() {
+    let site = Site::new("sql-served");
+    let (status, rows) = site.sql(&site.admin, "SELECT run, seq AS n, 1.5 AS half, NULL AS n FROM runs");
+    assert_eq!(status, 200, "{rows}");
+    assert_eq!(rows["columns"], json!(["run", "n", "half", "n"]), "in order, and twice");
+    assert_eq!((&rows["rows"][0][0], &rows["rows"][0][2], &rows["more"]), (&json!("host"), &json!(1.5), &json!(false)));
+    assert_eq!(
+        site.sql(&site.admin, "SELECT run FROM runs WHERE 0").1,
+        json!({"columns": ["run"], "rows": [], "more": false})
+    );
+    for (query, says) in [
+        ("DELETE FROM runs", "read-only"),
+        ("SELECT 1; SELECT 2", "one statement"),
+        ("SELECT what FROM runs", "no such column: what"),
+        ("", "empty"),
+        ("--help", "empty"),
+        ("ATTACH '/tmp/x' AS x", "read-only"),
+    ] {
+        let (status, problem) = site.sql(&site.admin, query);
+        assert_eq!((status, &problem["code"]), (422, &json!("query")), "{query}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(says), "{query}: {problem}");
+    }
+    let (status, problem) = site.sql(&site.reader, "SELECT 1");
+    assert_eq!(status, 403, "{problem}");
+    let long = format!("SELECT '{}'", "x".repeat(70_000));
+    assert_eq!(site.sql(&site.admin, &long).0, 413);
+}
+
+#[test]
+fn an_answer_has_a_limited_size_and_a_query_limited_time() {
+    let site = Site::new("sql-large");
+    let count = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x";
+    let (status, many) = site.sql(&site.admin, &format!("{count} FROM c"));
+    assert_eq!((status, many["rows"].as_array().unwrap().len(), &many["more"]), (200, 1_000, &json!(true)));
+    let (status, wide) = site.sql(&site.admin, &format!("{count}, printf('%.*c', 300000, 'x') FROM c"));
+    assert_eq!((status, wide["rows"].as_array().unwrap().len(), &wide["more"]), (200, 6, &json!(true)));
+    let (status, none) = site.sql(&site.admin, "SELECT printf('%.*c', 3000000, 'x') AS wide");
+    assert_eq!((status, none), (200, json!({"columns": ["wide"], "rows": [], "more": true})));
+    // The process of the query is not the server: an ordinary answer follows.
+    let (status, problem) = site.sql(&site.admin, &format!("{count} FROM c WHERE x < 0"));
+    assert!(status == 422 && problem["detail"].as_str().unwrap().contains("after 10s"), "{problem}");
+    assert_eq!(site.sql(&site.admin, "SELECT 1 AS one").1["rows"], json!([[1]]));
+}
+
+#[test]
+fn the_head_is_that_of_the_file() {
+    let site = Site::new("head-served");
+    let (status, journal) = http(&site.served, "GET", "/v1/journal", Some(&site.reader), None);
+    assert_eq!((status, &journal["sql"]), (200, &json!(false)), "{journal}");
+    assert_eq!(http(&site.served, "GET", "/v1/journal", Some(&site.admin), None).1["sql"], json!(true));
+    assert!(journal["bytes"].as_u64().unwrap() > 4_096);
+    let db = site.folder.0.join("charter.db").display().to_string();
+    let verified: Json = serde_json::from_str(&charter(&["--json", "verify", &db]).out).unwrap();
+    assert_eq!((&verified["verified"], &verified["journal"]), (&json!(true), &journal["head"]));
+    let role = charter(&["key", "add", "cy", "--role", "fred/reviewer", "--db", &db]);
+    let (status, problem) = http(&site.served, "GET", "/v1/journal", Some(role.out.trim()), None);
+    assert_eq!(status, 403, "{problem}");
+}
