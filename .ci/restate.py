@@ -16,6 +16,8 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
+import urllib.request
 
 from npm import install
 
@@ -74,7 +76,7 @@ class Process:
         self.start()
 
     def start(self):
-        env = {**os.environ, "DO_NOT_TRACK": "1"}
+        env = {**os.environ, "DO_NOT_TRACK": "1", "TMPDIR": str(self.folder)}
         self.child = subprocess.Popen(self.command, cwd=self.folder, stdout=self.log, stderr=self.log, env=env)
 
     def kill(self):
@@ -194,6 +196,81 @@ def once(folder, endpoint):
         raise SystemExit("a call that must not be repeated was repeated")
 
 
+def remote(url, key, *args, code=0):
+    """A command of `charter` that reaches the gateway; the objects that it prints."""
+    env = {**os.environ, "CHARTER_SERVER": url, "CHARTER_KEY": key}
+    done = subprocess.run([TARGET / "charter", "--json", *args], capture_output=True, text=True, timeout=120, env=env)
+    if done.returncode != code:
+        raise SystemExit(f"{args}: exit {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def http(url, key, path, body=None):
+    """A request to the gateway; the status and the JSON of its answer."""
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+    request = urllib.request.Request(url + path, json.dumps(body).encode() if body is not None else None, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+def gateway(folder):
+    """The server of `charter serve` on the runs of the engine: keys, people, streams, kills."""
+    key = {name: secret("key", name, "--role", role) for name, role in
+           (("clara", "work/clerk"), ("bob", "work/boss"), ("ann", "admin"))}
+    db, log = folder / "gateway.db", folder / "gateway.log"
+    process = Process([TARGET / "charter-restate", "gateway", "work.yaml", "--listen", "127.0.0.1:0", "--db", db], folder, "gateway")
+
+    def address():
+        lines = [line for line in log.read_text().splitlines() if line.startswith("http://")]
+        return lines[-1] if len(lines) > address.before else None
+
+    address.before = 0
+    try:
+        url = eventually("the gateway", address)
+        if http(url, None, "/v1/runs")[0] != 401:
+            raise SystemExit("the gateway lets in who has no key")
+        status_of, started = http(url, key["clara"], "/v1/runs", {"charter": "work", "run": "people", "input": None})
+        if status_of not in (200, 201):
+            raise SystemExit(f"not started: {status_of} {started}")
+        remote(url, key["clara"], "send", "people", "GO", "--id", "go")
+        task = eventually("the task in the inbox", lambda: http(url, key["bob"], "/v1/tasks")[1]["tasks"])[0]
+        code, problem = http(url, key["clara"], "/v1/runs/people/answers", {"task": task["effect"], "output": "yes"})
+        if code not in (403, 404, 409):
+            raise SystemExit(f"somebody else answered the task: {code} {problem}")
+        process.kill()
+        address.before = log.read_text().count("http://")
+        process.start()
+        url = eventually("the gateway again", address)
+        remote(url, key["bob"], "answer", task["effect"], '"yes"')
+        # The rest is made by a timer: no request to the gateway tells it.
+        eventually("the end of `people`", lambda: http(url, key["ann"], "/v1/runs/people")[1]["status"] == "done", 20)
+        # Another client beside the gateway.
+        client("start", folder / "work.yaml", "--run", "beside", "--as", "clara", "--role", "clerk")
+        eventually("a run of another client", lambda: any(
+            run["run"] == "beside" for run in http(url, key["ann"], "/v1/runs")[1]["runs"]), 20)
+        code, refused = http(url, key["bob"], "/v1/runs/beside/events", {"type": "ADD", "data": {}})
+        if (code, refused["code"]) != (403, "authority"):
+            raise SystemExit(f"not refused: {code} {refused}")
+        types = [record["event"]["type"] for record in http(url, key["ann"], "/v1/runs/people/records")[1]["records"]]
+        if types[:2] != ["charter.start", "GO"]:
+            raise SystemExit(f"the records of `people`: {types}")
+        address.before = 0
+        if len(http(url, key["ann"], "/v1/journal")[1]["head"]["hash"]) != 71:
+            raise SystemExit("no head")
+    finally:
+        process.kill()
+    subprocess.run([TARGET / "charter", "verify", db], check=True, stdout=subprocess.DEVNULL)
+    print("ok: the gateway: keys, an inbox, runs of others, a kill; its copy verifies", flush=True)
+
+
+def secret(*args):
+    """What a command of the client prints: the secret of a key."""
+    return client(*args)[0].strip()
+
+
 def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="charter-restate-"))
     (folder / "work.yaml").write_text(CHARTER.replace("BEGUN", str(folder / "BEGUN")))
@@ -202,6 +279,7 @@ def main():
     try:
         eventually("an endpoint", lambda: '"endpoint"' in (folder / "endpoint.log").read_text())
         steps(folder)
+        gateway(folder)
         count = kills(folder, [engine, endpoint])
         once(folder, endpoint)
         db = folder / "mirror.db"
@@ -221,7 +299,7 @@ def main():
     finally:
         for process in (endpoint, engine):
             process.kill()
-    print("4 passed, 0 failed")
+    print("5 passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ ARROWS = {
     "charter-run": "expr journal kernel",
     "charter-actors": "expr format journal kernel process run workspace",
     "charter-runtime": "actors expr format interop journal kernel run",
-    "charter-restate": "actors journal kernel run runtime",
+    "charter-restate": "actors journal kernel models run runtime server",
     "charter-guard": "expr journal kernel runtime",
     "charter-local": "actors guard journal kernel runtime",
     "charter-remote": "actors expr journal kernel runtime",

@@ -96,8 +96,10 @@ impl CallHost for ActorHost {
     }
 
     fn snapshot(&self, run: &str) -> Result<Snapshot, Fault> {
-        let found = self.engine.snapshot(&self.charters, run).map_err(|e| unreachable_engine(&e))?;
-        found.and_then(|(_, snapshot)| snapshot).ok_or_else(|| Fault::new("no-run", format!("no run `{run}`")))
+        let found = self.engine.look(&self.charters, run).map_err(|e| unreachable_engine(&e))?;
+        found
+            .and_then(|(_, run)| run.snapshot().cloned())
+            .ok_or_else(|| Fault::new("no-run", format!("no run `{run}`")))
     }
 
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
@@ -127,9 +129,9 @@ impl RunUpdates for Polled {
         Box::pin(async move {
             loop {
                 let (engine, charters, run) = (self.engine.clone(), self.charters.clone(), self.run.clone());
-                let look = tokio::task::spawn_blocking(move || engine.snapshot(&charters, &run)).await;
+                let look = tokio::task::spawn_blocking(move || engine.look(&charters, &run)).await;
                 if let Ok(Ok(found)) = look {
-                    let (seq, snapshot) = found.map_or((None, None), |(seq, snapshot)| (Some(seq), snapshot));
+                    let (seq, snapshot) = found.map_or((None, None), |(seq, run)| (Some(seq), run.snapshot().cloned()));
                     let before = self.seen.replace(seq);
                     if before.is_some_and(|before| before != seq) {
                         return Some(RunUpdate::Recorded(snapshot));

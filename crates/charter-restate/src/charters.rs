@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_actors::{Blobs, standard};
+use charter_actors::{Blobs, Executors, standard};
 use charter_kernel::Digest;
 use charter_runtime::{Charter, Options, RuntimeError};
 
@@ -18,12 +18,14 @@ pub struct Charters {
 }
 
 impl Charters {
-    /// Checks charters, and reads the files that their actors name.
+    /// Checks charters, and reads the files that their actors name. `more` are executors beside
+    /// the standard ones, or instead of them.
     ///
     /// # Errors
     /// This host cannot run one of them.
-    pub fn new(charters: &[Charter]) -> Result<Charters, RuntimeError> {
+    pub fn new(charters: &[Charter], more: Executors) -> Result<Charters, RuntimeError> {
         let mut executors = standard();
+        executors.extend(more);
         executors.retain(|kind, _| !OF_ONE_MACHINE.contains(&kind.as_str()));
         let options = Options { executors, ..Options::default() };
         let mut all = BTreeMap::new();

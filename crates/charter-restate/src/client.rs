@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use charter_actors::{Blobs, ClientOptions, http_client, unreachable_server};
 use charter_journal::{Record, RunInfo, StoredCharter};
-use charter_kernel::{Digest, EffectId, Principal, Snapshot, Timestamp};
+use charter_kernel::{Digest, EffectId, Principal, Timestamp};
 use charter_run::{Kept, Run, Task};
 use charter_runtime::{RuntimeError, SendEvent, Start, parse_json};
 use serde::de::DeserializeOwned;
@@ -62,21 +62,24 @@ impl Engine {
         Engine { ingress: plain(ingress), admin: plain(admin), agent: http_client(options) }
     }
 
-    fn post(&self, url: &str, body: &str) -> Result<(u16, String), ureq::Error> {
-        let request =
-            self.agent.post(url).header("content-type", "application/json").header("accept", "application/json");
-        let mut response = request.send(body)?;
+    fn post(&self, url: &str, body: Option<&str>) -> Result<(u16, String), ureq::Error> {
+        let request = self.agent.post(url).header("accept", "application/json");
+        let mut response = match body {
+            Some(body) => request.header("content-type", "application/json").send(body)?,
+            // Handlers without an argument accept no body.
+            None => request.send_empty()?,
+        };
         let status = response.status().as_u16();
         let text = response.body_mut().with_config().limit(MAX_ANSWER).read_to_string()?;
         Ok((status, text))
     }
 
-    /// Posts, and posts again while the server is away. All requests may be repeated: starts,
+    /// Posts, and posts again while the server is away; `null` is no body. All requests may be repeated: starts,
     /// events with ids and answers have one record.
     fn ask(&self, url: &str, body: &Json) -> Result<String, RuntimeError> {
-        let (body, begin) = (body.to_string(), Instant::now());
+        let (body, begin) = (Some(body).filter(|body| !body.is_null()).map(Json::to_string), Instant::now());
         loop {
-            let problem = match self.post(url, &body) {
+            let problem = match self.post(url, body.as_deref()) {
                 Ok((200..=299, text)) => return Ok(text),
                 Ok((status, text)) if status < 500 => {
                     return Err(RuntimeError::Remote(format!("{url} answers {status}: {}", text.trim())));
@@ -167,12 +170,8 @@ impl Engine {
         self.call(run, "settle", &json!(request)).map(|(record, _)| record)
     }
 
-    /// The number of the last record of a run, and its snapshot; `None` if there is no such run.
-    pub(crate) fn snapshot(
-        &self,
-        charters: &Charters,
-        run: &str,
-    ) -> Result<Option<(u64, Option<Snapshot>)>, RuntimeError> {
+    /// The number of the last record of a run, and the run; `None` if there is no such run.
+    pub(crate) fn look(&self, charters: &Charters, run: &str) -> Result<Option<(u64, Run)>, RuntimeError> {
         let text = self.ask(&format!("{}/Run/{run}/head", self.ingress), &Json::Null)?;
         let Some(head) = self.read::<Option<Head>>(&text)? else {
             return Ok(None);
@@ -181,8 +180,7 @@ impl Engine {
         let damaged = |e: charter_run::KeptError| RuntimeError::Remote(format!("run `{run}`: {e}"));
         let kept = Kept::read(head.kept).map_err(damaged)?;
         let seq = kept.last.as_ref().map(|last| last.seq).unwrap_or_default();
-        let restored = Run::restore(charter.machine(), run, 0, kept).map_err(damaged)?;
-        Ok(Some((seq, restored.snapshot().cloned())))
+        Ok(Some((seq, Run::restore(charter.machine(), run, 0, kept).map_err(damaged)?)))
     }
 
     /// Whether a run still waits for an attempt.
@@ -224,12 +222,25 @@ impl Engine {
         self.state(crate::object::INFO, after, limit)
     }
 
-    /// Lists the open tasks of at most `limit` runs that have some.
+    /// Looks up a run.
     ///
     /// # Errors
     /// The server does not answer.
-    pub fn tasks(&self, limit: usize) -> Result<Vec<Task>, RuntimeError> {
-        let tasks: Vec<Vec<Task>> = self.state(crate::object::TASKS, None, limit)?;
+    pub fn run(&self, run: &str) -> Result<Option<RunInfo>, RuntimeError> {
+        charter_run::check_run_id(run)?;
+        let sql = format!(
+            "select value_utf8 from state where service_name = 'Run' and service_key = '{run}' and key = '{}'",
+            crate::object::INFO
+        );
+        self.query(&sql)?.first().map(|row| self.read(text_of(row)?)).transpose()
+    }
+
+    /// Lists the open tasks of at most `limit` runs that have some, ordered by run, after a run.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn tasks(&self, after: Option<&str>, limit: usize) -> Result<Vec<Task>, RuntimeError> {
+        let tasks: Vec<Vec<Task>> = self.state(crate::object::TASKS, after, limit)?;
         Ok(tasks.into_iter().flatten().collect())
     }
 

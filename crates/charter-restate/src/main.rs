@@ -1,6 +1,8 @@
 //! The program `charter-restate`: an endpoint of a Restate server, and its client.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod executors;
+mod http;
 mod up;
 
 use std::net::SocketAddr;
@@ -14,6 +16,7 @@ use charter_journal::{Record, SqliteStore, Verdict, VerifyOptions, verify_with};
 use charter_kernel::{Auth, Principal, PrincipalKind, Timestamp};
 use charter_restate::{Charters, Endpoint, Engine, mirror, serve};
 use charter_runtime::{Charter, SendEvent, Start, parse_json};
+use charter_server::identity::host_charter;
 use clap::Parser as _;
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
@@ -41,6 +44,10 @@ enum Command {
     Serve(Serve),
     /// Starts one Restate server and serves charters to it, until Ctrl-C
     Up(up::Up),
+    /// Lets people, programs and agents reach the runs over HTTP, with keys; until Ctrl-C
+    Gateway(http::Gateway),
+    /// Adds a key for the gateway, and prints its secret
+    Key(http::Key),
     /// Starts a run of a charter
     Start {
         /// The charter's file
@@ -51,6 +58,8 @@ enum Command {
         /// Input of the run, as JSON
         #[arg(long, default_value = "null", value_name = "JSON")]
         input: String,
+        #[command(flatten)]
+        models: executors::Models,
         #[command(flatten)]
         sender: Sender,
     },
@@ -107,9 +116,11 @@ struct Serve {
     /// Address under which the server reaches this endpoint, if it is another one
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// Files of the charters; give all endpoints of a server the same ones
+    /// Files of the charters; give all endpoints and gateways of a server the same ones
     #[arg(required = true)]
     charters: Vec<PathBuf>,
+    #[command(flatten)]
+    models: executors::Models,
 }
 
 /// Who sends. Who reaches the ingress is believed.
@@ -161,8 +172,10 @@ fn run(args: Args) -> anyhow::Result<bool> {
     match args.command {
         Command::Serve(serve) => host(&engine, serve, None),
         Command::Up(up) => up::run(up),
-        Command::Start { charter, run, input, sender } => {
-            let charters = Charters::new(&[Charter::load(&charter)?])?;
+        Command::Gateway(gateway) => http::serve(engine, gateway),
+        Command::Key(key) => http::add(engine, key),
+        Command::Start { charter, run, input, models, sender } => {
+            let charters = Charters::new(&[Charter::load(&charter)?], models.executors()?)?;
             let Some((charter, blobs)) = charters.iter().next() else {
                 bail!("no charter");
             };
@@ -188,7 +201,7 @@ fn run(args: Args) -> anyhow::Result<bool> {
             Ok(shown(&engine.settle(&task, outcome, by, now())?))
         }
         Command::Tasks => {
-            for task in engine.tasks(LISTED)? {
+            for task in engine.tasks(None, LISTED)? {
                 println!("{}", json!(task));
             }
             Ok(true)
@@ -248,10 +261,17 @@ fn follow(engine: &Engine, db: &std::path::Path, every: Option<u64>) -> anyhow::
     }
 }
 
+/// The charters in files, and that of the run `host` with the keys of gateways.
+fn served(files: &[PathBuf], models: &executors::Models) -> anyhow::Result<Charters> {
+    let charters: Result<Vec<Charter>, _> = files.iter().map(|path| Charter::load(path)).collect();
+    let mut charters = charters?;
+    charters.push(host_charter()?);
+    Ok(Charters::new(&charters, models.executors()?)?)
+}
+
 /// Serves an endpoint and registers it. `server` is a server that has to run meanwhile.
 fn host(engine: &Engine, args: Serve, mut server: Option<std::process::Child>) -> anyhow::Result<bool> {
-    let charters: Result<Vec<Charter>, _> = args.charters.iter().map(|path| Charter::load(path)).collect();
-    let charters = Arc::new(Charters::new(&charters?)?);
+    let charters = Arc::new(served(&args.charters, &args.models)?);
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = tokio.block_on(async {
         let listener =

@@ -56,6 +56,10 @@ fn started(program: &Path, base_dir: &Path) -> anyhow::Result<Child> {
     let errors = log.try_clone()?;
     let mut command = Command::new(program);
     command.arg("--base-dir").arg(base_dir).args(["--bind-ip", "127.0.0.1", "--node-name", "charter"]);
+    // Its queues would stay in the folder of all programs when it is killed.
+    let temporary = base_dir.join("tmp");
+    std::fs::create_dir_all(&temporary)?;
+    command.env("TMPDIR", std::path::absolute(&temporary)?);
     command.env("DO_NOT_TRACK", "1").stdin(Stdio::null()).stdout(log).stderr(errors);
     command.spawn().with_context(|| format!("cannot start `{}`", program.display()))
 }

@@ -151,7 +151,7 @@ class ViewJournal extends Component {
       ${this.whole
         ? html`<section>
             <h2>Head</h2>
-            <p class="faint small">It changes with every record of any run. Keep it elsewhere, and <code>charter verify --anchor</code> proves that nothing before it was changed or removed.</p>
+            <p class="faint small">It changes with every record of any run. Keep it elsewhere: <code>charter verify --anchor</code> then finds what was changed or removed before it.</p>
             <dl class="facts">
               ${this.whole.head
                 ? html`<dt>Contains</dt><dd>${count(this.whole.head.records, "record")} of ${count(this.whole.head.runs, "run")}, ever written</dd>
