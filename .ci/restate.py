@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -266,6 +267,40 @@ def gateway(folder):
     print("ok: the gateway: keys, an inbox, runs of others, a kill; its copy verifies", flush=True)
 
 
+def fred(folder):
+    """`fred` with a person in the inbox, by the commands of `docs/serve.md`."""
+    ana, bob = secret("key", "ana", "--role", "fred/founder"), secret("key", "bea", "--role", "fred/reviewer")
+    log, question = folder / "fred.log", {"userId": "u1", "message": "Should we raise prices by 20 % for new customers?"}
+    process = Process([TARGET / "charter-restate", "gateway", ROOT / "charters/fred", "--listen", "127.0.0.1:0", "--db",
+                       folder / "fred.db"], folder, "fred")
+    try:
+        url = eventually("the gateway", lambda: [line for line in log.read_text().splitlines() if line.startswith("http://")])[0]
+        for number in (1, 2):
+            run = f"prices-{number}"
+            code, answer = http(url, ana, "/v1/runs", {"charter": "fred", "run": run, "input": question})
+            if code != 201:
+                raise SystemExit(f"fred is not started: {code} {answer}")
+            legal = eventually("what is legal", lambda: [
+                event for event in http(url, bob, f"/v1/runs/{run}/legal")[1].get("events", []) if event["type"] == "HUMAN_APPROVED" and event["demands"]])[0]
+            approve = {"type": "HUMAN_APPROVED", "data": {"digest": re.search(r"\"digest\": \"([^\"]*)", json.dumps(legal))[1]}}
+            if (code := http(url, ana, f"/v1/runs/{run}/events", approve)[0]) != 403:
+                raise SystemExit(f"ana approves what only a reviewer may: {code}")
+            http(url, bob, f"/v1/runs/{run}/events", approve)
+            eventually("the end", lambda: http(url, ana, f"/v1/runs/{run}")[1]["status"] == "done")
+        # What `recall` has found: the decision of the first session.
+        shown = json.dumps(http(url, ana, "/v1/runs/prices-2/records?limit=100")[1])
+        if shown.count("fred.decision") < 1 or "HUMAN_APPROVED" not in shown:
+            raise SystemExit("no decision")
+        recalled = [record for record in http(url, ana, "/v1/runs/prices-2/records?limit=100")[1]["records"]
+                    if record["event"]["type"] == "done.invoke.recall" and record["event"]["data"]]
+        if not recalled:
+            raise SystemExit("the second session does not remember the first")
+    finally:
+        process.kill()
+    subprocess.run([TARGET / "charter", "verify", folder / "fred.db"], check=True, stdout=subprocess.DEVNULL)
+    print("ok: fred with a reviewer, who remembers the session before", flush=True)
+
+
 def secret(*args):
     """What a command of the client prints: the secret of a key."""
     return client(*args)[0].strip()
@@ -275,11 +310,12 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="charter-restate-"))
     (folder / "work.yaml").write_text(CHARTER.replace("BEGUN", str(folder / "BEGUN")))
     engine = Process([server(), "--base-dir", "data", "--bind-ip", "127.0.0.1", "--node-name", "n1"], folder, "server")
-    endpoint = Process([TARGET / "charter-restate", "serve", "work.yaml"], folder, "endpoint")
+    endpoint = Process([TARGET / "charter-restate", "serve", "work.yaml", ROOT / "charters/fred"], folder, "endpoint")
     try:
         eventually("an endpoint", lambda: '"endpoint"' in (folder / "endpoint.log").read_text())
         steps(folder)
         gateway(folder)
+        fred(folder)
         count = kills(folder, [engine, endpoint])
         once(folder, endpoint)
         db = folder / "mirror.db"
@@ -299,7 +335,7 @@ def main():
     finally:
         for process in (endpoint, engine):
             process.kill()
-    print("5 passed, 0 failed")
+    print("6 passed, 0 failed")
 
 
 if __name__ == "__main__":

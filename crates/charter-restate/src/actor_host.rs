@@ -106,8 +106,13 @@ impl CallHost for ActorHost {
         self.engine.records(run, from, limit).map_err(|e| StoreError::Damaged(e.to_string()))
     }
 
-    fn emitted(&self, _: &str, _: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
-        Err(StoreError::NotWritten { reason: "this host does not search the events of all runs".into() })
+    fn emitted(&self, r#type: &str, visit: &mut dyn FnMut(&str, u64, &str) -> bool) -> Result<(), StoreError> {
+        let found = self
+            .engine
+            .emitted(r#type)
+            .map_err(|e| StoreError::Failed { doing: "the search for emitted events", reason: e.to_string() })?;
+        let _ = found.iter().all(|one| visit(&one.run, one.seq, &one.data));
+        Ok(())
     }
 
     fn put_blob(&self, _: &[u8]) -> Result<Digest, StoreError> {

@@ -7,8 +7,8 @@ use charter_actors::{Blobs, Executors, standard};
 use charter_kernel::Digest;
 use charter_runtime::{Charter, Options, RuntimeError};
 
-/// Kinds of actors that need the journal file of one machine.
-const OF_ONE_MACHINE: [&str; 2] = ["journal", "workspace"];
+/// Kinds of actors that need one machine.
+const OF_ONE_MACHINE: [&str; 1] = ["workspace"];
 
 /// The charters that an endpoint serves. Every endpoint of a cluster has the same ones.
 #[derive(Debug)]

@@ -21,6 +21,11 @@ use crate::wire::{Answer, Doc, EventRequest, Head, Outcome, SettleRequest, Start
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 const REQUEST: Duration = Duration::from_secs(30);
+/// Records with emitted events that are read at a time; how many events are searched, and of what
+/// size in bytes.
+const SEARCHED: usize = 200;
+const MAX_EMITTED: usize = 100_000;
+const MAX_EMITTED_BYTES: usize = 64 << 20;
 /// Bytes of an answer.
 const MAX_ANSWER: u64 = 512 << 20;
 
@@ -30,6 +35,17 @@ pub struct Engine {
     ingress: String,
     admin: String,
     agent: ureq::Agent,
+}
+
+/// An event that a run has emitted.
+#[derive(Debug)]
+pub(crate) struct Emitted {
+    /// The time of its record, RFC 3339.
+    at: String,
+    pub(crate) run: String,
+    pub(crate) seq: u64,
+    /// Its data, as JSON.
+    pub(crate) data: String,
 }
 
 /// A charter and the contents of its files.
@@ -74,8 +90,8 @@ impl Engine {
         Ok((status, text))
     }
 
-    /// Posts, and posts again while the server is away; `null` is no body. All requests may be repeated: starts,
-    /// events with ids and answers have one record.
+    /// Posts, and posts again while the server is away; `null` is no body. All requests may be
+    /// repeated: starts, events with ids and answers have one record.
     fn ask(&self, url: &str, body: &Json) -> Result<String, RuntimeError> {
         let (body, begin) = (Some(body).filter(|body| !body.is_null()).map(Json::to_string), Instant::now());
         loop {
@@ -256,6 +272,64 @@ impl Engine {
         );
         let damaged = |e| RuntimeError::Remote(format!("run `{run}`: {e}"));
         self.query(&sql)?.iter().map(|row| Record::read(text_of(row)?).map_err(damaged)).collect()
+    }
+
+    /// Returns the data of the events of a type that runs have emitted, the latest first.
+    ///
+    /// # Errors
+    /// The server does not answer, there are too many of them, or a record is damaged.
+    pub(crate) fn emitted(&self, r#type: &str) -> Result<Vec<Emitted>, RuntimeError> {
+        if let Some(bad) = r#type.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-:".contains(*c)) {
+            return Err(RuntimeError::Remote(format!("this host does not search events with `{bad}` in their type")));
+        }
+        let too_many =
+            || RuntimeError::Remote(format!("runs have emitted too many events `{type}` to search them all"));
+        // Canonical JSON has these keys beside each other; `_` matches any character, so that each
+        // record is looked at again.
+        let part = format!(r#"%"kind":"emit","type":"{type}"%"#);
+        let (mut found, mut bytes, mut after) = (Vec::new(), 0usize, None::<(String, String)>);
+        loop {
+            let from = after.as_ref().map_or_else(String::new, |(run, key)| {
+                format!(" and (service_key > '{run}' or (service_key = '{run}' and key > '{key}'))")
+            });
+            let sql = format!(
+                "select service_key, key, value_utf8 from state where service_name = 'Run' and key >= 'r/' and key < 'r0' and value_utf8 like '{part}'{from} order by service_key, key limit {SEARCHED}"
+            );
+            let rows = self.query(&sql)?;
+            for row in &rows {
+                let text = text_of(row)?;
+                let record = Record::read(text).map_err(|e| RuntimeError::Remote(e.to_string()))?;
+                let record: Json = self.read(record.text())?;
+                let field = |name: &str| record.get(name).cloned().unwrap_or_default();
+                let (run, seq, at) = (field("run"), field("seq"), field("at"));
+                for effect in field("effects").as_array().into_iter().flatten().rev() {
+                    if effect.get("kind").and_then(Json::as_str) != Some("emit")
+                        || effect.get("type").and_then(Json::as_str) != Some(r#type)
+                    {
+                        continue;
+                    }
+                    let data = effect.get("data").unwrap_or(&Json::Null).to_string();
+                    bytes = bytes.saturating_add(data.len());
+                    found.push(Emitted {
+                        at: at.as_str().unwrap_or_default().to_owned(),
+                        run: run.as_str().unwrap_or_default().to_owned(),
+                        seq: seq.as_u64().unwrap_or_default(),
+                        data,
+                    });
+                }
+                if bytes > MAX_EMITTED_BYTES || found.len() > MAX_EMITTED {
+                    return Err(too_many());
+                }
+            }
+            let name = |row: &Json, name: &str| row.get(name).and_then(Json::as_str).unwrap_or_default().to_owned();
+            after = rows.last().map(|row| (name(row, "service_key"), name(row, "key")));
+            if rows.len() < SEARCHED {
+                break;
+            }
+        }
+        // The engine has no order over all runs. Times are text that sorts.
+        found.sort_by(|a, b| (&b.at, &b.run, b.seq).cmp(&(&a.at, &a.run, a.seq)));
+        Ok(found)
     }
 
     /// Returns a charter and its files.

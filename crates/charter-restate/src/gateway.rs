@@ -120,9 +120,15 @@ impl Inner {
 
     /// The state of a run at the server.
     fn view(&self, run: &str) -> Result<View, RuntimeError> {
-        let (_, state) =
+        let (seq, state) =
             self.engine.look(&self.charters, run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
         let snapshot = state.snapshot().cloned().ok_or_else(|| RuntimeError::NeverStarted(run.to_owned()))?;
+        // Who has seen a state gets the records that led to it.
+        if self.copy.run(run)?.is_none_or(|have| have.seq < seq)
+            && let Some(info) = self.engine.run(run)?
+        {
+            self.copied(&info, &mut crate::mirror::Mirrored::default())?;
+        }
         let charter = self.charter(snapshot.charter())?;
         let actors = &charter.machine().definition().actors;
         let mut working = Vec::new();
