@@ -295,7 +295,28 @@ def one_broken(client, what, before, change, whole=False):
     site.close()
 
 
-PARTS = {"decides": decides, "waits": waits, "outcomes": outcomes, "broken": broken}
+# Whether each client can be trusted with a file of hooks that has comments, and one that has commas behind the last entry: it
+# calls the hook, or (Gemini CLI, commas) does not start. The others skip the file and use the tool, as `config::comments` of
+# charter-guard says. The hook of opencode is a program.
+READS = {"claude": [False, False], "codex": [False, False], "gemini": [True, True], "copilot": [False, False]}
+
+
+def comments(client):
+    if client not in READS:
+        return
+    found, said = [], []
+    for change in (lambda text: text.replace("{", "{ // mine\n", 1), lambda text: ",\n}".join(text.rsplit("}", 1))):
+        site = Site(client, [shell(client, "touch forbidden")])
+        for file in site.files():
+            file.write_text(change(file.read_text()))
+        said += site.client_run()
+        found.append(not (site.project / "forbidden").exists())
+        site.close()
+    if not check(found == READS[client], f"{client}: hooks in a file with comments, with commas at the end: {found}"):
+        print(*(str(part)[-1500:] for part in said), sep="\n")
+
+
+PARTS = {"decides": decides, "waits": waits, "outcomes": outcomes, "comments": comments, "broken": broken}
 
 
 def install(clients):

@@ -63,6 +63,12 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
             let Ok(root) = root(level, Some(&dir)) else { continue };
             let file = root.join(file);
             let Some(text) = read(&file)? else { continue };
+            if let Some(why) = config::unread(client, &text) {
+                let why = format!("{} calls no hook of this file, as it cannot read it: {why}", client.title());
+                let (finding, advisory) = (Finding::Lets(why), Vec::new());
+                reports.push(Report { client, file, level, finding, advisory, outcomes: None });
+                continue;
+            }
             for command in config::commands(client, &text) {
                 let finding = probe(client, &command, &file, &dir)?;
                 let advisory = advisory(client, level, &file, &command, &dir, &args.db)?;
@@ -325,7 +331,7 @@ fn switched_off(dir: &Path) -> Result<Option<PathBuf>, Failure> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".claude/settings.json"));
     let own = [dir.join(".claude/settings.json"), dir.join(".claude/settings.local.json")];
     for file in own.into_iter().chain(home) {
-        let settings: Option<Json> = read(&file)?.and_then(|text| serde_json::from_str(&text).ok());
+        let settings = read(&file)?.and_then(|text| config::read(&text));
         if settings.and_then(|settings| settings.get("disableAllHooks")?.as_bool()) == Some(true) {
             return Ok(Some(file));
         }

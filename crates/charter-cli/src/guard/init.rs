@@ -55,7 +55,8 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
     let dir = dir.canonicalize().map_err(|e| Failure::new(format!("`{}`: {e}", dir.display())))?;
     let mut changes = charter_files(&dir)?;
     let hook = InstallArgs::for_init(args.client, &args.run, &dir, args.dry_run, &args.db);
-    changes.extend(hook.changes()?);
+    let mut by_hand = Vec::new();
+    changes.extend(hook.changes(&mut by_hand)?);
     let mut paste = None;
     match mcp::configure(args.client, &args.run, &dir, &args.db, &changes)? {
         Mcp::File(change) => match changes.iter_mut().find(|other| other.path == change.path) {
@@ -63,6 +64,7 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
             None => changes.push(change),
         },
         Mcp::Paste(text) => paste = Some(text),
+        Mcp::NotChanged(why) => by_hand.push(why),
     }
     changes.extend(excluded(&dir, &args.db)?);
     let input = args.run_input(&dir)?;
@@ -81,12 +83,13 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
         if !machine_output {
             writeln!(io.err, "would start run `{}` in {} with the input {input}", args.run, args.db.name())?;
         }
-        return Ok(Exit::Yes);
+        return left(&by_hand, io);
     }
     start(args, &dir, input, io)?;
     key(args, io)?;
+    let exit = left(&by_hand, io)?;
     if machine_output {
-        return Ok(Exit::Yes);
+        return Ok(exit);
     }
     let paint = Paint(io.color_err);
     if let Some(paste) = paste {
@@ -99,7 +102,15 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
     ] {
         writeln!(io.err, "{}", paint.faint(&format!("{command}  # {what}")))?;
     }
-    Ok(Exit::Yes)
+    Ok(exit)
+}
+
+/// Says what is left for the user to do.
+pub(super) fn left(by_hand: &[String], io: &mut Io<'_>) -> Result<Exit, Failure> {
+    for what in by_hand {
+        writeln!(io.err, "{} {what}", Paint(io.color_err).warning("left to do:"))?;
+    }
+    Ok(if by_hand.is_empty() { Exit::Yes } else { Exit::No })
 }
 
 /// The files of the charter, unless the project has them.

@@ -21,6 +21,8 @@ pub(super) enum Mcp {
     /// By a command or lines that the user has to add, because the file belongs to the user or is
     /// no JSON.
     Paste(String),
+    /// The file of the project cannot be changed without loss: why, and what the user has to add.
+    NotChanged(String),
 }
 
 /// The file of a project with the MCP servers of a client, and the member that has them; `None` if
@@ -46,14 +48,25 @@ fn by_hand(client: Client) -> &'static str {
 
 /// What takes our server away: a change, unless the project has none.
 ///
-/// `before` are changes that are made first, maybe of the same file.
-pub(super) fn remove(client: Client, dir: &Path, before: &[Change]) -> Result<Option<Change>, Failure> {
+/// `before` are changes that are made first, maybe of the same file; what nobody but the user can
+/// change is added to `by_hand`.
+pub(super) fn remove(
+    client: Client,
+    dir: &Path,
+    before: &[Change],
+    by_hand: &mut Vec<String>,
+) -> Result<Option<Change>, Failure> {
     let Some((file, section)) = place(client) else { return Ok(None) };
     let path = dir.join(file);
     let first = before.iter().find(|change| change.path == path);
     let Some(old) = first.map_or_else(|| read(&path), |change| Ok(change.new.clone()))? else { return Ok(None) };
-    let new = config::without_server(&old, section, NAME).map_err(|e| not_changed(&path, &e))?;
-    Ok(Some(Change { path, old: Some(old), new }))
+    match config::without_server(&old, section, NAME) {
+        Ok(new) => Ok(Some(Change { path, old: Some(old), new })),
+        Err(e) => {
+            by_hand.push(not_changed(&path, &e).to_string());
+            Ok(None)
+        }
+    }
 }
 
 /// Whether a file of the project has our server.
@@ -105,6 +118,8 @@ pub(super) fn configure(client: Client, run: &str, dir: &Path, db: &Db, before: 
     let path_of = dir.join(file);
     let first = before.iter().find(|change| change.path == path_of);
     let old = first.map_or_else(|| read(&path_of), |change| Ok(change.new.clone()))?;
-    let new = config::with_server(old.as_deref(), section, NAME, &value).map_err(|e| not_changed(&path_of, &e))?;
-    Ok(Mcp::File(Change { path: path_of, old, new: Some(new) }))
+    Ok(match config::with_server(client, old.as_deref(), section, NAME, &value) {
+        Ok(new) => Mcp::File(Change { path: path_of, old, new: Some(new) }),
+        Err(e) => Mcp::NotChanged(not_changed(&path_of, &e).to_string()),
+    })
 }

@@ -7,7 +7,7 @@ use charter_guard::client::Client;
 use charter_guard::config::{self, Level};
 
 use super::doctor::journal_of;
-use super::init::CHARTER;
+use super::init::{CHARTER, left};
 use super::mcp;
 use crate::hook::install::{UninstallArgs, apply, read, root};
 use crate::io::{Exit, Failure, Io, Paint};
@@ -31,14 +31,16 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
     let dir = dir.canonicalize().map_err(|e| Failure::new(format!("`{}`: {e}", dir.display())))?;
     // The hook says where its journal is, so this is asked before it is gone.
     let stays = stays(args.client, &dir)?;
-    let mut changes = UninstallArgs::for_guard(args.client, &dir).changes()?;
-    if let Some(change) = mcp::remove(args.client, &dir, &changes)? {
+    let mut by_hand = Vec::new();
+    let mut changes = UninstallArgs::for_guard(args.client, &dir).changes(&mut by_hand)?;
+    if let Some(change) = mcp::remove(args.client, &dir, &changes, &mut by_hand)? {
         match changes.iter_mut().find(|other| other.path == change.path) {
             Some(same) => same.new = change.new,
             None => changes.push(change),
         }
     }
-    let exit = apply(&changes, args.dry_run, machine_output, io)?;
+    apply(&changes, args.dry_run, machine_output, io)?;
+    let exit = left(&by_hand, io)?;
     if machine_output {
         return Ok(exit);
     }

@@ -113,7 +113,11 @@ pub(crate) fn root(level: Level, dir: Option<&Path>) -> Result<PathBuf, Failure>
 /// # Errors
 /// The configuration cannot be read, or something in it would be lost.
 pub fn install(args: &InstallArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let changes = args.changes()?;
+    let mut by_hand = Vec::new();
+    let changes = args.changes(&mut by_hand)?;
+    if let Some(what) = by_hand.pop() {
+        return Err(Failure::new(what));
+    }
     let exit = apply(&changes, args.place.dry_run, machine_output, io)?;
     if !machine_output {
         writeln!(io.err, "{}", Paint(io.color_err).faint(note(args.client, args.place.level())))?;
@@ -126,7 +130,11 @@ pub fn install(args: &InstallArgs, machine_output: bool, io: &mut Io<'_>) -> Res
 /// # Errors
 /// The configuration cannot be read.
 pub fn uninstall(args: &UninstallArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let changes = args.changes()?;
+    let mut by_hand = Vec::new();
+    let changes = args.changes(&mut by_hand)?;
+    if let Some(what) = by_hand.pop() {
+        return Err(Failure::new(what));
+    }
     let exit = apply(&changes, args.place.dry_run, machine_output, io)?;
     if !machine_output
         && args.place.level() == Level::Project
@@ -145,12 +153,18 @@ impl UninstallArgs {
         UninstallArgs { client, place }
     }
 
-    /// The changes of files.
-    pub(crate) fn changes(&self) -> Result<Vec<Change>, Failure> {
+    /// The changes of files, and what nobody but the user can change.
+    pub(crate) fn changes(&self, by_hand: &mut Vec<String>) -> Result<Vec<Change>, Failure> {
         let path = self.place.file(self.client)?;
         let mut changes = Vec::new();
         if let Some(old) = read(&path)? {
-            let new = config::uninstall(self.client, &old).map_err(|e| not_changed(&path, &e))?;
+            let new = match config::uninstall(self.client, &old) {
+                Ok(new) => new,
+                Err(e) => {
+                    by_hand.push(not_changed(&path, &e).to_string());
+                    return Ok(changes);
+                }
+            };
             if let (None, Some((file, text))) = (&new, config::beside(self.client)) {
                 let path = self.place.root()?.join(file);
                 let old = read(&path)?;
@@ -171,16 +185,19 @@ impl InstallArgs {
         InstallArgs { client, run, roles, grant: false, ask: false, stop: false, place, db: db.clone() }
     }
 
-    /// The changes of files.
-    pub(crate) fn changes(&self) -> Result<Vec<Change>, Failure> {
+    /// The changes of files, and what nobody but the user can change.
+    pub(crate) fn changes(&self, by_hand: &mut Vec<String>) -> Result<Vec<Change>, Failure> {
         let path = self.place.file(self.client)?;
         if Client::ALL.iter().any(|client| client.name() == self.run) {
             return Err(Failure::new(format!("`--run {}`: a run with the name of a client has no hooks", self.run)));
         }
         let old = read(&path)?;
         let setup = Setup { client: self.client, command: self.command()?, stop: self.stop };
-        let new = setup.install(old.as_deref()).map_err(|e| not_changed(&path, &e))?;
-        let mut changes = vec![Change { path, old, new: Some(new) }];
+        let mut changes = Vec::new();
+        match setup.install(old.as_deref()) {
+            Ok(new) => changes.push(Change { path, old, new: Some(new) }),
+            Err(e) => by_hand.push(not_changed(&path, &e).to_string()),
+        }
         if let Some((file, text)) = config::beside(self.client) {
             let path = self.place.root()?.join(file);
             let old = read(&path)?;

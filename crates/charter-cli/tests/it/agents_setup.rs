@@ -105,6 +105,65 @@ fn uninstall_takes_away_what_init_wrote_but_no_journal_and_no_server_of_others()
 }
 
 #[test]
+fn init_says_what_to_add_to_a_file_with_comments_and_does_the_rest() {
+    // Gemini CLI reads comments, and has hook and server in one file.
+    let site = site("comments");
+    let file = site.path(".gemini/settings.json");
+    fs::create_dir(site.path(".gemini")).unwrap();
+    fs::write(&file, "{ // mine\n}\n").unwrap();
+    let (code, _, err) = at_home(&site, "guard init gemini");
+    assert_eq!(code, 1, "{err}");
+    assert!(site.path("charters/coder/charter.yaml").exists() && site.records("coder").len() == 1, "{err}");
+    // Exactly what it says, beside the comment.
+    let parts: Vec<String> = err
+        .split("left to do: ")
+        .skip(1)
+        .map(|part| {
+            assert!(part.starts_with(&format!("`{}`", file.canonicalize().unwrap().display())), "{part}");
+            let (_, what) = part.split_once("Add this yourself:\n{").unwrap();
+            what.split_once("\n}\n").unwrap().0.to_owned()
+        })
+        .collect();
+    assert_eq!(parts.len(), 2, "{err}");
+    fs::write(&file, format!("{{ // mine \"\n{} /* , */\n}}\n", parts.join(","))).unwrap();
+    let before = tree(&site.path(""));
+    let (code, out, err) = at_home(&site, "guard init gemini");
+    assert!(code == 0 && err.contains("nothing to change"), "{out}{err}");
+    let (code, out, err) = at_home(&site, "guard doctor gemini");
+    assert!(code == 0 && out.contains("the hook refuses"), "{out}{err}");
+    let (code, out, err) = at_home(&site, "hook uninstall gemini");
+    assert!(code == 2 && err.contains("Remove each entry"), "{out}{err}");
+    let (code, out, err) = at_home(&site, "guard uninstall gemini");
+    assert!(code == 1 && err.contains("Remove each entry") && err.contains("Remove `charter` from"), "{out}{err}");
+    assert_eq!(tree(&site.path("")), before);
+}
+
+#[test]
+fn a_file_that_its_client_cannot_read_is_no_hook() {
+    // Seen with the real ones: they skip such a file, and use the tool.
+    for (client, file) in
+        [("claude", ".claude/settings.json"), ("codex", ".codex/hooks.json"), ("copilot", ".github/hooks/charter.json")]
+    {
+        let site = site(&format!("unread-{client}"));
+        let path = site.path(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "{ // mine\n}\n").unwrap();
+        let (code, _, err) = at_home(&site, &format!("guard init {client}"));
+        assert!(code == 1 && err.contains("left to do: ") && err.contains("make it plain JSON"), "{client}: {err}");
+        assert!(site.records("coder").len() == 1, "the rest is done");
+        // Even with the hook in it.
+        fs::write(&path, "{}").unwrap();
+        at_home(&site, &format!("hook install {client}"));
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen('{', "{ // mine\n", 1)).unwrap();
+        let (code, out, err) = at_home(&site, &format!("guard doctor {client}"));
+        assert!(code == 1 && out.contains("broken") && out.contains("cannot read it"), "{client}: {out}{err}");
+        let (code, out, err) = at_home(&site, &format!("hook install {client}"));
+        assert!(code == 2 && err.contains("make it plain JSON"), "{client}: {out}{err}");
+    }
+}
+
+#[test]
 fn what_else_is_configured_stays() {
     let site = site("install-keeps");
     let file = site.path(".claude/settings.json");
@@ -119,7 +178,7 @@ fn what_else_is_configured_stays() {
     assert_eq!(fs::read_to_string(&file).unwrap(), own);
     fs::write(&file, "{ // mine\n}\n").unwrap();
     let (code, _, err) = site.any("hook install claude --run r");
-    assert!(code == 2 && err.contains("comments would be lost") && err.contains("PreToolUse"), "{err}");
+    assert!(code == 2 && err.contains("make it plain JSON"), "{err}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "{ // mine\n}\n");
     let (code, _, err) = site.any("hook install codex --managed");
     assert!(code == 2 && err.contains("only Claude Code has"), "{err}");
@@ -143,9 +202,11 @@ fn the_doctor_finds_hooks_that_do_not_hold() {
     assert!(broken(" hook r ", " hook nobody ").contains("blocks everything"));
     assert!(broken(env!("CARGO_BIN_EXE_charter"), "true").contains("lets calls through"));
     fs::write(&file, &text).unwrap();
-    fs::write(site.path(".claude/settings.local.json"), "{\"disableAllHooks\": true}").unwrap();
-    let (_, out, _) = at_home(&site, "guard doctor");
-    assert!(out.contains("hooks are switched off now"), "{out}");
+    for off in ["{\"disableAllHooks\": true}", "{ // mine\n\"disableAllHooks\": true,\n}"] {
+        fs::write(site.path(".claude/settings.local.json"), off).unwrap();
+        let (_, out, _) = at_home(&site, "guard doctor");
+        assert!(out.contains("hooks are switched off now"), "{out}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The configuration of the clients: which files have hooks, and what stands in them. Pure: reads
 //! and returns texts.
 
+mod comments;
 mod edit;
 mod server;
 
@@ -8,6 +9,7 @@ use charter_expr::strict_json;
 use serde_json::{Value as Json, json};
 
 use crate::client::Client;
+use comments::Dialect;
 use edit::{Kind, Node};
 pub use server::{is_our_server, with_server, without_server};
 
@@ -49,8 +51,13 @@ pub struct Setup {
 #[non_exhaustive]
 pub enum ConfigError {
     /// It is not plain JSON.
-    #[error("it is not plain JSON ({0}); comments would be lost, so it is not changed. Add this yourself:\n{1}")]
+    #[error("it is not plain JSON ({0}); comments would be lost, so it is not changed. {1}")]
     NotJson(String, String),
+    /// It is nothing that the client reads.
+    #[error(
+        "it is not JSON as {1} reads it ({0}), so nothing in it has any effect; make it plain JSON, and do this again. It is not changed"
+    )]
+    NotRead(String, &'static str),
     /// It has another structure.
     #[error("`{0}` is not what {1} reads there, so it is not changed")]
     Shape(String, &'static str),
@@ -170,16 +177,12 @@ impl Setup {
                 false => Err(ConfigError::Shape("charter.js".into(), "the plugin of Charter")),
             };
         }
-        let whole = self.checked(existing)?;
-        let present = self.entries().into_iter().all(|(event, entry)| {
-            let own = entries_of(&whole, event).filter(|found| is_ours(found));
-            own.eq(std::iter::once(&entry))
-        });
-        let stops = self.stop && self.client != Client::Copilot;
-        let others = stops == entries_of(&whole, self.stop_event()).any(is_ours);
-        if present && others {
+        // What somebody has added to a file with comments is enough.
+        let read = Dialect::of(self.client).read(existing);
+        if self.is_in(&read.map_err(|why| ConfigError::NotRead(why, self.client.title()))?) {
             return Ok(existing.to_owned());
         }
+        let whole = self.checked(existing)?;
         let shape = || ConfigError::Shape("hooks".into(), self.client.title());
         let mut text = remove(existing).ok_or_else(shape)?;
         if matches!(self.client, Client::Copilot | Client::Cursor) && whole.get("version").is_none() {
@@ -192,6 +195,16 @@ impl Setup {
         Ok(text)
     }
 
+    /// Whether a configuration has these hooks, and no others of Charter.
+    fn is_in(&self, whole: &Json) -> bool {
+        let present = self.entries().into_iter().all(|(event, entry)| {
+            let own = entries_of(whole, event).filter(|found| is_ours(found));
+            own.eq(std::iter::once(&entry))
+        });
+        let stops = self.stop && self.client != Client::Copilot;
+        present && stops == entries_of(whole, self.stop_event()).any(is_ours)
+    }
+
     fn stop_event(&self) -> &'static str {
         match self.client {
             Client::Gemini => "AfterAgent",
@@ -202,7 +215,10 @@ impl Setup {
 
     /// Reads a configuration, and checks that hooks can be added to it.
     fn checked(&self, existing: &str) -> Result<Json, ConfigError> {
-        let whole = strict_json::from_str(existing).map_err(|e| ConfigError::NotJson(e.to_string(), self.alone()))?;
+        let whole = strict_json::from_str(existing).map_err(|e| {
+            let what = self.alone();
+            ConfigError::NotJson(e.to_string(), format!("Add this yourself:\n{}", what.trim_end()))
+        })?;
         let shape = |path: &str| ConfigError::Shape(path.to_owned(), self.client.title());
         whole.as_object().ok_or_else(|| shape("the whole file"))?;
         let Some(hooks) = whole.get("hooks") else { return Ok(whole) };
@@ -225,9 +241,12 @@ pub fn uninstall(client: Client, existing: &str) -> Result<Option<String>, Confi
         let ours = existing.contains(OPENCODE_COMMAND);
         return Ok((!ours).then(|| existing.to_owned()));
     }
+    if Dialect::Commas.read(existing).is_ok_and(|whole| !has_ours(&whole)) {
+        return Ok(Some(existing.to_owned()));
+    }
     let setup = Setup { client, command: String::new(), stop: false };
     let whole = setup.checked(existing).map_err(|e| match e {
-        ConfigError::NotJson(why, _) => ConfigError::NotJson(why, "(remove the entries of Charter)".into()),
+        ConfigError::NotJson(why, _) => ConfigError::NotJson(why, format!("Remove each entry with `{MARK}` yourself")),
         other => other,
     })?;
     if !has_ours(&whole) {
@@ -247,7 +266,7 @@ pub fn commands(client: Client, existing: &str) -> Vec<String> {
         let text = line.and_then(|line| serde_json::from_str(line.trim_end_matches(';')).ok());
         return text.into_iter().collect();
     }
-    let Ok(whole) = strict_json::from_str(existing) else { return Vec::new() };
+    let Ok(whole) = Dialect::of(client).read(existing) else { return Vec::new() };
     let before = match client {
         Client::Gemini => "BeforeTool",
         Client::Copilot | Client::Cursor => "preToolUse",
@@ -255,6 +274,21 @@ pub fn commands(client: Client, existing: &str) -> Vec<String> {
     };
     let ours = entries_of(&whole, before).filter(|entry| is_ours(entry));
     ours.flat_map(texts).filter(|text| text.contains(MARK)).map(str::to_owned).collect()
+}
+
+/// Why a client does not call the hooks of Charter that a configuration has: it cannot read it.
+#[must_use]
+pub fn unread(client: Client, existing: &str) -> Option<String> {
+    if client == Client::Opencode || !existing.contains(MARK) {
+        return None;
+    }
+    Dialect::of(client).read(existing).err()
+}
+
+/// Reads a configuration as generously as any client does.
+#[must_use]
+pub fn read(existing: &str) -> Option<Json> {
+    Dialect::Commas.read(existing).ok()
 }
 
 fn entries_of<'a>(whole: &'a Json, event: &str) -> impl Iterator<Item = &'a Json> {

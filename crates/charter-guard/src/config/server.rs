@@ -3,32 +3,44 @@
 use charter_expr::strict_json;
 use serde_json::{Value as Json, json};
 
+use super::comments::Dialect;
 use super::{ConfigError, edit, texts};
+use crate::client::Client;
 
 /// A configuration with a server of this name in the object `section`, and with everything else
 /// that is in `existing`. Another server with this name is replaced.
 ///
 /// # Errors
 /// Something would be lost.
-pub fn with_server(existing: Option<&str>, section: &str, name: &str, server: &Json) -> Result<String, ConfigError> {
+pub fn with_server(
+    client: Client,
+    existing: Option<&str>,
+    section: &str,
+    name: &str,
+    server: &Json,
+) -> Result<String, ConfigError> {
     let alone = || format!("{:#}\n", json!({section: {name: server}}));
     let Some(existing) = existing.filter(|text| !text.trim().is_empty()) else { return Ok(alone()) };
-    let whole = strict_json::from_str(existing).map_err(|e| ConfigError::NotJson(e.to_string(), alone()))?;
-    let shape = |path: &str| ConfigError::Shape(path.to_owned(), "the client");
+    let has = |whole: Json| whole.get(section).and_then(|servers| servers.get(name)) == Some(server);
+    let read = Dialect::of(client).read(existing);
+    if has(read.map_err(|why| ConfigError::NotRead(why, client.title()))?) {
+        return Ok(existing.to_owned());
+    }
+    let whole = strict_json::from_str(existing).map_err(|e| {
+        let what = alone();
+        ConfigError::NotJson(e.to_string(), format!("Add this yourself:\n{}", what.trim_end()))
+    })?;
+    let shape = |path: &str| ConfigError::Shape(path.to_owned(), client.title());
     whole.as_object().ok_or_else(|| shape("the whole file"))?;
     let found = whole.get(section);
     if found.is_some_and(|found| !found.is_object()) {
         return Err(shape(section));
     }
     let root = edit::parse(existing).ok_or_else(|| shape("the whole file"))?;
-    match found.and_then(|found| found.get(name)) {
-        Some(same) if same == server => return Ok(existing.to_owned()),
-        Some(_) => {
-            let other = root.get(section).and_then(|servers| Some((servers, edit::position(servers, name)?)));
-            let removed = other.and_then(|(servers, at)| edit::remove(existing, servers, at));
-            return with_server(Some(&removed.ok_or_else(|| shape(section))?), section, name, server);
-        }
-        None => {}
+    if found.is_some_and(|found| found.get(name).is_some()) {
+        let other = root.get(section).and_then(|servers| Some((servers, edit::position(servers, name)?)));
+        let removed = other.and_then(|(servers, at)| edit::remove(existing, servers, at));
+        return with_server(client, Some(&removed.ok_or_else(|| shape(section))?), section, name, server);
     }
     let added = match root.get(section) {
         Some(servers) => edit::push(existing, servers, 1, Some(name), server),
@@ -51,11 +63,12 @@ pub fn is_our_server(server: &Json) -> bool {
 /// # Errors
 /// It cannot be read.
 pub fn without_server(existing: &str, section: &str, name: &str) -> Result<Option<String>, ConfigError> {
-    let whole = strict_json::from_str(existing)
-        .map_err(|e| ConfigError::NotJson(e.to_string(), "(remove the server of Charter)".into()))?;
-    if !whole.get(section).and_then(|servers| servers.get(name)).is_some_and(is_our_server) {
+    let has = |whole: Json| whole.get(section).and_then(|servers| servers.get(name)).is_some_and(is_our_server);
+    if Dialect::Commas.read(existing).is_ok_and(|whole| !has(whole)) {
         return Ok(Some(existing.to_owned()));
     }
+    strict_json::from_str(existing)
+        .map_err(|e| ConfigError::NotJson(e.to_string(), format!("Remove `{name}` from `{section}` yourself")))?;
     let shape = || ConfigError::Shape(section.to_owned(), "the client");
     let root = edit::parse(existing).ok_or_else(shape)?;
     let servers = root.get(section).ok_or_else(shape)?;

@@ -1,7 +1,7 @@
 //! Hooks in the configuration of the clients.
 
 use charter_guard::client::Client;
-use charter_guard::config::{MARK, Setup, commands, uninstall, with_server};
+use charter_guard::config::{MARK, Setup, commands, read, uninstall, unread, with_server, without_server};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -108,20 +108,82 @@ fn what_cannot_be_changed_without_loss_is_not_changed() {
 }
 
 #[test]
+fn a_hook_counts_only_in_a_file_that_its_client_reads() {
+    for client in JSON {
+        let setup = setup(client, false);
+        let text = setup.install(None).unwrap();
+        let commented = text.replacen('{', "{ // mine \"\n /* } , */", 1);
+        let comma = format!("{},\n}}", text.trim_end().strip_suffix('}').unwrap());
+        for (other, is_read) in [(&commented, client == Client::Gemini), (&comma, false)] {
+            assert_eq!(commands(client, other).len(), usize::from(is_read), "{client}: {other}");
+            assert_eq!(unread(client, other).is_none(), is_read, "{client}: {other}");
+            assert_eq!(setup.install(Some(other)).ok().as_ref(), is_read.then_some(other), "{client}");
+            // What may be there is never said to be gone.
+            assert!(uninstall(client, other).unwrap_err().to_string().contains(MARK), "{client}");
+        }
+        assert!(unread(client, &text).is_none() && unread(client, "{ // mine\n}").is_none(), "{client}");
+        assert_eq!(uninstall(client, "{ // mine\n}").unwrap().as_deref(), Some("{ // mine\n}"), "{client}");
+    }
+}
+
+#[test]
+fn comments_are_read_as_comments_only() {
+    for (text, value) in [
+        ("{} // x", Some(json!({}))),
+        ("// x\n{\"a\": 1 /* , \" */}", Some(json!({"a": 1}))),
+        (r#"{"a": "// \" /* x", "b": "*/"}"#, Some(json!({"a": "// \" /* x", "b": "*/"}))),
+        (r#"{"a": [",]", ",}",], }"#, Some(json!({"a": [",]", ",}"]}))),
+        (r#"{"a\\": "//"}"#, Some(json!({"a\\": "//"}))),
+        ("[1/**/2]", None),
+        ("[1,,]", None),
+        ("{/*}", None),
+        ("{\"}", None),
+        ("{} /", None),
+        ("{\"a\": 1, // x\n \"a\": 2}", None),
+    ] {
+        assert_eq!(read(text), value, "{text}");
+    }
+}
+
+#[test]
+fn a_server_stays_in_a_file_with_comments() {
+    let server = json!({"command": "charter", "args": ["mcp", "--run", "r"]});
+    let text = format!("{{ // mine\n\"mcp\": {{\"charter\": {server},}},\n}}");
+    assert_eq!(with_server(Client::Opencode, Some(&text), "mcp", "charter", &server).unwrap(), text);
+    let other = with_server(Client::Opencode, Some("{ // mine\n}"), "mcp", "charter", &server).unwrap_err();
+    assert!(other.to_string().contains("Add this yourself"), "{other}");
+    let claude = with_server(Client::Claude, Some(&text), "mcp", "charter", &server).unwrap_err();
+    assert!(claude.to_string().contains("make it plain JSON"), "{claude}");
+    assert!(without_server(&text, "mcp", "charter").unwrap_err().to_string().contains("Remove `charter` from `mcp`"));
+    assert_eq!(without_server("{ // x\n}", "mcp", "charter").unwrap().as_deref(), Some("{ // x\n}"));
+}
+
+#[test]
 fn a_server_is_added_beside_others() {
     let server = json!({"command": "charter", "args": ["mcp"]});
-    let text =
-        with_server(Some("{\n  \"mcpServers\": {\n    \"x\": {}\n  }\n}"), "mcpServers", "charter", &server).unwrap();
+    let text = with_server(
+        Client::Claude,
+        Some("{\n  \"mcpServers\": {\n    \"x\": {}\n  }\n}"),
+        "mcpServers",
+        "charter",
+        &server,
+    )
+    .unwrap();
     let read: Json = serde_json::from_str(&text).unwrap();
     assert_eq!(read["mcpServers"], json!({"x": {}, "charter": server}));
-    assert_eq!(with_server(Some(&text), "mcpServers", "charter", &server).unwrap(), text, "it stays as it is");
-    let other = with_server(Some(&text), "mcpServers", "charter", &json!({"command": "other"})).unwrap();
+    assert_eq!(
+        with_server(Client::Claude, Some(&text), "mcpServers", "charter", &server).unwrap(),
+        text,
+        "it stays as it is"
+    );
+    let other =
+        with_server(Client::Claude, Some(&text), "mcpServers", "charter", &json!({"command": "other"})).unwrap();
     assert_eq!(
         serde_json::from_str::<serde_json::Value>(&other).unwrap(),
         json!({"mcpServers": {"x": {}, "charter": {"command": "other"}}})
     );
-    assert!(with_server(Some("{\"mcpServers\": 1}"), "mcpServers", "charter", &server).is_err());
-    assert!(with_server(None, "mcp", "charter", &server).unwrap().contains("\"mcp\""));
+    assert!(with_server(Client::Claude, Some("{\"mcpServers\": 1}"), "mcpServers", "charter", &server).is_err());
+    assert!(with_server(Client::Claude, None, "mcp", "charter", &server).unwrap().contains("\"mcp\""));
 }
 
 fn value() -> impl Strategy<Value = Json> {
