@@ -11,7 +11,7 @@ use super::init::{CHARTER, left};
 use super::mcp;
 use crate::hook::install::{UninstallArgs, apply, read, root};
 use crate::io::{Exit, Failure, Io, Paint};
-use crate::journal::exclude::ignored;
+use crate::journal::exclude;
 
 /// Takes the agent of a client out of control.
 #[derive(Debug, Clone, clap::Args)]
@@ -67,10 +67,10 @@ fn stays(client: Client, dir: &Path) -> Result<Vec<String>, Failure> {
     if charter.exists() {
         lines.push(format!("stays: the charter in `{}`", charter.display()));
     }
-    let exclude = dir.join(".git/info/exclude");
-    let ignored: Vec<String> = journals.iter().filter_map(|journal| ignored(dir, journal)).collect();
-    if read(&exclude)?.is_some_and(|text| text.lines().any(|line| ignored.iter().any(|known| known == line))) {
-        lines.push(format!("stays: the lines in `{}` that keep the journal out of commits", exclude.display()));
+    for (exclude, known) in journals.iter().filter_map(|journal| exclude::lines(dir, journal)) {
+        if read(&exclude)?.is_some_and(|text| text.lines().any(|line| known.iter().any(|known| known == line))) {
+            lines.push(format!("stays: the lines in `{}` that keep the journal out of commits", exclude.display()));
+        }
     }
     for (level, option) in [(Level::User, "--user"), (Level::Managed, "--managed")] {
         let Ok(file) = config::file(client, level) else { continue };

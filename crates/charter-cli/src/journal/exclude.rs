@@ -1,6 +1,6 @@
 //! Keeps a journal inside a Git repository out of its commits.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Db;
 use crate::hook::install::{Change, read};
@@ -10,13 +10,7 @@ use crate::io::Failure;
 /// repository that `dir` is in: it changes with each call, so what was reviewed could never be
 /// committed, and it is nobody else's. `dir` has no links.
 pub(crate) fn excluded(dir: &Path, db: &Db) -> Result<Option<Change>, Failure> {
-    let journal = std::path::absolute(&db.db)?;
-    let Some(repository) = dir.ancestors().find(|at| at.join(".git").is_dir()) else { return Ok(None) };
-    let Some(line) = ignored(repository, &journal).filter(|_| ignored(dir, &journal).is_some()) else {
-        return Ok(None);
-    };
-    let lines = [line.clone(), format!("{line}-*")];
-    let file = repository.join(".git").join("info").join("exclude");
+    let Some((file, lines)) = lines(dir, &std::path::absolute(&db.db)?) else { return Ok(None) };
     let old = read(&file)?;
     let mut new = old.clone().unwrap_or_default();
     for line in lines.iter().filter(|line| !old.iter().flat_map(|old| old.lines()).any(|known| known == *line)) {
@@ -27,6 +21,15 @@ pub(crate) fn excluded(dir: &Path, db: &Db) -> Result<Option<Change>, Failure> {
         new.push('\n');
     }
     Ok(Some(Change { path: file, old, new: Some(new) }))
+}
+
+/// The file of Git that can name a journal in a folder, and the lines for it; `None` if the journal
+/// is not in there, or the folder in no repository.
+pub(crate) fn lines(dir: &Path, journal: &Path) -> Option<(PathBuf, [String; 2])> {
+    let repository = dir.ancestors().find(|at| at.join(".git").is_dir())?;
+    let line = ignored(repository, journal).filter(|_| ignored(dir, journal).is_some())?;
+    let file = repository.join(".git").join("info").join("exclude");
+    Some((file, [line.clone(), format!("{line}-*")]))
 }
 
 /// The line of Git's ignore files for a journal in a folder; `None` if it is not in there.

@@ -105,6 +105,24 @@ fn uninstall_takes_away_what_init_wrote_but_no_journal_and_no_server_of_others()
 }
 
 #[test]
+fn uninstall_in_a_folder_of_a_repository_names_the_lines_of_the_repository() {
+    let site = site("uninstall-within");
+    fs::create_dir_all(site.path(".git/info")).unwrap();
+    fs::create_dir_all(site.path("part")).unwrap();
+    let run = |args: &str| {
+        let mut command = site.command(args);
+        command.env("HOME", site.path("home")).env_remove("CHARTER_DB").current_dir(site.path("part"));
+        said(command.output().unwrap())
+    };
+    let (code, out, err) = run("guard init claude");
+    assert_eq!(code, 0, "{out}{err}");
+    let exclude = fs::read_to_string(site.path(".git/info/exclude")).unwrap();
+    assert_eq!(exclude, "/part/charter.db\n/part/charter.db-*\n");
+    let (code, _, err) = run("guard uninstall claude");
+    assert!(code == 0 && err.contains(".git/info/exclude` that keep the journal out of commits"), "{err}");
+}
+
+#[test]
 fn init_says_what_to_add_to_a_file_with_comments_and_does_the_rest() {
     // Gemini CLI reads comments, and has hook and server in one file.
     let site = site("comments");

@@ -25,6 +25,8 @@ const CONTROL: &[&[&str]] = &[
     &[".github", "hooks"],
     &[".github", "copilot"],
     &[".charter"],
+    // What runs of the sessions that come are started with.
+    &["charters", "coder"],
     // What git runs by itself.
     &[".git", "hooks"],
     &[".git", "config"],

@@ -2,6 +2,7 @@
 
 mod names;
 mod patch;
+mod unread;
 
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ const PATHS: &[&str] = &[
     "relative_path",
 ];
 /// Keys under which tools name several.
-const LISTS: &[&str] = &["paths", "file_paths", "files", "include"];
+const LISTS: &[&str] = &["paths", "file_paths", "files"];
 /// Keys of a command line, and of the folder that it runs in.
 const COMMANDS: &[&str] = &["command", "cmd", "script", "commandLine"];
 const FOLDERS: &[&str] = &["workdir", "cwd", "dir_path", "directory", "working_directory", "workingDirectory"];
@@ -51,11 +52,15 @@ pub fn describe(call: &ToolCall, workspace: &Workspace) -> Description {
         Tool::List => files(&mut description, workspace, call, Usage::Search, Depth::One, true),
         Tool::Find => {
             files(&mut description, workspace, call, Usage::Search, Depth::All, true);
-            pattern(&mut description, workspace, call, "pattern");
+            for key in ["pattern", "include"] {
+                pattern(&mut description, workspace, call, key);
+            }
         }
         Tool::Grep => {
             files(&mut description, workspace, call, Usage::Read, Depth::Tracked, true);
-            pattern(&mut description, workspace, call, "glob");
+            for key in ["glob", "include"] {
+                pattern(&mut description, workspace, call, key);
+            }
         }
         Tool::Write => files(&mut description, workspace, call, Usage::Write, Depth::One, false),
         Tool::Delete => files(&mut description, workspace, call, Usage::Delete, Depth::All, false),
@@ -79,6 +84,7 @@ pub fn describe(call: &ToolCall, workspace: &Workspace) -> Description {
         }
         Tool::Other => description.does.other = true,
     }
+    unread::note(&mut description, &tool, &call.input);
     if description.does.commit || description.does.test {
         description.tree = tree_digest(workspace.root());
     }
@@ -124,7 +130,11 @@ fn files(
         found |= one(description, workspace, call, key, usage, depth);
     }
     for key in LISTS {
-        let Some(Value::Array(items)) = call.input.get(*key) else { continue };
+        let items = match call.input.get(*key) {
+            None | Some(Value::Null) => continue,
+            Some(Value::Array(items)) => items.as_slice(),
+            Some(one) => std::slice::from_ref(one),
+        };
         for item in items {
             found = true;
             match item.as_str() {
@@ -145,14 +155,27 @@ fn files(
 
 /// A pattern may start in another folder than the tool's.
 fn pattern(description: &mut Description, workspace: &Workspace, call: &ToolCall, key: &str) {
-    let Some(pattern) = call.input.get(key).and_then(Value::as_str) else { return };
+    let patterns = match call.input.get(key) {
+        None | Some(Value::Null) => return,
+        Some(Value::Array(patterns)) => patterns.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+    };
+    for given in patterns {
+        match given.as_str() {
+            Some(pattern) => one_pattern(description, workspace, call, key, pattern),
+            None => description.opaque(format!("`{key}` of the tool is not a string")),
+        }
+    }
+}
+
+fn one_pattern(description: &mut Description, workspace: &Workspace, call: &ToolCall, key: &str, pattern: &str) {
     let fixed = pattern.split(['*', '?', '[', '{']).next().unwrap_or_default();
     let folder = fixed.rsplit_once('/').map_or("", |(folder, _)| folder);
     let leaves = pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part.contains(".."));
     if !leaves {
         return;
     }
-    let usage = if key == "glob" { Usage::Read } else { Usage::Search };
+    let usage = if key == "pattern" { Usage::Search } else { Usage::Read };
     if fixed.is_empty() || pattern.get(fixed.len()..).is_some_and(|rest| rest.contains("..")) {
         description.opaque("a pattern that leaves its folder");
         return;

@@ -58,6 +58,83 @@ fn each_client_has_a_shell_and_files() {
 }
 
 #[test]
+fn the_charter_of_the_next_session_belongs_to_the_guard() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.root().join("charters/coder")).unwrap();
+    std::fs::write(folder.root().join("charters/coder/charter.yaml"), "id: coder").unwrap();
+    let file = "charters/coder/charter.yaml";
+    for (tool, input) in [
+        ("Write", json!({"file_path": file})),
+        ("Edit", json!({"file_path": "./charters/../charters/Coder/charter.yaml"})),
+        ("delete_file", json!({"target_file": "charters/coder"})),
+        ("move", json!({"source": "charters/coder", "destination": "old"})),
+        ("move", json!({"source": "mine", "destination": "charters/coder"})),
+        ("Bash", json!({"command": format!("echo x > {file}")})),
+        ("Bash", json!({"command": format!("sed -i s/a/b/ {file}")})),
+        ("Bash", json!({"command": "cd charters && rm -rf coder"})),
+        ("Bash", json!({"command": "rm -rf charters"})),
+        ("Bash", json!({"command": "mv charters x"})),
+        ("Bash", json!({"command": "cp -r mine/. charters/coder"})),
+        ("apply_patch", json!({"input": format!("*** Begin Patch\n*** Delete File: {file}\n*** End Patch")})),
+    ] {
+        let said = folder.call(tool, input.clone());
+        assert!(said.does.guard, "{tool} {input}: {:?}", said.does);
+    }
+    for (tool, input) in [
+        ("Read", json!({"file_path": file})),
+        ("Write", json!({"file_path": "charters/other/charter.yaml"})),
+        ("Write", json!({"file_path": "coder/charter.yaml"})),
+        ("Write", json!({"file_path": "charters/coders.md"})),
+    ] {
+        assert!(!folder.call(tool, input.clone()).does.guard, "{tool} {input}");
+    }
+}
+
+#[test]
+fn files_and_commands_at_other_places_are_not_overlooked() {
+    let folder = Folder::new();
+    for (tool, input) in [
+        ("list_directory", json!({"args": {"path": "/etc"}})),
+        ("Glob", json!({"pattern": "*", "options": {"directory": "/etc"}})),
+        ("Grep", json!({"pattern": "x", "args": [{"path": "/etc"}]})),
+        ("Grep", json!({"pattern": "x", "folder": "/etc"})),
+        ("Grep", json!({"pattern": "x", "root": "~/.ssh"})),
+        ("Grep", json!({"pattern": "x", "uri": "file:///etc"})),
+        ("Grep", json!({"pattern": "x", "base": "a/../.."})),
+        ("Grep", json!("x")),
+        ("move", json!({"args": {"from": "/etc/x", "to": "x"}})),
+        ("Write", json!({"file_path": "x", "edits": [{"filePath": "/etc/passwd"}]})),
+        ("MultiEdit", json!({"file_path": "x", "edits": [{"file_path": "../outside/y"}]})),
+        ("Bash", json!({"command": "ls", "cmd": "git push"})),
+        ("Bash", json!({"command": "ls", "workdir": "sub", "cwd": "/"})),
+        ("Bash", json!({"command": "ls", "options": {"cwd": "/"}})),
+        ("apply_patch", json!({"input": PATCH, "patch": "*** Begin Patch\n*** Delete File: b\n*** End Patch"})),
+        ("apply_patch", json!({"input": PATCH, "args": {"patch": "x"}})),
+    ] {
+        let said = folder.call(tool, input.clone());
+        assert!(said.does.opaque, "{tool} {input}: {:?}", said.does);
+    }
+    for (tool, input) in [
+        ("Grep", json!({"pattern": "/api/../x", "output_mode": "content", "-n": true})),
+        ("search_file_content", json!({"pattern": "x", "include": "*.rs"})),
+        ("MultiEdit", json!({"file_path": "x", "edits": [{"old_string": "/etc", "new_string": "../y"}]})),
+        ("Bash", json!({"command": "ls", "cmd": "ls", "description": "/etc"})),
+        ("Bash", json!({"command": "ls", "cmd": null})),
+        ("apply_patch", json!({"input": PATCH, "patch": PATCH})),
+        ("apply_patch", json!(PATCH)),
+    ] {
+        let said = folder.call(tool, input.clone());
+        assert!(!said.does.opaque && !said.does.read_outside, "{tool} {input}: {:?}", said.reasons);
+    }
+    // One file where several may be, and patterns that leave the folder.
+    assert!(folder.call("read_many_files", json!({"paths": "/etc/passwd"})).does.read_outside);
+    assert!(folder.call("search_file_content", json!({"pattern": "x", "include": "/etc/*"})).does.read_outside);
+    assert!(folder.call("search_file_content", json!({"pattern": "x", "include": ["a", "/etc/*"]})).does.read_outside);
+}
+
+const PATCH: &str = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch";
+
+#[test]
 fn what_the_guard_does_not_know_is_said() {
     let folder = Folder::new();
     for tool in ["mcp__github__merge", "Teleport", "", "Bash2", "mcp__charters__x"] {
