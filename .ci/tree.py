@@ -21,7 +21,7 @@ ARROWS = {
     "charter-actors": "expr format journal kernel process run workspace",
     "charter-runtime": "actors expr format interop journal kernel run",
     "charter-restate": "actors journal kernel models run runtime server",
-    "charter-guard": "expr journal kernel runtime",
+    "charter-guard": "expr journal kernel runtime workspace",
     "charter-local": "actors guard journal kernel runtime",
     "charter-remote": "actors expr journal kernel runtime",
     "charter-mcp": "actors expr format guard journal kernel runtime scenario",

@@ -6,66 +6,9 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::path::linked_control;
+use charter_workspace::SECRETS;
 
-/// Names that usually hold secrets, as in a `.gitignore`.
-const SECRETS: &[&str] = &[
-    ".env",
-    ".env.*",
-    "!.env.example",
-    "!.env.sample",
-    "!.env.template",
-    ".ssh/",
-    ".aws/",
-    ".gnupg/",
-    ".azure/",
-    // A pattern with a slash inside is for the top folder only, without the stars.
-    "**/.config/gcloud/",
-    "**/.config/gh/",
-    "**/.config/hub",
-    "**/.kube/config",
-    "**/.docker/config.json",
-    "**/.terraform.d/credentials.tfrc.json",
-    "**/.claude/.credentials.json",
-    ".claude.json",
-    "**/.codex/auth.json",
-    "**/.gemini/oauth_creds.json",
-    "**/.copilot/config.json",
-    "**/.cargo/credentials.toml",
-    "**/run/secrets/",
-    "application_default_credentials.json",
-    "service-account*.json",
-    ".vault-token",
-    ".password-store/",
-    ".my.cnf",
-    ".htpasswd",
-    ".envrc",
-    "*.env",
-    "*_rsa",
-    "*_ed25519",
-    ".*_history",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".pgpass",
-    ".git-credentials",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    "*.pem",
-    "*.key",
-    "*.p12",
-    "*.pfx",
-    "*.jks",
-    "*.kdbx",
-    "*.keystore",
-    "*.tfstate",
-    "credentials",
-    "credentials.json",
-    "secrets.*",
-    "shadow",
-];
+use crate::path::linked_control;
 
 /// Why a run's input does not describe a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -13,6 +13,7 @@ use serde_json::{Value as Json, json};
 use crate::dir::{Dir, Node};
 use crate::error::Error;
 use crate::path::{RelPath, STAGE};
+use crate::secrets::Secrets;
 use crate::store::Within;
 use crate::workspace::{PathState, Workspace};
 
@@ -98,8 +99,8 @@ impl Bundle {
 }
 
 impl Workspace {
-    /// Lists the files, except `.git` and the files that the workspace's `.gitignore` files
-    /// exclude.
+    /// Lists the files, except `.git`, the files that the workspace's `.gitignore` files exclude,
+    /// and those that probably hold secrets, unless a pattern names them.
     ///
     /// # Errors
     /// The workspace is dirty, a pattern is invalid, there are too many files, or a folder cannot
@@ -112,7 +113,8 @@ impl Workspace {
         }
         let patterns = patterns.build().map_err(|e| Error::Usage(format!("invalid patterns: {e}")))?;
         let journal = self.journal.as_ref();
-        let mut walk = Walk { what, patterns, journal, rules: Vec::new(), listing: Listing::default() };
+        let secrets = Secrets::new();
+        let mut walk = Walk { what, patterns, journal, secrets, rules: Vec::new(), listing: Listing::default() };
         walk.folder(&self.root, "", 0)?;
         walk.listing.files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(walk.listing)
@@ -174,6 +176,7 @@ struct Walk<'a> {
     what: &'a CurateOptions,
     patterns: Override,
     journal: Option<&'a Within>,
+    secrets: Secrets,
     /// The `.gitignore` rules of each enclosing folder.
     rules: Vec<Gitignore>,
     listing: Listing,
@@ -239,6 +242,10 @@ impl Walk<'_> {
             self.skip(path, &format!("its path {fault}"));
             return Ok(());
         }
+        if self.secrets.has(path) && !self.is_named(path) {
+            self.skip(path, "may hold a secret; a pattern that is its name or path includes it");
+            return Ok(());
+        }
         let (bytes, _) = match dir.read(name, path, self.what.max_file_bytes) {
             Ok(read) => read,
             // A file that cannot be read does not fail the listing; it is skipped.
@@ -277,6 +284,15 @@ impl Walk<'_> {
             }
         }
         false
+    }
+
+    /// Whether a pattern is the name or the path of a file, without wildcards.
+    fn is_named(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.what.patterns.iter().any(|pattern| {
+            let pattern = pattern.strip_prefix('/').unwrap_or(pattern);
+            pattern == path || pattern == name
+        })
     }
 
     fn skip(&mut self, path: &str, why: &str) {

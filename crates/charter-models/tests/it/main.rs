@@ -11,6 +11,7 @@ mod providers;
 mod secrets;
 #[cfg(unix)]
 mod sentinel;
+mod sentinel_gates;
 #[cfg(unix)]
 mod sentinel_host;
 #[cfg(unix)]

@@ -61,6 +61,13 @@ pub(super) fn approved(input: &Json) -> Result<Vec<(RelPath, Digest)>, Fault> {
     files.iter().map(one).collect()
 }
 
+/// The texts in `feedback` that are about the context.
+pub(super) fn wishes(input: &Json) -> Vec<&str> {
+    let all = input.get("feedback").and_then(Json::as_array).into_iter().flatten();
+    let about = all.filter(|one| one.get("about").and_then(Json::as_str) == Some("context"));
+    about.filter_map(|one| one.get("text").and_then(Json::as_str)).collect()
+}
+
 /// Returns the listed files that an answer selects.
 pub(super) fn selected(files: &[ListedFile], answer: &Json) -> Result<Vec<ListedFile>, Fault> {
     let wrong = |why: String| Fault::new("selection", &why).retryable();

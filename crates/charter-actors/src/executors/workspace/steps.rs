@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use charter_kernel::{Auth, Digest};
 use charter_workspace::{
-    ApplyRequest, Changeset, ChangesetApproval, CurateOptions, FileKind, Insight, ListedFile, RelPath,
+    ApplyRequest, Changeset, ChangesetApproval, CurateOptions, FileKind, Insight, ListedFile, RelPath, leaves_out,
 };
 use serde_json::{Value as Json, json};
 
-use super::input::{approved, by, insights, key, limit, read_changeset, record, selected, set};
+use super::input::{approved, by, insights, key, limit, read_changeset, record, selected, set, wishes};
 use super::{Workspaces, delegate};
 use crate::call::Call;
 use crate::executor::Fault;
@@ -18,15 +18,25 @@ use charter_run::texts;
 const MAX_SHOWN: u64 = 1 << 20;
 /// Number of further answers that an actor may give after its changeset was refused.
 const MAX_REPAIRS: usize = 2;
+/// Maximum number of files in the answer of `curate` that are left out, with the reason.
+const MAX_PASSED_OVER: usize = 200;
 /// Maximum number of insights in the answer of `curate`: the latest ones.
 const MAX_INSIGHTS: usize = 20;
 
 impl Workspaces {
     pub(super) async fn curate(&self, call: &Call) -> Result<Json, Fault> {
-        let patterns = match call.input.get("patterns") {
-            None | Some(Json::Null) => Vec::new(),
-            Some(list) => texts("patterns", list)?,
+        let list = |key: &str| match call.input.get(key) {
+            None | Some(Json::Null) => Ok(Vec::new()),
+            Some(list) => texts(key, list),
         };
+        let mut patterns = list("patterns")?;
+        let (with, without) = (list("with")?, list("without")?);
+        match patterns.is_empty() {
+            // Everything is listed already, but for what has to be named.
+            true if !with.is_empty() => patterns.extend(std::iter::once("**".to_owned()).chain(with)),
+            true => {}
+            false => patterns.extend(with),
+        }
         let default = CurateOptions::default();
         let request = CurateOptions {
             patterns,
@@ -46,8 +56,22 @@ impl Workspaces {
             let newest = learned.into_iter().rev().take(MAX_INSIGHTS).rev().map(|l| l.insight);
             Ok((workspace.curate(&request)?, newest.collect::<Vec<_>>(), workspace.identity()?))
         });
-        let (listing, insights, place) = found.await?;
-        let mut output = json!({"place": place, "passedOver": listing.skipped, "insights": insights});
+        let (mut listing, insights, place) = found.await?;
+        // A model reads the texts itself.
+        let wishes = if by(call).is_none() { wishes(&call.input) } else { Vec::new() };
+        let (kept, left_out) = listing.files.into_iter().partition(|file: &ListedFile| {
+            !without.contains(&file.path) && !wishes.iter().any(|wish| leaves_out(wish, &file.path))
+        });
+        listing.files = kept;
+        let mut passed_over: Vec<Json> = Vec::new();
+        for file in left_out {
+            passed_over.push(json!({"path": file.path, "why": "a person has left it out"}));
+        }
+        passed_over.extend(listing.skipped.iter().map(|(path, why)| json!({"path": path, "why": why})));
+        let more = passed_over.len().saturating_sub(MAX_PASSED_OVER);
+        passed_over.truncate(MAX_PASSED_OVER);
+        let mut output =
+            json!({"place": place, "insights": insights, "passedOver": passed_over, "morePassedOver": more});
         let (files, curator) = match by(call) {
             None => (listing.files.into_iter().filter(|f| f.kind == FileKind::Text).collect(), call.principal().id),
             Some(kind) => {
@@ -192,7 +216,13 @@ impl Workspaces {
             return Ok(json!({"restored": []}));
         }
         let key = key(call).await?;
-        let restored = self.on(call, move |workspace, watch| workspace.roll_back(&key, watch)).await?;
+        // A cycle that has ended well is undone only while nobody else has changed its files.
+        let undo = call.input.get("undo") == Some(&Json::Bool(true));
+        let restored = self.on(call, move |workspace, watch| match undo {
+            true => workspace.roll_back_unchanged(&key, watch),
+            false => workspace.roll_back(&key, watch),
+        });
+        let restored = restored.await?;
         Ok(json!({"restored": restored}))
     }
 
