@@ -35,6 +35,7 @@ pub struct Engine {
     ingress: String,
     admin: String,
     agent: ureq::Agent,
+    patience: Duration,
 }
 
 /// An event that a run has emitted.
@@ -75,7 +76,15 @@ impl Engine {
         let options =
             ClientOptions { connect: Some(Duration::from_secs(5)), request: Some(REQUEST), ..Default::default() };
         let plain = |url: &str| url.trim_end_matches('/').to_owned();
-        Engine { ingress: plain(ingress), admin: plain(admin), agent: http_client(options) }
+        let agent = http_client(options);
+        Engine { ingress: plain(ingress), admin: plain(admin), agent, patience: PATIENCE }
+    }
+
+    /// Sets how long requests are repeated while the server cannot be reached; a minute, if it is
+    /// not set.
+    #[must_use]
+    pub fn patience(self, patience: Duration) -> Engine {
+        Engine { patience, ..self }
     }
 
     fn post(&self, url: &str, body: Option<&str>) -> Result<(u16, String), ureq::Error> {
@@ -103,7 +112,7 @@ impl Engine {
                 Ok((status, text)) => format!("{url} answers {status}: {}", text.trim()),
                 Err(error) => unreachable_server(url, &error),
             };
-            if begin.elapsed() > PATIENCE {
+            if begin.elapsed() > self.patience {
                 return Err(RuntimeError::Remote(problem));
             }
             std::thread::sleep(PAUSE);

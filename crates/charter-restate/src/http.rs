@@ -21,6 +21,8 @@ use crate::served;
 
 /// How long requests may take that arrived before the end.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long requests wait for the Restate server, which may be about to start again.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How often the server is asked for records that this gateway has not made.
 const EVERY: Duration = Duration::from_millis(500);
 
@@ -86,6 +88,7 @@ pub(crate) struct Key {
 pub(crate) fn serve(engine: Engine, args: Gateway) -> anyhow::Result<bool> {
     let charters = Arc::new(served(&args.charters, &args.models)?);
     let copy = SqliteStore::open(&args.db).with_context(|| format!("cannot open `{}`", args.db.display()))?;
+    let engine = engine.patience(PATIENCE);
     let gateway = charter_restate::Gateway::new(engine, charters.clone(), Arc::new(copy));
     let options = Options {
         public_url: args.public_url.clone(),
