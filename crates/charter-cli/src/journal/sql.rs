@@ -32,6 +32,9 @@ pub struct Args {
     /// With `--json`: print the names of the columns, then each row, as arrays
     #[arg(long)]
     arrays: bool,
+    /// Do not read `host_state`, which has what a host keeps for itself
+    #[arg(long)]
+    no_host_state: bool,
 }
 
 /// Maximum memory of a query in bytes.
@@ -58,7 +61,11 @@ pub struct RebuildArgs {
 /// The statement is not valid.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = open(&args.db, "pass the file first: `charter sql DB \"SELECT ...\"`")?;
-    let limits = SelectLimits { timeout: Duration::from_secs(args.timeout), memory_bytes: MAX_MEMORY_BYTES };
+    let limits = SelectLimits {
+        timeout: Duration::from_secs(args.timeout),
+        memory_bytes: MAX_MEMORY_BYTES,
+        host_state: !args.no_host_state,
+    };
     if machine_output {
         let selected = store.select(&args.query, &limits, &mut |names, row| match row {
             None if args.arrays => writeln!(io.out, "{}", json!(names)),
@@ -109,7 +116,7 @@ fn failure(error: SelectError, args: &Args) -> Failure {
         }
         SelectError::Memory(_) => Failure::with_help(message, "sort or group fewer rows, or add `LIMIT`"),
         SelectError::NotReading => Failure::new("`charter sql` is read-only: only queries (`SELECT`) are allowed"),
-        SelectError::Several => Failure::new(message),
+        SelectError::Several | SelectError::Hidden => Failure::new(message),
         SelectError::Failed(_) if let Some((view, charter)) = bundled_view(&message) => Failure::with_help(
             message.as_str(),
             format!(

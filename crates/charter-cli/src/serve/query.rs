@@ -55,7 +55,7 @@ impl File {
         // The program itself, also if its file was replaced meanwhile.
         let program = if cfg!(target_os = "linux") { "/proc/self/exe".into() } else { std::env::current_exe()? };
         Command::new(program)
-            .args(["--json", "sql", "--arrays", "--timeout", &SECONDS.to_string(), "--"])
+            .args(["--json", "sql", "--arrays", "--no-host-state", "--timeout", &SECONDS.to_string(), "--"])
             .arg(&self.path)
             .arg(query)
             .stdin(Stdio::null())

@@ -48,6 +48,12 @@ fn administrators_query_the_journal_and_nobody_else() {
         ("SELECT 1; SELECT 2", "one statement"),
         ("SELECT what FROM runs", "no such column: what"),
         ("", "empty"),
+        // The secrets of webhooks are there.
+        ("SELECT * FROM host_state", "the host keeps for itself"),
+        ("SELECT count(*) FROM main.HOST_STATE", "the host keeps for itself"),
+        ("WITH x AS (SELECT value FROM host_state) SELECT * FROM x", "the host keeps for itself"),
+        ("SELECT (SELECT max(value) FROM host_state)", "the host keeps for itself"),
+        ("SELECT data FROM sqlite_dbpage", "no such table"),
         ("--help", "empty"),
         ("ATTACH '/tmp/x' AS x", "read-only"),
     ] {

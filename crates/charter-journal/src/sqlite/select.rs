@@ -1,7 +1,7 @@
 //! Queries by users: one statement that only reads, with limits of time and memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
@@ -13,6 +13,8 @@ use rusqlite::{Connection, ErrorCode};
 use super::SqliteStore;
 use super::connect::reader;
 use crate::store::MAX_RECORD_BYTES;
+
+const HOST_STATE: &str = "host_state";
 
 /// Number of steps of SQLite's machine between two looks at the clock.
 const STEPS: i32 = 2_000;
@@ -61,6 +63,9 @@ pub struct SelectLimits {
     pub timeout: Duration,
     /// Maximum memory of SQLite in this process, in bytes. It cannot be raised again.
     pub memory_bytes: u64,
+    /// Whether the table `host_state` may be read, which has what the host keeps for itself, such
+    /// as the secrets that sign webhooks.
+    pub host_state: bool,
 }
 
 /// Why a query was not answered.
@@ -76,6 +81,9 @@ pub enum SelectError {
     /// The statement would do something else than read the journal.
     #[error("queries are read-only: only `SELECT` is allowed")]
     NotReading,
+    /// The statement reads a table that it may not.
+    #[error("the table `{HOST_STATE}` is not for queries from here: it has what the host keeps for itself")]
+    Hidden,
     /// It took too long.
     #[error("the query was stopped after {0:?}")]
     TimeOut(Duration),
@@ -99,10 +107,11 @@ impl SqliteStore {
         let mut denied = Ok(());
         let begin = Instant::now();
         let deadline = Arc::new(AtomicU64::new(micros(limits.timeout)));
+        let hidden = Arc::new(AtomicBool::new(false));
         let result = (|| {
             let (_guest, reach) = self.reach();
             let connection = reader(&self.path, reach)?;
-            restrict(&connection, limits, begin, &deadline)?;
+            restrict(&connection, limits, begin, &deadline, &hidden)?;
             let mut statement = connection.prepare(sql)?;
             if !statement.readonly() {
                 denied = Err(SelectError::NotReading);
@@ -134,6 +143,9 @@ impl SqliteStore {
             (rusqlite::Error::MultipleStatement, _) => SelectError::Several,
             (_, Some(ErrorCode::OperationInterrupted)) => SelectError::TimeOut(limits.timeout),
             (_, Some(ErrorCode::OutOfMemory)) => SelectError::Memory(limits.memory_bytes >> 20),
+            (_, Some(ErrorCode::AuthorizationForStatementDenied)) if hidden.load(Ordering::Relaxed) => {
+                SelectError::Hidden
+            }
             (_, Some(ErrorCode::AuthorizationForStatementDenied)) => SelectError::NotReading,
             _ => SelectError::Failed(super::said(&e)),
         })
@@ -150,6 +162,7 @@ fn restrict(
     limits: &SelectLimits,
     begin: Instant,
     deadline: &Arc<AtomicU64>,
+    hidden: &Arc<AtomicBool>,
 ) -> rusqlite::Result<()> {
     connection.pragma_update(None, "query_only", true)?;
     // Sorting must not write temporary files.
@@ -176,7 +189,14 @@ fn restrict(
     let deadline = deadline.clone();
     let late = move || micros(begin.elapsed()) > deadline.load(Ordering::Relaxed);
     connection.progress_handler(STEPS, Some(late))?;
-    connection.authorizer(Some(authorize))
+    let (host_state, hidden) = (limits.host_state, hidden.clone());
+    connection.authorizer(Some(move |context: AuthContext<'_>| match context.action {
+        AuthAction::Read { table_name, .. } if !host_state && table_name.eq_ignore_ascii_case(HOST_STATE) => {
+            hidden.store(true, Ordering::Relaxed);
+            Authorization::Deny
+        }
+        _ => authorize(context),
+    }))
 }
 
 /// Allows what only reads.

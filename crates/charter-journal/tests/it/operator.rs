@@ -124,7 +124,8 @@ fn a_deleted_run_leaves_only_its_hashes() {
 }
 
 /// The limit of memory holds for the whole process, so other tests would meet a lower one.
-const LIMITS: SelectLimits = SelectLimits { timeout: Duration::from_secs(10), memory_bytes: 16 << 30 };
+const LIMITS: SelectLimits =
+    SelectLimits { timeout: Duration::from_secs(10), memory_bytes: 16 << 30, host_state: true };
 
 fn select(store: &SqliteStore, sql: &str, limits: &SelectLimits) -> Result<usize, SelectError> {
     let mut rows = 0;
@@ -208,7 +209,7 @@ fn child_with_limited_memory() {
     let file = folder.file("journal.db");
     drop(SqliteStore::open(&file).unwrap());
     let store = SqliteStore::open_read_only(&file).unwrap();
-    let long = SelectLimits { timeout: Duration::from_secs(60), memory_bytes: 256 << 20 };
+    let long = SelectLimits { timeout: Duration::from_secs(60), memory_bytes: 256 << 20, host_state: true };
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT";
     for sql in
         [format!("{endless} randomblob(1000000) AS b FROM n ORDER BY b"), "SELECT zeroblob(2000000000)".to_owned()]
