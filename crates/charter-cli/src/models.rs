@@ -124,13 +124,10 @@ pub fn choose(
     let overrides = args.model.is_some()
         || args.model_url.is_some()
         || (args.models.is_none() && variable("CHARTER_MODEL").is_some());
-    let mut providers = Providers::default();
+    let mut providers = Providers { default: chosen, ..Providers::default() };
     if !overrides {
         built_in(&mut providers, &variable);
-        providers.default = chosen.clone();
         add_file(args, &mut providers, &variable)?;
-    } else if args.model.as_deref() != Some("offline") {
-        providers.default = chosen.clone();
     }
     if providers.default.is_none() && args.models.is_none() {
         if args.record_models.is_some() {

@@ -24,22 +24,13 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Entry {
-    kind: Kind,
+    kind: Provider,
     address: Option<String>,
     key: Option<String>,
     concurrent: Option<u32>,
     per_minute: Option<u32>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    OpenAi,
-    Anthropic,
-    Gemini,
-    Azure,
 }
 
 /// The keys of the file.
@@ -92,20 +83,14 @@ pub(crate) fn add(
 impl Entry {
     /// Any model of this provider, without its key.
     fn model(&self, host: &str, allow_insecure: bool) -> Result<Model, String> {
-        let provider = match self.kind {
-            Kind::OpenAi => Provider::OpenAi,
-            Kind::Anthropic => Provider::Anthropic,
-            Kind::Gemini => Provider::Gemini,
-            Kind::Azure => Provider::Azure,
-        };
-        let mut model = Model::provider(host, provider);
+        let mut model = Model::provider(host, self.kind);
         if let Some(address) = &self.address {
             let placed = if allow_insecure { model.at_insecure(address) } else { model.at(address) };
             model = placed.map_err(|e| match e {
                 ModelError::Plain(_) => format!("{e}, or `--allow-insecure`"),
                 e => e.to_string(),
             })?;
-        } else if provider == Provider::Azure {
+        } else if self.kind == Provider::Azure {
             return Err("missing `address`, e.g. `https://RESOURCE.openai.azure.com/openai/v1`".into());
         }
         for (header, value) in &self.headers {

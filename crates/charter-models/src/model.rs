@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_actors::{Secret, Secrets, is_this_machine};
+use serde::Deserialize;
 
 use crate::limits::Limits;
 
@@ -11,7 +12,8 @@ use crate::limits::Limits;
 const MAX_TOKENS: u32 = 16_384;
 
 /// A provider, which determines the wire format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Provider {
     /// OpenAI's chat completions API, and other servers with that API (Ollama, vLLM, llama.cpp, LM

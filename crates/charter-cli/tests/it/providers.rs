@@ -185,6 +185,33 @@ fn a_fallback_answers_and_a_cassette_repeats_it_without_a_call() {
 }
 
 #[test]
+fn a_replay_asks_the_default_of_the_file_for_actors_that_name_no_model() {
+    let (near, far) = (Server::new(busy), Server::new(|_| anthropic(&json!({"n": 7}))));
+    let scratch = asking("default", &near.url, &far.url);
+    let path = scratch.0.join("c.yaml");
+    let charter_text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, charter_text.replace("    model: near:a\n    fallback: ['far:b']\n", "")).unwrap();
+    let path = scratch.0.join("m.toml");
+    let with = |default: &str| format!("default = \"{default}\"\n");
+    let providers = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, with("far:b") + &providers).unwrap();
+    let (output, text) = charter(&scratch, "run c.yaml --run r --models m.toml --record-models said.jsonl", Some(KEY));
+    assert!(output.status.success() && text.contains("r: done in done"), "{text}");
+    assert_eq!((near.times(), far.times()), (0, 1));
+
+    let replay = "run c.yaml --run r --models m.toml --replay-models said.jsonl --db";
+    let (output, text) = charter(&scratch, &format!("{replay} again.db"), None);
+    assert!(output.status.success() && text.contains("r: done in done"), "{text}");
+    assert_eq!((near.times(), far.times()), (0, 1));
+    assert_eq!(records(&scratch, "charter.db"), records(&scratch, "again.db"));
+
+    // The default of a changed file is refused as it is without a cassette.
+    std::fs::write(&path, with("gone:b") + &providers).unwrap();
+    let (output, text) = charter(&scratch, &format!("{replay} other.db"), None);
+    assert!(!output.status.success() && text.contains("unknown provider `gone`"), "{text}");
+}
+
+#[test]
 fn a_provider_that_cannot_be_used_is_refused_before_the_run() {
     let (near, far) = (Server::new(busy), Server::new(busy));
     let scratch = asking("unusable", &near.url, &far.url);
