@@ -45,6 +45,12 @@ nightly:
     fuzz/run 3600
     FAULTY_DISK_SEED=2000 FAULTY_DISK_CASES=50000 cargo test --release -p charter-journal --lib faulty_disk
 
+# Three Restate nodes, each killed in turn, and 150 kills of one node, about an hour
+restate:
+    cargo build -p charter-restate -p charter-cli
+    RESTATE_KILLS=150 python3 .ci/restate.py
+    RESTATE_EVENTS=20000 python3 .ci/restate_nodes.py
+
 # Mutation testing of kernel, journal and run core: a sample of 200, hours
 mutants *ARGS:
     python3 .ci/mutants.py {{ARGS}}
