@@ -306,6 +306,23 @@ def secret(*args):
     return client(*args)[0].strip()
 
 
+def status_says(folder, endpoint):
+    """While no endpoint answers, `status` names the call that fails and those that wait behind it."""
+    client("start", folder / "work.yaml", "--run", "waits", "--as", "clara", "--role", "clerk")
+    endpoint.kill()
+    senders = [threading.Thread(target=send, args=("waits", "ADD", ident)) for ident in ("a", "b")]
+    for sender in senders:
+        sender.start()
+    eventually("a call that waits behind one that fails", lambda: {"backing-off", "lagging"} <= {
+        line.split(" ")[0] for line in subprocess.run(
+            [TARGET / "charter-restate", "status"], capture_output=True, text=True).stdout.splitlines()}, 40)
+    endpoint.start()
+    for sender in senders:
+        sender.join()
+    eventually("the end of it", lambda: subprocess.run([TARGET / "charter-restate", "status"], capture_output=True).returncode == 0)
+    print("ok: `status` says what fails and what waits", flush=True)
+
+
 def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="charter-restate-"))
     (folder / "work.yaml").write_text(CHARTER.replace("BEGUN", str(folder / "BEGUN")))
@@ -318,6 +335,7 @@ def main():
         fred(folder)
         count = kills(folder, [engine, endpoint])
         once(folder, endpoint)
+        status_says(folder, endpoint)
         db = folder / "mirror.db"
         client("mirror", "--db", db)
         client("mirror", "--db", db)
@@ -330,12 +348,12 @@ def main():
         if len(error) != 1:
             raise SystemExit("the interrupted call is not `unknown`")
         print("ok: an interrupted call is `unknown`; the mirror verifies", flush=True)
-        if client("status") != ["nothing is paused or failing"]:
-            raise SystemExit("something is paused or failing")
+        if client("status") != ["nothing is paused, failing or lagging"]:
+            raise SystemExit("something is paused, failing or lagging")
     finally:
         for process in (endpoint, engine):
             process.kill()
-    print("6 passed, 0 failed")
+    print("7 passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -69,6 +69,17 @@ pub struct Troubled {
     pub last_failure: Option<String>,
 }
 
+/// Invocations that wait to be called.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Lagging {
+    /// What they call.
+    pub target: String,
+    /// How many there are.
+    pub calls: u64,
+    /// For how long the oldest one has waited, in seconds.
+    pub seconds: u64,
+}
+
 impl Engine {
     /// Names a server by the addresses of its ingress and of its administration.
     #[must_use]
@@ -366,6 +377,20 @@ impl Engine {
     pub fn troubled(&self, limit: usize) -> Result<Vec<Troubled>, RuntimeError> {
         let sql = format!(
             "select id, target, status, coalesce(retry_count, 0) as retry_count, last_failure from sys_invocation where status in ('paused', 'backing-off') order by id limit {limit}"
+        );
+        self.query(&sql)?
+            .into_iter()
+            .map(|row| serde_json::from_value(row).map_err(|e| RuntimeError::Remote(e.to_string())))
+            .collect()
+    }
+
+    /// Lists what waits for longer than some seconds to be called at all, at most `limit` targets.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn lagging(&self, seconds: u32, limit: usize) -> Result<Vec<Lagging>, RuntimeError> {
+        let sql = format!(
+            "select target, count(*) as calls, cast(max(date_part('epoch', now()) - date_part('epoch', modified_at)) as bigint) as seconds from sys_invocation where status in ('pending', 'ready') and modified_at < now() - interval '{seconds} seconds' group by target order by seconds desc limit {limit}"
         );
         self.query(&sql)?
             .into_iter()

@@ -12,7 +12,7 @@ mod shelf;
 mod wire;
 
 pub use charters::Charters;
-pub use client::{Engine, Troubled};
+pub use client::{Engine, Lagging, Troubled};
 pub use endpoint::{Endpoint, serve};
 pub use gateway::Gateway;
 pub use mirror::{Mirrored, mirror};

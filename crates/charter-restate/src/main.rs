@@ -21,6 +21,8 @@ use clap::Parser as _;
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 
+/// How long a call may wait for its turn, in seconds, before `status` says so.
+const LAG: u32 = 10;
 /// How many runs a list shows.
 const LISTED: usize = 1_000;
 
@@ -95,7 +97,7 @@ enum Command {
     Tasks,
     /// Lists runs
     Runs,
-    /// Says what is paused or failing in the server
+    /// Says what is paused, failing or lagging in the server
     Status,
     /// Copies all runs into a journal file, which the commands of `charter` read
     Mirror {
@@ -229,10 +231,15 @@ fn status(engine: &Engine) -> anyhow::Result<bool> {
         let why = one.last_failure.as_deref().unwrap_or("no reason is known");
         println!("{}  {}  {} after {} attempts: {why}", one.status, one.target, one.id, one.retry_count);
     }
-    if troubled.is_empty() {
-        println!("nothing is paused or failing");
+    let lagging = engine.lagging(LAG, LISTED)?;
+    for one in &lagging {
+        println!("lagging  {}  {} calls wait, the oldest for {} s", one.target, one.calls, one.seconds);
     }
-    Ok(troubled.is_empty())
+    let fine = troubled.is_empty() && lagging.is_empty();
+    if fine {
+        println!("nothing is paused, failing or lagging");
+    }
+    Ok(fine)
 }
 
 /// Copies, verifies what was copied, and says both.
