@@ -8,12 +8,14 @@ mod endpoint;
 mod gateway;
 mod mirror;
 mod object;
+mod queries;
 mod shelf;
 mod wire;
 
 pub use charters::Charters;
-pub use client::{Engine, Lagging, Troubled};
+pub use client::Engine;
 pub use endpoint::{Endpoint, serve};
 pub use gateway::Gateway;
 pub use mirror::{Mirrored, mirror};
+pub use queries::{Lagging, Troubled};
 pub use wire::Doc;

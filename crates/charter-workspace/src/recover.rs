@@ -122,29 +122,6 @@ impl Workspace {
         }
     }
 
-    /// Rolls back a finished apply, as [`Workspace::roll_back`] does, if each of its files is still
-    /// as it was left.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`] if somebody has changed one of the files since: then nothing is changed.
-    pub fn roll_back_unchanged(&self, key: &str, watch: &mut dyn Watch) -> Result<Vec<String>, Error> {
-        self.ensure_clean()?;
-        let Some(plan) = self.read_plan(key)? else {
-            return Ok(Vec::new());
-        };
-        for planned in &plan.paths {
-            let (path, left) = (planned.path()?, &planned.new);
-            if !self.look(&path)?.same(left) {
-                let path = path.as_str().to_owned();
-                return Err(Error::Conflict {
-                    path,
-                    why: "has changed since it was applied; nothing was put back".into(),
-                });
-            }
-        }
-        self.roll_back(key, watch)
-    }
-
     /// Builds the intent of a finished apply from its result and its checkpoint.
     fn read_plan(&self, key: &str) -> Result<Option<Intent>, Error> {
         let Some(applied) = self.applied(key)? else {

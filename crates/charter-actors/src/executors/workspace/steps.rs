@@ -216,13 +216,7 @@ impl Workspaces {
             return Ok(json!({"restored": []}));
         }
         let key = key(call).await?;
-        // A cycle that has ended well is undone only while nobody else has changed its files.
-        let undo = call.input.get("undo") == Some(&Json::Bool(true));
-        let restored = self.on(call, move |workspace, watch| match undo {
-            true => workspace.roll_back_unchanged(&key, watch),
-            false => workspace.roll_back(&key, watch),
-        });
-        let restored = restored.await?;
+        let restored = self.on(call, move |workspace, watch| workspace.roll_back(&key, watch)).await?;
         Ok(json!({"restored": restored}))
     }
 
