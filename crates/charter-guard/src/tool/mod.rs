@@ -129,8 +129,10 @@ fn files(
     for key in PATHS {
         found |= one(description, workspace, call, key, usage, depth);
     }
-    for key in LISTS {
-        let items = match call.input.get(*key) {
+    // Tools that search take it as a pattern.
+    let include = (!or_here).then_some("include");
+    for key in LISTS.iter().copied().chain(include) {
+        let items = match call.input.get(key) {
             None | Some(Value::Null) => continue,
             Some(Value::Array(items)) => items.as_slice(),
             Some(one) => std::slice::from_ref(one),

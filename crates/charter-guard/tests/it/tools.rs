@@ -126,6 +126,8 @@ fn files_and_commands_at_other_places_are_not_overlooked() {
         let said = folder.call(tool, input.clone());
         assert!(!said.does.opaque && !said.does.read_outside, "{tool} {input}: {:?}", said.reasons);
     }
+    let many = folder.call("read_many_files", json!({"include": ["*.txt", "/etc/passwd"]}));
+    assert!(many.does.read_outside && !many.does.opaque, "{:?}", many.reasons);
     // One file where several may be, and patterns that leave the folder.
     assert!(folder.call("read_many_files", json!({"paths": "/etc/passwd"})).does.read_outside);
     assert!(folder.call("search_file_content", json!({"pattern": "x", "include": "/etc/*"})).does.read_outside);
