@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use charter_journal::{Record, StoreError};
+use charter_journal::{Record, StoreError, UsageFilter, UsageRow, UsageTotals};
 use charter_kernel::{Digest, Explanation, Principal, Snapshot};
 use serde_json::Value as Json;
 
@@ -53,6 +53,24 @@ pub trait CallHost: Send + Sync + 'static {
     /// # Errors
     /// The journal cannot be written.
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError>;
+
+    /// Writes what models were asked.
+    ///
+    /// # Errors
+    /// The journal cannot be written. A host that counts nothing does not fail.
+    fn put_usage(&self, rows: Vec<UsageRow>) -> Result<(), StoreError> {
+        let _ = rows;
+        Ok(())
+    }
+
+    /// Adds up what models were asked; `None`: the host does not count it.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    fn usage(&self, filter: &UsageFilter) -> Result<Option<UsageTotals>, StoreError> {
+        let _ = filter;
+        Ok(None)
+    }
 }
 
 /// An event that an actor sends to its run.

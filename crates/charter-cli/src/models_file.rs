@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use charter_actors::Secret;
 use charter_models::limits::{self, Limits};
-use charter_models::{Model, ModelError, Provider, Providers};
+use charter_models::price::{dollars, per_million};
+use charter_models::{MAX_COST, Model, ModelError, Price, Provider, Providers};
 use serde::Deserialize;
 
 use crate::io::Failure;
@@ -19,6 +20,34 @@ struct File {
     default: Option<String>,
     #[serde(default)]
     providers: BTreeMap<String, Entry>,
+    #[serde(default)]
+    prices: BTreeMap<String, Prices>,
+    #[serde(default)]
+    budget: Budget,
+}
+
+/// Dollars per million tokens, as texts: a float would not be exact.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prices {
+    input: String,
+    output: String,
+    cached: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Budget {
+    actor: Allowed,
+    run: Allowed,
+    day: Allowed,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Allowed {
+    tokens: Option<u64>,
+    usd: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -34,7 +63,26 @@ struct Entry {
 }
 
 /// The keys of the file.
-const KEYS: [&str; 8] = ["address", "concurrent", "default", "headers", "key", "kind", "per-minute", "providers"];
+const KEYS: [&str; 18] = [
+    "actor",
+    "address",
+    "budget",
+    "cached",
+    "concurrent",
+    "day",
+    "default",
+    "headers",
+    "input",
+    "key",
+    "kind",
+    "output",
+    "per-minute",
+    "prices",
+    "providers",
+    "run",
+    "tokens",
+    "usd",
+];
 
 /// Adds the providers of a file to those of the environment; a name in the file wins.
 ///
@@ -65,6 +113,35 @@ pub(crate) fn add(
             Some((_, Some(key))) => drop(providers.named.insert(host, model.key(Secret::new(key.trim())))),
             None => drop(providers.named.insert(host, model)),
         }
+    }
+    for (title, given) in file.prices {
+        let wrong = |why: String| Failure::new(format!("`{name}`: the price of `{title}`: {why}"));
+        if !title.split_once(':').is_some_and(|(host, model)| !host.is_empty() && !model.is_empty()) {
+            return Err(wrong("expected the name of a model, `PROVIDER:NAME`".into()));
+        }
+        let read = |key: &str, text: &str| {
+            let expected = "expected dollars per million tokens with up to six decimal places, e.g. `\"0.25\"`";
+            per_million(text).ok_or_else(|| wrong(format!("invalid `{key}`: `{text}`: {expected}")))
+        };
+        let input = read("input", &given.input)?;
+        let cached = given.cached.as_deref().map_or(Ok(input), |text| read("cached", text))?;
+        let price = Price { input, output: read("output", &given.output)?, cached };
+        providers.prices.insert(title, price);
+    }
+    let Budget { actor, run, day } = &file.budget;
+    for (key, allowed, place) in [
+        ("actor", actor, &mut providers.budgets.actor),
+        ("run", run, &mut providers.budgets.run),
+        ("day", day, &mut providers.budgets.day),
+    ] {
+        place.tokens = allowed.tokens;
+        place.cost = match &allowed.usd {
+            None => None,
+            Some(text) => Some(dollars(text).filter(|cost| *cost <= MAX_COST).ok_or_else(|| {
+                let expected = "expected at most a million dollars with up to six decimal places, e.g. `\"2.50\"`";
+                Failure::new(format!("`{name}`: invalid `budget.{key}.usd`: `{text}`: {expected}"))
+            })?),
+        };
     }
     if let Some(default) = file.default {
         let wrong = |why: String| Failure::new(format!("`{name}`: `default`: {why}"));

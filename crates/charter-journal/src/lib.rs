@@ -3,6 +3,7 @@
 
 mod chain;
 mod error;
+mod follows;
 mod head;
 mod holder;
 mod host_state;
@@ -19,6 +20,7 @@ mod sqlite;
 mod store;
 mod stored_charter;
 mod transfer;
+mod usage;
 mod verify;
 
 pub use chain::{Chain, SNAPSHOT_EVERY};
@@ -38,8 +40,8 @@ pub use sqlite::{
     check_owner, holder,
 };
 pub use store::{
-    Append, MAX_RECORD_BYTES, MAX_STATE_BYTES, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow,
-    StateChange, Store, StoredCharter, StoredSnapshot,
+    Append, LastModel, MAX_RECORD_BYTES, MAX_STATE_BYTES, OpenEffect, PICODOLLARS, PendingTimer, Reply, Row, RunFilter,
+    RunInfo, RunRow, StateChange, Store, StoredCharter, StoredSnapshot, UsageFilter, UsageRow, UsageTotals,
 };
 pub use transfer::{CheckSource, EXPORT, SourceCheck, TransferError, Verified, export, export_header, import};
 pub use verify::{

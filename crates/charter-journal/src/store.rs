@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::error::StoreError;
+pub(crate) use crate::follows::{Head, follows};
 use crate::head::{HeadCheck, JournalHead};
 pub use crate::host_state::{MAX_STATE_BYTES, StateChange};
-use crate::record::{GENESIS, Record};
+use crate::record::Record;
 pub use crate::rows::{Row, RunRow};
 pub use crate::stored_charter::StoredCharter;
+pub use crate::usage::{LastModel, PICODOLLARS, UsageFilter, UsageRow, UsageTotals};
 
 /// Maximum size of a record in bytes. The kernel limits event data; this limit also covers the data
 /// that a charter derives from it.
@@ -168,6 +170,33 @@ pub trait Store: Send + Sync {
     /// The store cannot be read.
     fn host_state(&self, area: &str) -> Result<Vec<(String, String)>, StoreError> {
         let _ = area;
+        Ok(Vec::new())
+    }
+
+    /// Writes what models were asked. Like [`Store::put_host_state`], it is part of no proof.
+    ///
+    /// # Errors
+    /// See [`Store::append`]. A store that counts nothing does not fail.
+    fn put_usage(&self, rows: Vec<UsageRow>) -> Result<(), StoreError> {
+        let _ = rows;
+        Ok(())
+    }
+
+    /// Adds up what models were asked.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn usage(&self, filter: &UsageFilter) -> Result<UsageTotals, StoreError> {
+        let _ = filter;
+        Ok(UsageTotals::default())
+    }
+
+    /// Returns the model that each actor of a run asked last, ordered by actor.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    fn last_models(&self, run: &str) -> Result<Vec<LastModel>, StoreError> {
+        let _ = run;
         Ok(Vec::new())
     }
 
@@ -356,37 +385,4 @@ pub struct OpenEffect {
     pub seq: u64,
     /// Its index among the effects of the record.
     pub index: u32,
-}
-
-/// The end of a run's chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) seq: u64,
-    pub(crate) hash: Digest,
-}
-
-/// Checks that a record continues its run, and returns the new head.
-pub(crate) fn follows(head: Option<Head>, record: &Record) -> Result<Head, StoreError> {
-    let expected = head.map_or(0, |h| h.seq.saturating_add(1));
-    let prev = head.map_or(GENESIS, |h| h.hash);
-    let conflict =
-        |why: String| Err(StoreError::Conflict { run: record.run.to_string(), seq: record.seq, expected, why });
-    if record.seq != expected {
-        return conflict(match head {
-            Some(h) => format!("the last record is {}, so {expected} is next", h.seq),
-            None => "the run has no records yet, so 0 is next".into(),
-        });
-    }
-    if record.prev != prev {
-        return conflict(format!("its `prev` is {}, but the previous record has the hash {prev}", record.prev));
-    }
-    if record.text().len() > MAX_RECORD_BYTES {
-        return Err(StoreError::TooLarge {
-            run: record.run.to_string(),
-            seq: record.seq,
-            size: record.text().len(),
-            limit: MAX_RECORD_BYTES,
-        });
-    }
-    Ok(Head { seq: record.seq, hash: record.hash })
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use charter_actors::Folder;
-use charter_journal::{Holder, Record, RunFilter, RunInfo, StateChange, StoredCharter};
+use charter_journal::{Holder, Record, RunFilter, RunInfo, StateChange, StoredCharter, UsageTotals};
 use charter_kernel::{Digest, Legal, Principal};
 use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer, Updates};
 use charter_runtime::{Charter, RuntimeError, SendEvent, Start, Task, View, new_run_id, parse_json};
@@ -287,6 +287,10 @@ impl Backend for Client {
 
     fn fork(&self, run: String, at: u64, new: String, dry: bool) -> Answer<'_, ()> {
         Box::pin(async move { self.ask(&Request::Fork { run, at, new, dry }, LONG_TIME).await })
+    }
+
+    fn usage(&self, run: String) -> Answer<'_, UsageTotals> {
+        Box::pin(async move { self.ask(&Request::Usage { run }, ANSWER_TIME).await })
     }
 
     fn host_state(&self, area: String) -> Answer<'_, Vec<(String, String)>> {

@@ -165,6 +165,7 @@ impl Service {
             }
             Request::LastPosition {} => json(&host.last_position().await?),
             Request::At { run, seq } => view(&host.at(&run, seq).await?),
+            Request::Usage { run } => json(&host.usage(run).await?),
             Request::HostState { area } => json(&host.host_state(area).await?),
             Request::PutHostState(changes) => json(&host.put_host_state(changes).await?),
             Request::Import { file } => self.import(&file).await,

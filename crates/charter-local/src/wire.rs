@@ -57,6 +57,7 @@ pub(crate) enum Request {
     Import { file: PathBuf },
     Rebuild {},
     Keep { run: String, all_timers: bool },
+    Usage { run: String },
     HostState { area: String },
     PutHostState(Vec<StateChange>),
     Ask(Question),

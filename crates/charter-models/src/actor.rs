@@ -18,11 +18,11 @@ use charter_kernel::Schema;
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
-use crate::ask::{Budget, Question, Watcher};
+use crate::ask::{Budget, Question};
 use crate::budget::budget;
 use crate::chain::ask_in_turn;
 use crate::codes;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
 use crate::offline;
 use crate::prompt::PromptTemplate;
@@ -30,6 +30,7 @@ use crate::providers::Selection;
 use crate::schema;
 use crate::settings::Settings;
 use crate::transport::Transport;
+use crate::watcher::{Granted, Watcher};
 
 /// Keys of the configuration, besides those of [`Settings`].
 pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
@@ -77,6 +78,18 @@ pub trait Progress: Sync {
     /// Called when a call is delayed.
     fn note(&self, call: usize, sentence: &str) {
         let _ = (call, sentence);
+    }
+    /// See [`Watcher::grant`].
+    ///
+    /// # Errors
+    /// A budget of the host does not allow the request.
+    fn grant(&self, call: usize, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
+        let _ = (call, model, spent, question);
+        Ok(Granted { tokens: wanted, short: None })
+    }
+    /// See [`Watcher::settle`].
+    fn settle(&self, call: usize, model: &Model, spent: Usage) {
+        let _ = (call, model, spent);
     }
 }
 
@@ -185,7 +198,8 @@ impl ModelActor {
                         Question { model, prompt, schema: self.schema.as_ref(), settings: &self.settings, budget };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
-                        let result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));
+                        let mut result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));
+                        result.1.iter_mut().for_each(|exchange| exchange.call = call);
                         if result.0.is_err() {
                             failed.store(true, Ordering::Relaxed);
                         }
@@ -260,6 +274,12 @@ impl Watcher for Watching<'_> {
     }
     fn note(&self, sentence: &str) {
         self.progress.note(self.call, sentence);
+    }
+    fn grant(&self, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
+        self.progress.grant(self.call, model, spent, question, wanted)
+    }
+    fn settle(&self, model: &Model, spent: Usage) {
+        self.progress.settle(self.call, model, spent);
     }
 }
 

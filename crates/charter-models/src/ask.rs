@@ -23,12 +23,13 @@ use crate::schema::wire_schema;
 use crate::settings::{OutputMode, Settings};
 use crate::trace;
 use crate::transport::{Request, Transport, TransportError};
+use crate::watcher::Watcher;
 use crate::wire::{self, Conversation, End, Reply};
 
 /// How often a pause checks whether the answer is still wanted.
 const POLL: Duration = Duration::from_millis(50);
 /// Minimum number of tokens left for an answer; with fewer, no request is sent.
-const MIN_TOKENS: u64 = 16;
+pub(crate) const MIN_TOKENS: u64 = 16;
 /// Detail of a fault: every output mode was refused.
 pub(crate) const REFUSED_MODES: &str = "refusedModes";
 /// Maximum number of tokens that a server may report for one request.
@@ -42,29 +43,6 @@ pub struct Budget {
     /// Time, including retries and repair.
     pub time: Duration,
 }
-
-/// Observes a question and may stop it.
-pub trait Watcher {
-    /// Id of the run that asks, for spans.
-    fn run(&self) -> &str {
-        ""
-    }
-    /// Whether the answer is still wanted.
-    fn go_on(&self) -> bool {
-        true
-    }
-    /// Bytes of the answer received so far.
-    fn received(&self, bytes: usize) {
-        let _ = bytes;
-    }
-    /// Called when an answer is delayed by a retry or a repair.
-    fn note(&self, sentence: &str) {
-        let _ = sentence;
-    }
-}
-
-/// Observes nothing.
-impl Watcher for () {}
 
 /// A question.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +85,12 @@ pub fn ask(
     let secrets = &asking.secrets;
     let answer = answer.map(|value| secrets.redact_json(value)).map_err(|fault| secrets.redact_fault(fault));
     trace::answered(&span, &answer, &asking.exchange);
-    (answer, asking.exchange)
+    let mut exchange = asking.exchange;
+    watcher.settle(question.model, exchange.usage);
+    exchange.millis = u64::try_from(asking.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    exchange.fault = answer.as_ref().err().map(|fault| fault.code.clone());
+    exchange.cost = question.model.price.map(|price| price.cost(exchange.usage));
+    (answer, exchange)
 }
 
 struct Asking<'a> {
@@ -289,10 +272,12 @@ impl Asking<'_> {
         }
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let wanted = self.question.settings.max_tokens.unwrap_or(self.question.model.max_tokens);
-        Ok(match room < wanted {
-            true => Limit { tokens: room, advice: "the token budget allows no more; raise `budget.tokens`" },
-            false => Limit { tokens: wanted, advice: "raise `maxTokens` of the actor; thinking counts, too" },
-        })
+        let (wanted, advice) = match room < wanted {
+            true => (room, "the token budget allows no more; raise `budget.tokens`"),
+            false => (wanted, "raise `maxTokens` of the actor; thinking counts, too"),
+        };
+        let granted = self.watcher.grant(self.question.model, self.exchange.usage, question, wanted)?;
+        Ok(Limit { tokens: granted.tokens, advice: granted.short.map_or(Cow::Borrowed(advice), Cow::Owned) })
     }
 
     fn keep(&mut self, request: &Request, status: Option<u16>, response: &str) {
@@ -352,10 +337,9 @@ impl Asking<'_> {
 }
 
 /// The limit of tokens of an answer, and what to do if it is too low.
-#[derive(Clone, Copy)]
 struct Limit {
     tokens: u32,
-    advice: &'static str,
+    advice: Cow<'static, str>,
 }
 
 /// A failed attempt, and the pause that the server requests.

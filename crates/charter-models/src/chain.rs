@@ -6,11 +6,12 @@ use std::time::Instant;
 use charter_actors::Fault;
 use serde_json::Value as Json;
 
-use crate::ask::{Budget, Question, REFUSED_MODES, Watcher, ask};
+use crate::ask::{Budget, Question, REFUSED_MODES, ask};
 use crate::codes;
 use crate::exchange::Exchange;
 use crate::model::Model;
 use crate::transport::Transport;
+use crate::watcher::Watcher;
 
 /// Asks the models until one answers, within the one budget of the question.
 pub(crate) fn ask_in_turn(

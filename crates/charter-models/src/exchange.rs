@@ -78,6 +78,18 @@ pub struct Exchange {
     /// The requests and responses, in order.
     #[serde(rename = "said")]
     pub messages: Vec<Message>,
+    /// Index among the parallel calls of the actor.
+    #[serde(skip)]
+    pub call: usize,
+    /// How long it took, in milliseconds.
+    #[serde(skip)]
+    pub millis: u64,
+    /// The code of the fault; `None`: it was answered.
+    #[serde(skip)]
+    pub fault: Option<String>,
+    /// What it cost in picodollars, if the price of the model is known.
+    #[serde(skip)]
+    pub cost: Option<u64>,
 }
 
 impl Exchange {

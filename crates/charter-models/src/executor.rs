@@ -4,16 +4,21 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use charter_actors::{Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets};
+use charter_actors::{
+    Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets, UsageRow,
+};
+use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
 
 use crate::actor::{KEYS, ModelActor, Progress, Source};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Usage};
+use crate::ledger::{Account, Budgets, Ledger};
 use crate::model::Model;
 use crate::providers::{self, Providers};
 use crate::settings;
 use crate::transport::Transport;
+use crate::watcher::Granted;
 
 /// Receives the progress of requests, for display on a terminal. It is never recorded.
 pub trait Listener: Send + Sync + 'static {
@@ -40,13 +45,14 @@ impl Listener for () {}
 pub struct Models {
     providers: Option<(Arc<Providers>, Arc<dyn Transport>)>,
     listener: Arc<dyn Listener>,
+    ledger: Arc<Ledger>,
 }
 
 impl Models {
     /// Creates an executor that answers with the charter's offline rules.
     #[must_use]
     pub fn offline() -> Models {
-        Models { providers: None, listener: Arc::new(()) }
+        Models { providers: None, listener: Arc::new(()), ledger: Arc::default() }
     }
 
     /// Creates an executor that asks one model for all actors, whichever they name.
@@ -58,7 +64,11 @@ impl Models {
     /// Creates an executor that asks the models that actors name.
     #[must_use]
     pub fn of(providers: Providers, transport: impl Transport + 'static) -> Models {
-        Models { providers: Some((Arc::new(providers), Arc::new(transport))), listener: Arc::new(()) }
+        Models {
+            providers: Some((Arc::new(providers), Arc::new(transport))),
+            listener: Arc::new(()),
+            ledger: Arc::default(),
+        }
     }
 
     /// Sets the listener that receives progress.
@@ -66,6 +76,11 @@ impl Models {
     pub fn listener(mut self, listener: impl Listener) -> Models {
         self.listener = Arc::new(listener);
         self
+    }
+
+    /// Whether a cassette answers: nothing is spent.
+    fn replays(&self) -> bool {
+        self.providers.as_ref().is_some_and(|(providers, _)| providers.recorded.is_some())
     }
 
     fn ask(&self, call: &Call, stopped: Arc<AtomicBool>) -> Result<Json, Fault> {
@@ -78,10 +93,18 @@ impl Models {
             (Some((model, fallback)), Some((_, transport))) => Source::Model(model, fallback, transport.as_ref()),
             _ => Source::Offline,
         };
-        let progress = CallProgress { call, listener: self.listener.as_ref(), stopped };
+        let none = Budgets::default();
+        let counted = self.providers.as_ref().filter(|_| !self.replays());
+        let budgets = counted.map_or(&none, |(providers, _)| &providers.budgets);
+        let account = self.ledger.account(budgets, call);
+        let progress = CallProgress { call, listener: self.listener.as_ref(), stopped, account };
         let within = call.left();
         let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
         let stored = store(call, &exchanges);
+        if !self.replays() {
+            count(call, &exchanges, stored)?;
+        }
+        let stored = stored.map(|digest| digest.to_string());
         answer.map_err(|fault| match stored {
             Some(digest) => fault.with("exchange", digest),
             None => fault,
@@ -155,6 +178,7 @@ struct CallProgress<'a> {
     call: &'a Call,
     listener: &'a dyn Listener,
     stopped: Arc<AtomicBool>,
+    account: Account<'a>,
 }
 
 impl Progress for CallProgress<'_> {
@@ -170,11 +194,17 @@ impl Progress for CallProgress<'_> {
     fn note(&self, call: usize, sentence: &str) {
         self.listener.note(&self.call.run, self.call.name(), call, sentence);
     }
+    fn grant(&self, call: usize, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
+        self.account.grant(call, model, spent, question, wanted)
+    }
+    fn settle(&self, call: usize, model: &Model, spent: Usage) {
+        self.account.settle(call, model, spent);
+    }
 }
 
 /// Stores the exchanges and returns the digest of the blob. If that fails, the answer is still
 /// valid.
-fn store(call: &Call, exchanges: &[Exchange]) -> Option<String> {
+fn store(call: &Call, exchanges: &[Exchange]) -> Option<Digest> {
     if exchanges.is_empty() {
         return None;
     }
@@ -185,6 +215,38 @@ fn store(call: &Call, exchanges: &[Exchange]) -> Option<String> {
         "attempt": call.attempt,
         "exchanges": exchanges,
     });
-    let digest = call.host().put_blob(blob.to_string().as_bytes()).ok()?;
-    Some(digest.to_string())
+    call.host().put_blob(blob.to_string().as_bytes()).ok()
+}
+
+/// Writes what the exchanges took. Budgets depend on it, so an answer that is not counted does not
+/// count.
+fn count(call: &Call, exchanges: &[Exchange], stored: Option<Digest>) -> Result<(), Fault> {
+    let asked: Vec<UsageRow> = exchanges
+        .iter()
+        .filter(|exchange| exchange.requests > 0)
+        .map(|exchange| UsageRow {
+            run: call.run.to_string(),
+            effect: call.effect.to_string(),
+            actor: call.name().to_owned(),
+            attempt: call.attempt,
+            call: u32::try_from(exchange.call).unwrap_or(u32::MAX),
+            at: call.clock().now(),
+            model: exchange.model.clone(),
+            address: exchange.base_url.clone(),
+            answered_as: exchange.answered_as.clone(),
+            requests: exchange.requests,
+            input: exchange.usage.input,
+            output: exchange.usage.output,
+            cached: exchange.usage.cached,
+            estimated: exchange.usage.estimated,
+            millis: exchange.millis,
+            cost: exchange.cost,
+            outcome: exchange.fault.clone().unwrap_or_else(|| "answered".to_owned()),
+            exchange: stored,
+        })
+        .collect();
+    if asked.is_empty() {
+        return Ok(());
+    }
+    call.host().put_usage(asked).map_err(|e| Fault::new("journal", e.to_string()).retryable())
 }

@@ -12,10 +12,12 @@ mod exchange;
 mod executor;
 #[cfg(feature = "http")]
 mod http;
+mod ledger;
 pub mod limits;
 mod model;
 pub mod offline;
 mod pause;
+pub mod price;
 mod prompt;
 mod providers;
 mod redact;
@@ -26,13 +28,16 @@ mod sse;
 mod tool;
 mod trace;
 mod transport;
+mod watcher;
 pub mod wire;
 
 pub use exchange::{Exchange, Message, Usage};
 pub use executor::{Listener, Models};
 #[cfg(feature = "http")]
 pub use http::HttpTransport;
+pub use ledger::{Allowance, Budgets, MAX_COST};
 pub use model::{Model, ModelError, Provider};
+pub use price::Price;
 pub use prompt::{Prompt, PromptError, PromptTemplate};
 pub use providers::Providers;
 pub use schema::items;
@@ -40,3 +45,4 @@ pub use settings::{Effort, OutputMode, Settings};
 #[cfg(feature = "tools")]
 pub use tool::Tools;
 pub use transport::{Request, Response, Transport, TransportError};
+pub use watcher::{Granted, Watcher};

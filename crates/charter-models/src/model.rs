@@ -7,6 +7,7 @@ use charter_actors::{Secret, Secrets, is_this_machine};
 use serde::Deserialize;
 
 use crate::limits::Limits;
+use crate::price::Price;
 
 /// Default maximum number of tokens in an answer: room for models that think.
 const MAX_TOKENS: u32 = 16_384;
@@ -111,6 +112,8 @@ pub struct Model {
     pub headers: Vec<(String, String)>,
     /// Limits that all models of the provider share.
     pub limits: Option<Arc<Limits>>,
+    /// What its tokens cost, if that is known.
+    pub price: Option<Price>,
 }
 
 impl Model {
@@ -143,6 +146,7 @@ impl Model {
             first_pause: Duration::from_secs(1),
             headers: Vec::new(),
             limits: None,
+            price: None,
         }
     }
 

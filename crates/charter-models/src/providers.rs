@@ -7,7 +7,9 @@ use charter_actors::{ConfigError, Secrets};
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
+use crate::ledger::Budgets;
 use crate::model::{Model, check_header};
+use crate::price::Price;
 
 /// Keys of the configuration.
 pub(crate) const KEYS: [&str; 4] = ["provider", "model", "fallback", "headers"];
@@ -28,6 +30,10 @@ pub struct Providers {
     /// The model of a cassette that is replayed. It is asked last, because actors may have asked it
     /// instead of those that they name (`--model`).
     pub recorded: Option<Model>,
+    /// The prices of models, by `PROVIDER:NAME`.
+    pub prices: BTreeMap<String, Price>,
+    /// What questions may take together.
+    pub budgets: Budgets,
 }
 
 impl Providers {
@@ -39,6 +45,14 @@ impl Providers {
     /// The models that an actor asks, one after another; none if it names none, and there is no
     /// default.
     pub(crate) fn models(&self, selection: &Selection) -> Result<Vec<Model>, ConfigError> {
+        let mut models = self.selected(selection)?;
+        for model in &mut models {
+            model.price = self.prices.get(&model.title()).copied().or(model.price);
+        }
+        Ok(models)
+    }
+
+    fn selected(&self, selection: &Selection) -> Result<Vec<Model>, ConfigError> {
         if self.named.is_empty() && self.unusable.is_empty() {
             return Ok(self.default.iter().chain(&self.recorded).cloned().collect());
         }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use charter_actors::BoxFuture;
-use charter_journal::{JournalHead, Record, RunFilter, RunInfo, StateChange, Verdict};
+use charter_journal::{JournalHead, Record, RunFilter, RunInfo, StateChange, UsageFilter, UsageTotals, Verdict};
 use charter_kernel::{Digest, Legal, Principal, Timestamp};
 use charter_run::Task;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,12 @@ pub trait Backend: Send + Sync {
 
     /// Subscribes to the events of one run or of all runs, from now on.
     fn updates(&self, run: Option<String>) -> Answer<'_, Box<dyn Updates>>;
+
+    /// Adds up what the models of a run were asked. A host that counts nothing returns zeros.
+    fn usage(&self, run: String) -> Answer<'_, UsageTotals> {
+        let _ = run;
+        Box::pin(async { Ok(UsageTotals::default()) })
+    }
 
     /// Returns what the host keeps in an area beside the records
     /// ([`charter_journal::Store::host_state`]). Hosts that others can reach do not tell.
@@ -318,6 +324,11 @@ impl Backend for Runtime {
 
     fn updates(&self, run: Option<String>) -> Answer<'_, Box<dyn Updates>> {
         Box::pin(async move { Ok(Box::new(self.subscribe(run.as_deref())) as Box<dyn Updates>) })
+    }
+
+    fn usage(&self, run: String) -> Answer<'_, UsageTotals> {
+        let filter = UsageFilter::run(&run);
+        Box::pin(async move { Ok(self.inner.with_store(move |inner| inner.store.usage(&filter)).await??) })
     }
 
     fn host_state(&self, area: String) -> Answer<'_, Vec<(String, String)>> {

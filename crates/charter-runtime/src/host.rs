@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_actors::{ActorEvent, BoxFuture, CallHost, Clock, Delivery, Executor, Fault, RunUpdate, RunUpdates};
-use charter_journal::{Record, Store, StoreError};
+use charter_journal::{Record, Store, StoreError, UsageFilter, UsageRow, UsageTotals};
 use charter_kernel::{Digest, Snapshot};
 use rustc_hash::FxHashMap;
 
@@ -78,6 +78,14 @@ impl CallHost for Inner {
 
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError> {
         self.store.put_blob(data)
+    }
+
+    fn put_usage(&self, rows: Vec<UsageRow>) -> Result<(), StoreError> {
+        self.store.put_usage(rows)
+    }
+
+    fn usage(&self, filter: &UsageFilter) -> Result<Option<UsageTotals>, StoreError> {
+        self.store.usage(filter).map(Some)
     }
 }
 

@@ -17,6 +17,7 @@ pub mod sql;
 pub(crate) mod table;
 pub(crate) mod text;
 pub mod transfer;
+pub(crate) mod usage;
 pub mod verify;
 
 pub use access::InUse;

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use charter_journal::RunFilter;
+use charter_journal::{RunFilter, UsageFilter};
 use charter_kernel::Status;
 use rustc_hash::FxHashMap;
 use serde_json::json;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::overdue::{has_no_holder, overdue};
 use super::table::Table;
 use super::text::{count, seconds};
-use super::{Db, charter_of, show};
+use super::{Db, charter_of, show, usage};
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
 use charter_scenario::timestamp;
@@ -55,8 +55,18 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         runs.truncate(args.limit);
     }
     let overdue = overdue(store.as_ref(), has_no_holder)?;
-    let mut table = Table::new(&["RUN", "CHARTER", "STATUS", "STATE", "RECORDS", "LAST (UTC)"]);
+    let mut asked = Vec::new();
     for run in &runs {
+        asked.push(store.usage(&UsageFilter::run(&run.run))?);
+    }
+    let mut columns = vec!["RUN", "CHARTER", "STATUS", "STATE", "RECORDS"];
+    let tokens = asked.iter().any(|totals| totals.questions > 0);
+    let money = asked.iter().any(|totals| usage::cost(totals).is_some());
+    columns.extend(tokens.then_some("TOKENS"));
+    columns.extend(money.then_some("COST"));
+    columns.push("LAST (UTC)");
+    let mut table = Table::new(&columns);
+    for (run, asked) in runs.iter().zip(&asked) {
         let last = store.records(&run.run, run.seq, 1)?;
         let state = last.first().map(|r| r.state.clone()).unwrap_or_default();
         let origin = charter_journal::origin(store.as_ref(), &run.run)?;
@@ -71,6 +81,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             }
             if let Some(line) = line.as_object_mut() {
                 line.extend(show::origin_members(origin.as_ref()));
+                line.extend(usage::json(asked).map(|totals| ("usage".to_owned(), totals)));
             }
             writeln!(io.out, "{line}")?;
         } else {
@@ -80,14 +91,18 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
                 Some(due) => format!("{}, overdue since {}", word(run.status), seconds(*due)),
                 None => word(run.status).to_owned(),
             };
-            table.row(vec![
+            let mut row = vec![
                 run.run.clone(),
                 id(run.charter).to_owned(),
                 format!("{status}{dry}"),
                 state.join(", "),
                 format!("{}{shared}", run.seq + 1),
-                seconds(run.updated),
-            ]);
+            ];
+            let of = |text: String| if asked.questions > 0 { text } else { String::new() };
+            row.extend(tokens.then(|| of(usage::grouped(asked.tokens()))));
+            row.extend(money.then(|| usage::cost(asked).unwrap_or_default()));
+            row.push(seconds(run.updated));
+            table.row(row);
         }
     }
     if machine_output {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use charter_journal::Origin;
+use charter_journal::{Origin, UsageFilter};
 use charter_kernel::{EffectId, EntryStatus, Machine, Millis, Snapshot, Status, Timer, Timestamp};
 use charter_runtime::Resume;
 use serde_json::{Map, Value as Json, json};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::offers::{self, Offer};
 use super::overdue::{self, overdue};
 use super::text::{clean, count, elapsed, seconds, short, short_digest, when};
-use super::{Db, at, charter_of};
+use super::{Db, at, charter_of, usage};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::page;
 use crate::run::suggest::Suggest;
@@ -41,6 +41,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let overdue = overdue(store.as_ref(), has_no_holder)?.get(&run.run).copied();
     let origin = charter_journal::origin(store.as_ref(), &run.run)?;
     let untrusted = charter_runtime::is_untrusted(store.as_ref(), &run)?;
+    let asked = store.usage(&UsageFilter::run(&run.run))?;
     if machine_output {
         let mut all = json!({
             "run": run.run,
@@ -55,6 +56,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             all.extend(overdue.map(|due| ("overdue".to_owned(), timestamp::text(due).into())));
             all.extend(origin_members(origin.as_ref()));
             all.extend(untrusted.then(|| ("untrusted".to_owned(), true.into())));
+            all.extend(usage::json(&asked).map(|totals| ("usage".to_owned(), totals)));
         }
         writeln!(io.out, "{all}")?;
         return Ok(Exit::Yes);
@@ -72,6 +74,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     )?;
     if let Some(origin) = &origin {
         writeln!(io.out, "  {}", origin_line(origin))?;
+    }
+    if let Some(line) = usage::line(&asked) {
+        writeln!(io.out, "  {line}")?;
     }
     if let Some(due) = overdue {
         let since = paint.warning(&format!("overdue since {}", when(due)));

@@ -8,7 +8,8 @@ use charter_runtime::backend::TaskAnswer;
 use charter_runtime::{RuntimeError, Task, View};
 use serde_json::{Value as Json, json};
 
-use super::host::{Host, Opener, size};
+use super::host::{Host, Opener};
+use super::size;
 use super::suggest::Suggest;
 use super::{Who, choice, follow, report, role_hint, send};
 use crate::input::event_data;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use charter_actors::BoxFuture;
-use charter_journal::{Record, RunFilter, RunInfo, SqliteStore};
+use charter_journal::{LastModel, Record, RunFilter, RunInfo, SqliteStore, Store as _};
 use charter_kernel::{EffectId, Principal};
 use charter_local::{Client, Server, Service};
 use charter_remote::Remote;
@@ -20,7 +20,7 @@ use tokio::runtime::Runtime as Threads;
 
 use super::background::Background;
 use super::model_progress::ModelProgress;
-use super::setup;
+use super::{setup, size};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
 use crate::journal::access::{self, Access, MAX_LOST};
@@ -362,6 +362,14 @@ impl Host {
         }
     }
 
+    /// The model that each actor of a run asked last, if this process hosts the run.
+    pub(crate) fn last_models(&self, run: &str) -> Result<Vec<LastModel>, Failure> {
+        match &*self.place.borrow() {
+            Place::Own(own) => Ok(own.store.last_models(run)?),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// What answers for models, and whether it is the rules of the charter.
     pub(crate) fn models(&self) -> (String, bool) {
         let place = self.place.borrow();
@@ -389,9 +397,4 @@ impl Host {
         let whole = workspace.canonicalize();
         whole.as_deref().unwrap_or(workspace).display().to_string()
     }
-}
-
-/// The bytes of a value as JSON.
-pub(super) fn size(data: &Json) -> u64 {
-    serde_json::to_vec(data).map_or(u64::MAX, |text| text.len() as u64)
 }

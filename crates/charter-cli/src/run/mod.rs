@@ -344,3 +344,8 @@ pub(crate) fn data(text: Option<&String>) -> Result<Json, Failure> {
         None => Ok(json!({})),
     }
 }
+
+/// The bytes of a value as JSON.
+fn size(data: &Json) -> u64 {
+    serde_json::to_vec(data).map_or(u64::MAX, |text| text.len() as u64)
+}

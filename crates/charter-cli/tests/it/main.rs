@@ -70,4 +70,5 @@ mod told;
 #[cfg(unix)]
 mod two;
 mod unwritable;
+mod usage;
 mod wrong;

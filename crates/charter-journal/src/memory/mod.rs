@@ -18,8 +18,8 @@ use crate::imports::Imported;
 use crate::keys::{self, KeyHolder, Reservation};
 use crate::record::Record;
 use crate::store::{
-    Append, Head, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, StateChange, Store, StoredCharter,
-    StoredSnapshot, follows,
+    Append, Head, LastModel, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, StateChange, Store,
+    StoredCharter, StoredSnapshot, UsageFilter, UsageRow, UsageTotals, follows,
 };
 use run::Run;
 
@@ -42,6 +42,7 @@ struct Inner {
     keys: BTreeMap<(String, String), String>,
     /// Area and name -> what a host keeps beside the records.
     host_state: BTreeMap<(String, String), String>,
+    usage: Vec<UsageRow>,
 }
 
 impl MemoryStore {
@@ -251,6 +252,19 @@ impl Store for MemoryStore {
         let inner = self.lock();
         let entries = inner.host_state.iter().filter(|((of, _), _)| of == area);
         Ok(entries.map(|((_, name), value)| (name.clone(), value.clone())).collect())
+    }
+
+    fn put_usage(&self, rows: Vec<UsageRow>) -> Result<(), StoreError> {
+        self.lock().usage.extend(rows);
+        Ok(())
+    }
+
+    fn usage(&self, filter: &UsageFilter) -> Result<UsageTotals, StoreError> {
+        Ok(filter.totals(&self.lock().usage))
+    }
+
+    fn last_models(&self, run: &str) -> Result<Vec<LastModel>, StoreError> {
+        Ok(LastModel::of(run, &self.lock().usage))
     }
 
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {

@@ -11,6 +11,7 @@ use super::head::Intervention;
 use super::keys;
 use super::schema::TABLES;
 use super::unnamed::Unnamed;
+use super::usage;
 use super::write::Unwritten;
 use crate::error::StoreError;
 use crate::record::timestamp;
@@ -107,7 +108,7 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion, unnamed: &Unname
     }
     // What is deleted is overwritten in the file, not only unlinked.
     connection.pragma_update(None, "secure_delete", true)?;
-    let named = named_blobs(connection, run)?;
+    let named = named_blobs(connection, run, usage::delete(connection, run)?)?;
     let keys = keys::of_run(connection, run)?;
     let insert = "INSERT INTO deleted(n, run, seq, hash) SELECT n, run, seq, hash FROM records WHERE run = ?1";
     let records = connection.execute(insert, [run])?;
@@ -124,9 +125,10 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion, unnamed: &Unname
     Ok(Intervention::deleted(deletion, i64::try_from(records).unwrap_or(i64::MAX), &hash, keys))
 }
 
-/// The blobs that a run names, and those that these blobs name.
-fn named_blobs(connection: &Connection, run: &str) -> rusqlite::Result<BTreeSet<String>> {
-    let mut candidates = BTreeSet::new();
+/// The blobs that a run names, its exchanges with models among them, and those that these blobs
+/// name.
+fn named_blobs(connection: &Connection, run: &str, exchanges: Vec<String>) -> rusqlite::Result<BTreeSet<String>> {
+    let mut candidates = BTreeSet::from_iter(exchanges);
     let mut select = connection.prepare("SELECT json FROM records WHERE run = ?1")?;
     let mut rows = select.query([run])?;
     while let Some(row) = rows.next()? {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use charter_kernel::Digest;
 
 use super::delete::Deletion;
-use crate::store::{Append, Reply, StateChange, StoredCharter, StoredSnapshot};
+use crate::store::{Append, Reply, StateChange, StoredCharter, StoredSnapshot, UsageRow};
 
 /// Maximum number of jobs and of bytes per transaction: enough to share an fsync, but not so many
 /// that replies are late.
@@ -24,6 +24,7 @@ pub(crate) enum Job {
     Rebuild,
     Delete(Box<Deletion>),
     HostState(Vec<StateChange>),
+    Usage(Vec<UsageRow>),
 }
 
 /// A job and the callback for its result.

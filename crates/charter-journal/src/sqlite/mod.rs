@@ -27,6 +27,7 @@ mod recognize;
 mod schema;
 mod select;
 mod unnamed;
+mod usage;
 mod views;
 mod write;
 mod writer;
@@ -160,13 +161,18 @@ impl SqliteStore {
         keep_log(&connection, true).map_err(|e| failed("opening the journal", &e))?;
         match recognize(identity(&connection), path)? {
             Found::Journal { version: schema::VERSION } => {
-                connection.execute_batch(host_state::TABLE).map_err(|e| failed("opening the journal", &e))?;
+                let tables = [host_state::TABLE, usage::TABLE].concat();
+                connection.execute_batch(&tables).map_err(|e| failed("opening the journal", &e))?;
             }
             Found::Journal { version } => {
                 let head = if version == schema::WITHOUT_HEAD { schema::HEAD } else { "" };
                 let keys = if version < schema::WITH_IMPORTS { keys::TABLE } else { "" };
-                head::upgrade(&connection, &[head, keys, schema::BY_RUN, host_state::TABLE].concat(), schema::VERSION)
-                    .map_err(|e| failed("upgrading the journal", &e))?;
+                head::upgrade(
+                    &connection,
+                    &[head, keys, schema::BY_RUN, host_state::TABLE, usage::TABLE].concat(),
+                    schema::VERSION,
+                )
+                .map_err(|e| failed("upgrading the journal", &e))?;
             }
             Found::Empty => {
                 if options.accept_head.is_none() {

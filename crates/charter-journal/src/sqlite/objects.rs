@@ -6,6 +6,7 @@ use rusqlite::Connection;
 
 use super::ids;
 use super::schema::{WITH_IMPORTS, WITHOUT_HEAD, fresh, is_primary, objects};
+use super::usage;
 use super::views;
 
 /// What is wrong with a table, index, view or trigger.
@@ -65,7 +66,8 @@ pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, Strin
     if version <= WITH_IMPORTS {
         found.remove("imports");
     }
-    expected.retain(|name, _| name != "host_state" || found.contains_key(name));
+    let is_later = |name: &str| name == "host_state" || usage::OBJECTS.contains(&name);
+    expected.retain(|name, _| !is_later(name) || found.contains_key(name));
     if version == WITHOUT_HEAD {
         for table in ["journal", "heads", "interventions", "deleted"] {
             expected.remove(table);

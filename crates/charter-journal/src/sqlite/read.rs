@@ -15,13 +15,14 @@ use super::jobs::Job;
 use super::keys;
 use super::prepared::integer;
 use super::problems;
+use super::usage;
 use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
 use crate::host_state::check_changes;
 use crate::record::{Record, timestamp};
 use crate::store::{
-    Append, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, StateChange, Store, StoredCharter,
-    StoredSnapshot,
+    Append, LastModel, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, StateChange, Store,
+    StoredCharter, StoredSnapshot, UsageFilter, UsageRow, UsageTotals,
 };
 
 /// A column value that has a different type in Rust than in SQLite.
@@ -213,6 +214,18 @@ impl Store for SqliteStore {
 
     fn host_state(&self, area: &str) -> Result<Vec<(String, String)>, StoreError> {
         self.reading(|c| host_state::read(c, area))
+    }
+
+    fn put_usage(&self, rows: Vec<UsageRow>) -> Result<(), StoreError> {
+        self.wait(Job::Usage(rows))
+    }
+
+    fn usage(&self, filter: &UsageFilter) -> Result<UsageTotals, StoreError> {
+        self.reading(|c| usage::totals(c, filter))
+    }
+
+    fn last_models(&self, run: &str) -> Result<Vec<LastModel>, StoreError> {
+        self.reading(|c| usage::last_models(c, run))
     }
 
     fn snapshot(&self, run: &str, at_most: u64) -> Result<Option<StoredSnapshot>, StoreError> {

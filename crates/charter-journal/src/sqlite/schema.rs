@@ -9,6 +9,7 @@ use super::host_state::TABLE as HOST_STATE;
 use super::ids;
 use super::keys::TABLE as KEYS;
 use super::objects::drop_foreign;
+use super::usage::TABLE as USAGE;
 use crate::error::StoreError;
 
 /// Schema version, in `PRAGMA user_version`.
@@ -226,7 +227,7 @@ pub(crate) const TABLES: [(&str, &str); 7] = [
 pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(&format!(
-        "{CANONICAL}\n{HEAD}\n{BY_RUN}\n{HOST_STATE}\n{KEYS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
+        "{CANONICAL}\n{HEAD}\n{BY_RUN}\n{HOST_STATE}\n{USAGE}\n{KEYS}\n{PROJECTIONS}\nPRAGMA application_id = {APPLICATION};\nPRAGMA user_version = {VERSION};"
     ))?;
     ids::create(&transaction)?;
     transaction.commit()

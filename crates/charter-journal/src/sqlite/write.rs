@@ -13,11 +13,12 @@ use super::keys;
 use super::prepared::{Prepared, integer};
 use super::schema::{self, TABLES};
 use super::unnamed::Unnamed;
+use super::usage;
 use super::views;
 use crate::error::StoreError;
 use crate::imports::Imported;
 use crate::record::Record;
-use crate::store::{Append, Head, StateChange, StoredCharter, StoredSnapshot, follows};
+use crate::store::{Append, Head, StateChange, StoredCharter, StoredSnapshot, UsageRow, follows};
 
 /// Maximum number of runs in the cache.
 const MAX_RUNS: usize = 100_000;
@@ -355,6 +356,11 @@ impl<'c> Writing<'c> {
 
     pub(crate) fn host_state(&self, changes: &[StateChange]) -> Result<(), Unwritten> {
         Ok(host_state::write(self.connection, changes)?)
+    }
+
+    pub(crate) fn usage(&mut self, rows: &[UsageRow]) -> Result<(), Unwritten> {
+        rows.iter().filter_map(|row| row.exchange).for_each(|digest| self.unnamed.record(&digest.to_string()));
+        Ok(usage::write(self.connection, rows)?)
     }
 
     /// Deletes a run that has ended, and notes that in the head of the journal.

@@ -28,5 +28,6 @@ mod tampering;
 mod transfer;
 #[cfg(feature = "sqlite")]
 mod unique;
+mod usage;
 #[cfg(feature = "sqlite")]
 mod verifying;

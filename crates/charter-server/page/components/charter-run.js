@@ -20,6 +20,19 @@ import "./charter-value.js";
 /** @param {any} event */
 const keyOf = (event) => `${event.to} ${event.type}`;
 
+/**
+ * What the models of a run took.
+ * @param {{input: number, output: number, picodollars: number, questions: number, unpriced: number, estimated: boolean} | undefined} usage
+ */
+function spent(usage) {
+  if (!usage) return "";
+  const tokens = ` · ${usage.estimated ? "about " : ""}${(usage.input + usage.output).toLocaleString("en")} tokens`;
+  if (usage.unpriced === usage.questions) return tokens;
+  const dollars = usage.picodollars / 1e12;
+  const cost = `$${dollars.toFixed(dollars < 0.1 ? 4 : 2)}`;
+  return `${tokens}, ${cost}${usage.unpriced ? " and questions without a price" : ""}`;
+}
+
 export class CharterRun extends OfRun {
   static properties = {
     at: { type: Number },
@@ -178,7 +191,7 @@ export class CharterRun extends OfRun {
       <h1>${show(this.run)}</h1>
       <span class="tag ${tone(view.status, view.stuck)}">${view.stuck ? "Stuck" : words(view.status)}</span>
       ${view.dry ? html`<span class="tag warn">Dry fork</span>` : nothing} ${view.untrusted ? html`<span class="tag warn">Untrusted</span>` : nothing}
-      <span class="faint wrap">${show(this.charter?.title ?? view.charter.id)} · <code>${show(view.state.join(", "))}</code> · changed ${ago(view.updated, this.now)}</span>
+      <span class="faint wrap">${show(this.charter?.title ?? view.charter.id)} · <code>${show(view.state.join(", "))}</code> · changed ${ago(view.updated, this.now)}${spent(view.usage)}</span>
       <div class="actions">
         ${operates && view.status === "active" ? button("Pause", () => this.#control("charter.pause")) : nothing}
         ${operates && view.status === "paused" ? button("Resume", () => this.#control("charter.resume")) : nothing}

@@ -205,11 +205,20 @@ fn state(view: &View, now: Timestamp) -> Value {
 
 /// The state of a run after record `seq`, with its head.
 pub(super) fn described(info: &RunInfo, view: &View, seq: u64, now: Timestamp) -> Response {
+    tagged(description(info, view, seq, now), seq)
+}
+
+fn description(info: &RunInfo, view: &View, seq: u64, now: Timestamp) -> Value {
     let mut body = summary(info, &view.charter);
     if let (Value::Object(body), Value::Object(state)) = (&mut body, state(view, now)) {
         body.extend(state);
         body.insert("seq".to_owned(), seq.into());
     }
+    body
+}
+
+/// The state of a run, with the tag of its head.
+fn tagged(body: Value, seq: u64) -> Response {
     let mut response = Json(body).into_response();
     response.headers_mut().insert(header::ETAG, tag(seq));
     response
@@ -218,7 +227,12 @@ pub(super) fn described(info: &RunInfo, view: &View, seq: u64, now: Timestamp) -
 /// `GET /v1/runs/{run}`
 pub(super) async fn one(State(app): State<Arc<App>>, caller: Caller, Named(run): Named) -> Result<Response, Problem> {
     let (seen, view) = app.view(&caller, &run).await?;
-    Ok(described(&seen.info, &view, view.snapshot.seq(), app.now()))
+    let asked = app.backend.usage(run).await?;
+    let mut body = description(&seen.info, &view, view.snapshot.seq(), app.now());
+    if let Some(body) = body.as_object_mut().filter(|_| asked.questions > 0) {
+        body.insert("usage".to_owned(), json!(asked));
+    }
+    Ok(tagged(body, view.snapshot.seq()))
 }
 
 #[derive(Debug, Deserialize)]

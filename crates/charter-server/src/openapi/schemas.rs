@@ -44,7 +44,7 @@ pub(crate) fn fixed() -> Map<String, Value> {
             "state": {"type": "array", "items": text, "description": "The active atomic states of the root actor"},
             "actors": list("AnyObject"), "invocations": list("AnyObject"), "working": list("AnyObject"), "tasks": list("Task"),
             "timers": list("AnyObject"), "next_due": {"type": ["string", "null"]}, "output": {}, "stuck": {"type": "boolean"},
-            "dry": {"type": "boolean"}, "untrusted": {"type": "boolean"}, "snapshot": {"$ref": "#/components/schemas/AnyObject"},
+            "dry": {"type": "boolean"}, "untrusted": {"type": "boolean"}, "usage": {"$ref": "#/components/schemas/Usage"}, "snapshot": {"$ref": "#/components/schemas/AnyObject"},
             "page": {"type": "array", "items": {"$ref": "#/components/schemas/AnyObject"}, "description": "What `meta.page` of the charter shows: `label`, `value`"},
         });
         run.extend(more.as_object().cloned().unwrap_or_default());
@@ -146,9 +146,23 @@ pub(crate) fn fixed() -> Map<String, Value> {
         "StepCharter": request(json!({"source": text, "input": {}, "events": list("AnyObject"), "at": time, "now": somebody}), &["source"]),
         "StepLines": object(json!({"lines": list("AnyObject"), "now": {"$ref": "#/components/schemas/AnyObject"}}), &["lines"]),
     });
-    let others = [hooks(), not_legal(), marks(), journal()];
+    let others = [hooks(), not_legal(), marks(), journal(), usage()];
     let all = schemas.as_object().into_iter().chain(others.iter().filter_map(Value::as_object)).flatten();
     all.map(|(name, schema)| (name.clone(), schema.clone())).collect()
+}
+
+/// What the models of a run took.
+fn usage() -> Value {
+    let whole = |description: &str| json!({"type": "integer", "minimum": 0, "description": description});
+    let properties = json!({
+        "questions": whole("Questions to models"), "unpriced": whole("Those without a price, which `picodollars` leaves out"),
+        "requests": whole("Requests, with repetitions"), "input": whole("Tokens read, cached ones included"),
+        "output": whole("Tokens written"), "cached": whole("Tokens read from caches"),
+        "picodollars": whole("Cost: 10^12 picodollars are a US dollar"),
+        "estimated": {"type": "boolean", "description": "Whether a part of the tokens is an estimate"},
+    });
+    let required = ["questions", "unpriced", "requests", "input", "output", "cached", "picodollars", "estimated"];
+    json!({"Usage": object(properties, &required)})
 }
 
 fn digest() -> Value {

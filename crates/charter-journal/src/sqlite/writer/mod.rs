@@ -220,6 +220,7 @@ fn perform(writing: &mut Writing<'_>, jobs: &mut Jobs<'_>) -> rusqlite::Result<R
             Job::ForgetSnapshots => writing.forget_snapshots(),
             Job::Rebuild => undone_if_refused(writing, |writing| writing.rebuild())?,
             Job::HostState(changes) => writing.host_state(changes),
+            Job::Usage(rows) => writing.usage(rows),
             Job::Delete(deletion) => undone_if_refused(writing, |writing| writing.delete(deletion))?,
         };
         results.push(match written {

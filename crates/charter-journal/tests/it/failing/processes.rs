@@ -82,7 +82,7 @@ fn partial_writes_stop_the_writer_and_lose_nothing() {
     }
     let workload = workload();
     let (mut failed, mut ended) = (0, 0);
-    for limit in [40, 90, 130, 131, 133, 190, 402, 747, 1_501, 2_222, 100_000] {
+    for limit in [40, 90, 130, 131, 133, 150, 170, 190, 402, 747, 1_501, 2_222, 100_000] {
         let folder = Folder::new();
         let file = folder.file("journal.db");
         let (acknowledged, words) = listen(&mut start_child(&file, Some(limit)));

@@ -1,0 +1,196 @@
+//! What models took: the table `usage`, totals, prices and budgets, with local servers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::providers::{Server, charter};
+use crate::support::Scratch;
+use serde_json::{Value as Json, json};
+
+/// A charter whose actor `ask` makes `calls` calls at once, up to three times.
+fn asking(name: &str, server: &Server, calls: usize, budget: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let list = vec!["{who: x}"; calls].join(", ");
+    scratch.file(
+        "c.yaml",
+        format!(
+            "\
+charter: 1
+id: asks
+context: {{n: 0}}
+actors:
+  ask:
+    kind: model
+    prompt: p.md
+    model: near:a
+    calls: [{list}]
+    output: {{type: array, items: {{type: object, required: [n], properties: {{n: {{type: integer}}}}}}}}
+    offline: {{n: 1}}
+    timeout: 30s
+    retry: {{attempts: 1}}
+events:
+  GO: {{}}
+  END: {{}}
+initial: waiting
+states:
+  waiting:
+    on:
+      GO: asking
+      END: done
+  asking:
+    invoke:
+      src: ask
+      onDone: waiting
+      onError: {{target: failed}}
+  done: {{type: final}}
+  failed: {{type: final, tags: [failed]}}
+"
+        ),
+    );
+    scratch.file("p.md", "You count.\n---\nHow many?");
+    scratch.file(
+        "m.toml",
+        format!(
+            "{budget}\n[providers.near]\nkind = \"openai\"\naddress = \"{}\"\n\
+             [prices.\"near:a\"]\ninput = \"2.50\"\noutput = \"10\"\ncached = \"0.25\"\n",
+            server.url
+        ),
+    );
+    scratch
+}
+
+/// Answers, and reports 1,000 tokens read, 400 of them cached, and 100 written.
+fn counting() -> Server {
+    Server::new(|_| answer(100))
+}
+
+fn answer(written: u64) -> (u16, Json) {
+    let choice = json!({"message": {"content": "{\"n\": 7}"}, "finish_reason": "stop"});
+    let usage = json!({
+        "prompt_tokens": 1000, "completion_tokens": written, "prompt_tokens_details": {"cached_tokens": 400},
+    });
+    (200, json!({"model": "a-2026", "choices": [choice], "usage": usage}))
+}
+
+fn go(scratch: &Scratch, run: &str) -> String {
+    charter(scratch, &format!("send {run} GO --models m.toml"), None).1
+}
+
+fn sql(scratch: &Scratch, query: &str) -> String {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_charter"))
+        .current_dir(&scratch.0)
+        .args(["sql", "charter.db", query, "--json", "--arrays"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn what_models_took_is_counted_and_priced() {
+    let server = counting();
+    let scratch = asking("usage", &server, 2, "");
+    let (_, text) = charter(&scratch, "run c.yaml --run r --models m.toml", None);
+    assert!(text.contains("r"), "{text}");
+    go(&scratch, "r");
+    assert_eq!(server.times(), 2);
+    // 600 * 2.50 + 400 * 0.25 + 100 * 10 dollars per million, twice.
+    let rows = sql(
+        &scratch,
+        "SELECT run, actor, attempt, call, model, answered_as, input, output, cached, picodollars, outcome FROM usage ORDER BY call",
+    );
+    for call in [0, 1] {
+        let row = format!(r#"["r","ask",1,{call},"near:a","a-2026",1000,100,400,2600000000,"answered"]"#);
+        assert!(rows.contains(&row), "{rows}");
+    }
+    let (_, text) = charter(&scratch, "show r", None);
+    assert!(text.contains("models: 2 questions, 2,000 tokens read (800 cached), 200 written, $0.0052"), "{text}");
+    let (_, text) = charter(&scratch, "runs", None);
+    assert!(text.contains("TOKENS") && text.contains("2,200") && text.contains("$0.0052"), "{text}");
+    let (_, text) = charter(&scratch, "show r --json", None);
+    let shown: Json = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(shown["usage"]["picodollars"], 5_200_000_000u64, "{text}");
+    let (output, text) = charter(&scratch, "verify charter.db", None);
+    assert!(output.status.success(), "{text}");
+
+    // A user who goes on without the model is told so.
+    let (_, text) = charter(&scratch, "run --resume r --yes", None);
+    assert!(text.contains("until now, `near:a` at http://127.0.0.1:"), "{text}");
+    assert!(text.contains("rules of the charter answer"), "{text}");
+
+    // A deleted run takes its exchanges with it.
+    let exchange = "SELECT count(*) FROM blobs WHERE instr(data, 'a-2026')";
+    assert!(sql(&scratch, exchange).contains("[1]"), "{}", sql(&scratch, exchange));
+    charter(&scratch, "send r END", None);
+    let (output, text) = charter(&scratch, "delete r --yes --reason test", None);
+    assert!(output.status.success(), "{text}");
+    assert!(sql(&scratch, exchange).contains("[0]"), "{}", sql(&scratch, exchange));
+    assert!(sql(&scratch, "SELECT count(*) FROM usage").contains("[0]"));
+}
+
+#[test]
+fn a_budget_ends_questions_before_they_are_sent() {
+    for (budget, message) in [
+        ("[budget.actor]\ntokens = 2300", "raise `budget.actor.tokens`"),
+        ("[budget.run]\ntokens = 2300", "raise `budget.run.tokens`"),
+        ("[budget.day]\nusd = \"0.0053\"", "raise `budget.day.usd`"),
+    ] {
+        let server = counting();
+        let scratch = asking("budget", &server, 1, budget);
+        charter(&scratch, "run c.yaml --run r --models m.toml", None);
+        // The first two are paid for; the third would exceed the budget, whichever process asks.
+        let texts = [go(&scratch, "r"), go(&scratch, "r"), go(&scratch, "r")];
+        assert_eq!(server.times(), 2, "{budget}: {texts:?}");
+        let (_, text) = charter(&scratch, "log r --json", None);
+        assert!(text.contains("the budget is used up") && text.contains(message), "{budget}: {text}");
+        // Another run has a budget of its own, but the same day.
+        charter(&scratch, "run c.yaml --run s --models m.toml", None);
+        go(&scratch, "s");
+        assert_eq!(server.times(), if budget.contains("day") { 2 } else { 3 }, "{budget}");
+    }
+}
+
+#[test]
+fn questions_at_once_share_a_budget() {
+    // Writes as many tokens as it is allowed to.
+    let granted = Arc::new(AtomicU64::new(0));
+    let sum = granted.clone();
+    let server = Server::new(move |body| {
+        let asked: Json = serde_json::from_str(body).unwrap();
+        let limit = asked.get("max_completion_tokens").or(asked.get("max_tokens")).unwrap().as_u64().unwrap();
+        sum.fetch_add(limit, Ordering::SeqCst);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        answer(limit)
+    });
+    let scratch = asking("at-once", &server, 4, "[budget.run]\nusd = \"0.05\"");
+    charter(&scratch, "run c.yaml --run r --models m.toml", None);
+    go(&scratch, "r");
+    // 0.05 dollars are 5,000 written tokens.
+    let granted = granted.load(Ordering::SeqCst);
+    assert!((1..=5_000).contains(&granted), "{granted} tokens were granted");
+}
+
+#[test]
+fn money_needs_prices() {
+    let server = counting();
+    let scratch = asking("unpriced", &server, 1, "");
+    let providers = format!("[providers.near]\nkind = \"openai\"\naddress = \"{}\"\n", server.url);
+    scratch.file("m.toml", format!("[budget.run]\nusd = \"1\"\n{providers}"));
+    charter(&scratch, "run c.yaml --run r --models m.toml", None);
+    go(&scratch, "r");
+    let (_, text) = charter(&scratch, "log r --json", None);
+    assert!(text.contains("the price of `near:a` is unknown"), "{text}");
+    assert_eq!(server.times(), 0);
+    for (file, parts) in [
+        ("[budget.run]\nusd = 1.5\n", vec!["bad.toml:2"]),
+        ("[budget.run]\nusd = \"1,5\"\n", vec!["`budget.run.usd`", "`1,5`", "2.50"]),
+        ("[budget.runs]\nusd = \"1\"\n", vec!["unknown key `runs`", "did you mean `run`?"]),
+        ("[prices.\"near:a\"]\ninput = \"-1\"\noutput = \"1\"\n", vec!["the price of `near:a`", "`input`", "`-1`"]),
+        ("[prices.near]\ninput = \"1\"\noutput = \"1\"\n", vec!["the price of `near`", "PROVIDER:NAME"]),
+    ] {
+        scratch.file("bad.toml", file);
+        let (output, text) = charter(&scratch, "run c.yaml --run x --models bad.toml", None);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(parts.iter().all(|part| text.contains(part)), "{parts:?}: {text}");
+    }
+}

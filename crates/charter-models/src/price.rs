@@ -1,0 +1,113 @@
+//! Prices of models, and amounts of money.
+
+use charter_actors::PICODOLLARS;
+
+use crate::exchange::Usage;
+
+/// Number of tokens to which a price refers.
+const MILLION: u64 = 1_000_000;
+
+/// What a model costs, in picodollars per token (10^-12 US dollars): the price in dollars per
+/// million tokens, times a million.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Price {
+    /// A token that the model reads.
+    pub input: u64,
+    /// A token that it writes, its thoughts included.
+    pub output: u64,
+    /// A token that it reads from its provider's cache.
+    pub cached: u64,
+}
+
+impl Price {
+    /// What a number of tokens costs, in picodollars.
+    #[must_use]
+    pub fn cost(&self, usage: Usage) -> u64 {
+        let cached = usage.cached.min(usage.input);
+        let parts = [
+            usage.input.saturating_sub(cached).saturating_mul(self.input),
+            cached.saturating_mul(self.cached),
+            usage.output.saturating_mul(self.output),
+        ];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// Parses a price in dollars per million tokens, with up to six decimal places (`1.25`), to
+/// picodollars per token.
+#[must_use]
+pub fn per_million(text: &str) -> Option<u64> {
+    decimal(text, 6).filter(|price| *price <= MILLION.saturating_mul(MILLION))
+}
+
+/// Parses an amount in dollars with up to six decimal places (`0.50`), to picodollars.
+#[must_use]
+pub fn dollars(text: &str) -> Option<u64> {
+    decimal(text, 6)?.checked_mul(PICODOLLARS.checked_div(MILLION)?)
+}
+
+/// Renders an amount in picodollars: `$1.25`, with as many decimal places as it takes to show three
+/// digits of a small amount.
+#[must_use]
+pub fn show(cost: u64) -> String {
+    // Powers of ten: the smallest shown part of a dollar.
+    let places = match cost {
+        0 | 100_000_000_000.. => 2,
+        1_000_000_000.. => 4,
+        _ => 6,
+    };
+    let unit = PICODOLLARS.checked_div(10u64.saturating_pow(places)).unwrap_or(1).max(1);
+    // Rounded up: what cost something is never shown as nothing.
+    let count = cost.div_ceil(unit);
+    let per_dollar = 10u64.saturating_pow(places);
+    let (whole, part) = (count.checked_div(per_dollar).unwrap_or(0), count.checked_rem(per_dollar).unwrap_or(0));
+    format!("${whole}.{part:0width$}", width = places as usize)
+}
+
+/// Parses a decimal number without sign and exponent to a multiple of `10^-places`.
+fn decimal(text: &str, places: usize) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > places {
+        return None;
+    }
+    format!("{whole}{part:0<places$}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Price, Usage, dollars, per_million, show};
+
+    #[test]
+    fn amounts() {
+        for (text, price) in [("0.25", 250_000), ("15", 15_000_000), ("0.000001", 1), ("0", 0)] {
+            assert_eq!(per_million(text), Some(price), "{text}");
+        }
+        for wrong in ["", ".5", "5.", "-1", "1e3", "1,5", "0.0000001", "1000001", "99999999999999999999"] {
+            assert_eq!(per_million(wrong), None, "{wrong}");
+        }
+        assert_eq!(dollars("2.50"), Some(2_500_000_000_000));
+        assert_eq!(dollars("99999999"), None);
+        for (cost, text) in [
+            (0, "$0.00"),
+            (1, "$0.000001"),
+            (999_999_999, "$0.001000"),
+            (1_230_000_000, "$0.0013"),
+            (123_400_000_000, "$0.13"),
+            (2_500_000_000_000, "$2.50"),
+            (u64::MAX, "$18446744.08"),
+        ] {
+            assert_eq!(show(cost), text);
+        }
+    }
+
+    #[test]
+    fn a_cost_counts_cached_tokens_once() {
+        let price = Price { input: 250_000, output: 2_000_000, cached: 25_000 };
+        let usage = Usage { input: 1_000, output: 100, cached: 400, estimated: false };
+        assert_eq!(price.cost(usage), 600 * 250_000 + 400 * 25_000 + 100 * 2_000_000);
+        assert_eq!(price.cost(Usage { cached: 5_000, ..usage }), 1_000 * 25_000 + 100 * 2_000_000);
+        let most = Usage { input: u64::MAX, output: u64::MAX, cached: 0, estimated: false };
+        assert_eq!(price.cost(most), u64::MAX);
+    }
+}

@@ -1,0 +1,51 @@
+//! What a question tells its host, and what the host decides about it.
+
+use charter_actors::Fault;
+
+use crate::exchange::Usage;
+use crate::model::Model;
+
+/// Observes a question and may stop it.
+pub trait Watcher {
+    /// Id of the run that asks, for spans.
+    fn run(&self) -> &str {
+        ""
+    }
+    /// Whether the answer is still wanted.
+    fn go_on(&self) -> bool {
+        true
+    }
+    /// Bytes of the answer received so far.
+    fn received(&self, bytes: usize) {
+        let _ = bytes;
+    }
+    /// Called when an answer is delayed by a retry or a repair.
+    fn note(&self, sentence: &str) {
+        let _ = sentence;
+    }
+    /// Grants tokens for the answer to a request, at most `wanted`. `spent` is what the question
+    /// has taken so far, and `question` the estimated tokens of the request.
+    ///
+    /// # Errors
+    /// A budget of the host does not allow the request.
+    fn grant(&self, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
+        let _ = (model, spent, question);
+        Ok(Granted { tokens: wanted, short: None })
+    }
+    /// Called when a question has ended; `spent` is what it took.
+    fn settle(&self, model: &Model, spent: Usage) {
+        let _ = (model, spent);
+    }
+}
+
+/// Observes nothing.
+impl Watcher for () {}
+
+/// The tokens that a host grants for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Granted {
+    /// The number of tokens.
+    pub tokens: u32,
+    /// Why there are fewer than wanted, and what to do about it.
+    pub short: Option<String>,
+}
