@@ -86,7 +86,9 @@ impl Follow {
             if view.snapshot.status().is_finished() || view.snapshot.paused_at().is_some() {
                 break view;
             }
-            if (is_busy(&view, 0) && patience.lasts(&view)) || self.waits_for_timer(&view) {
+            // A journal that cannot be written ends the program: nothing else can be said of the run.
+            let waits = (is_busy(&view, 0) && patience.lasts(&view)) || self.waits_for_timer(&view);
+            if waits || host.cannot_write() {
                 host.stay()?;
                 progress.wait(&view, now(), io)?;
                 if let Some(event) = host.next(&mut events, TICK)? {
@@ -301,7 +303,8 @@ pub(crate) fn settle(
         }
         let view = host.view(run)?;
         let status = view.snapshot.status();
-        if status.is_finished() || status == Status::Paused || !is_busy(&view, since) || !patience.lasts(&view) {
+        let waits = is_busy(&view, since) && patience.lasts(&view);
+        if !host.cannot_write() && (status.is_finished() || status == Status::Paused || !waits) {
             while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                 progress.show(&event, io)?;
             }

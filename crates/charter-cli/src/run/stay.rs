@@ -220,6 +220,15 @@ impl Host {
         });
     }
 
+    /// Whether the journal of this process is full or has failed, so that the program is about to
+    /// end.
+    pub(super) fn cannot_write(&self) -> bool {
+        match &*self.place.borrow() {
+            Place::Own(own) => own.store.full_for().is_some() || own.store.stopped().is_some(),
+            _ => false,
+        }
+    }
+
     /// Shuts down. Actors that are running are resumed when the journal is opened again.
     fn shut_down(self, own: Own) {
         let Own { runtime, store, service, .. } = own;
