@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use charter_actors::Workspaces;
 use charter_journal::SqliteStore;
 use charter_local::{Server, Service};
 use charter_runtime::Runtime;
@@ -28,6 +30,8 @@ const CLOSING: Duration = Duration::from_secs(5);
 const FULL: Duration = Duration::from_secs(2);
 /// How long a command may take to report that the journal cannot be written.
 const REPORT: Duration = Duration::from_millis(500);
+/// How long changes of a workspace may take to be undone or completed.
+const UNDO: Duration = Duration::from_secs(60);
 /// How often a process that stays looks for reasons to stay.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a process may stay before it says why.
@@ -124,7 +128,7 @@ impl Host {
         })
     }
 
-    /// From now on, a signal to end (Ctrl-C, SIGTERM) stops the running actors first, and their
+    /// From now on, a signal to end (Ctrl-C, SIGTERM, the end of the terminal) stops the running actors first, and their
     /// processes; then the program ends with the usual exit code of a program that was interrupted.
     /// The next host repeats or reports what was running. What other commands have left to this
     /// process is not stopped, unless it stays for others anyway, or there is a second signal: the
@@ -132,7 +136,7 @@ impl Host {
     pub(super) fn end_on_signal(&self, runtime: Runtime, store: Arc<SqliteStore>, service: Arc<Service>) {
         let (resumed, ending, interrupted) = (self.resumed.clone(), self.ending.clone(), self.interrupted.clone());
         let (stays, db, models) = (self.stays, self.db.clone(), self.models.clone());
-        let ended = self.ended.clone();
+        let (ended, workspaces) = (self.ended.clone(), self.workspaces());
         self.threads.spawn(async move {
             let Some(mut signals) = Signals::new() else {
                 return;
@@ -146,7 +150,7 @@ impl Host {
                 // The main thread closes the journal, unless something holds it up.
                 ended.store(true, Ordering::SeqCst);
                 tokio::time::sleep(CLOSING).await;
-                runtime.shutdown(GRACE).await;
+                stop_actors(&runtime, &workspaces).await;
                 charter_process::kill_all();
                 std::process::exit(0);
             }
@@ -188,7 +192,7 @@ impl Host {
                 message.push_str(&HandOver { db, models }.to_background(&waiting));
             }
             say(&message);
-            runtime.shutdown(GRACE).await;
+            stop_actors(&runtime, &workspaces).await;
             charter_process::kill_all();
             std::process::exit(128_i32.saturating_add(number));
         });
@@ -197,6 +201,7 @@ impl Host {
     /// From now on, the program ends if the journal cannot be written: after a failed write or
     /// sync, or when the disk stays full. Nothing that happens then would be recorded.
     pub(super) fn end_on_failure(&self, runtime: Runtime, store: Arc<SqliteStore>) {
+        let workspaces = self.workspaces();
         self.threads.spawn(async move {
             let why = loop {
                 tokio::time::sleep(LOOK).await;
@@ -214,10 +219,20 @@ impl Host {
             );
             say(&message);
             // Stops the running actors and their processes.
-            let _ = tokio::time::timeout(REPORT, runtime.shutdown(GRACE)).await;
+            let _ = tokio::time::timeout(REPORT + UNDO, stop_actors(&runtime, &workspaces)).await;
             charter_process::kill_all();
             std::process::exit(i32::from(Exit::CouldNot.code()));
         });
+    }
+
+    #[cfg(unix)]
+    fn workspaces(&self) -> Workspaces {
+        self.workspaces.clone()
+    }
+
+    #[cfg(not(unix))]
+    fn workspaces(&self) -> Workspaces {
+        Workspaces
     }
 
     /// Whether the journal of this process is full or has failed, so that the program is about to
@@ -232,10 +247,35 @@ impl Host {
     /// Shuts down. Actors that are running are resumed when the journal is opened again.
     fn shut_down(self, own: Own) {
         let Own { runtime, store, service, .. } = own;
-        self.threads.block_on(runtime.shutdown(GRACE));
+        self.threads.block_on(stop_actors(&runtime, &self.workspaces()));
         drop((runtime, service, store));
         self.threads.shutdown_timeout(GRACE);
     }
+}
+
+/// There are no workspaces here.
+#[cfg(not(unix))]
+#[derive(Clone)]
+struct Workspaces;
+
+#[cfg(not(unix))]
+impl Workspaces {
+    fn wait_until_idle(&self, _: Duration) -> bool {
+        true
+    }
+}
+
+/// Stops the running actors and their processes. What changes files undoes or completes that first.
+async fn stop_actors(runtime: &Runtime, workspaces: &Workspaces) {
+    runtime.shutdown(GRACE).await;
+    let workspaces = workspaces.clone();
+    let _ = tokio::task::spawn_blocking(move || {
+        if !workspaces.wait_until_idle(REPORT) {
+            say("waiting until the changes to a workspace are undone or complete\n");
+            workspaces.wait_until_idle(UNDO);
+        }
+    })
+    .await;
 }
 
 /// Prints a message of a thread other than the main one, which has locked standard error for the
@@ -253,6 +293,9 @@ struct Signals {
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
+    /// `None`: it is ignored (`nohup`), and must stay so.
+    #[cfg(unix)]
+    hang_up: Option<tokio::signal::unix::Signal>,
 }
 
 impl Signals {
@@ -263,6 +306,7 @@ impl Signals {
         Some(Signals {
             interrupt: signal(SignalKind::interrupt()).ok()?,
             terminate: signal(SignalKind::terminate()).ok()?,
+            hang_up: if ends_with_its_terminal() { signal(SignalKind::hangup()).ok() } else { None },
         })
     }
 
@@ -273,6 +317,7 @@ impl Signals {
         let kind = tokio::select! {
             _ = self.interrupt.recv() => SignalKind::interrupt(),
             _ = self.terminate.recv() => SignalKind::terminate(),
+            Some(_) = async { self.hang_up.as_mut()?.recv().await } => SignalKind::hangup(),
         };
         Some(kind.as_raw_value())
     }
@@ -286,4 +331,12 @@ impl Signals {
     async fn next(&mut self) -> Option<i32> {
         tokio::signal::ctrl_c().await.ok().map(|()| 2)
     }
+}
+
+/// Whether SIGHUP is not ignored. Where that cannot be known, it is left as it is.
+#[cfg(unix)]
+fn ends_with_its_terminal() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 0)
 }

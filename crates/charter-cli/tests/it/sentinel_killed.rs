@@ -109,3 +109,50 @@ fn at_several_times() {
         assert!(verified.status.success());
     }
 }
+
+/// A signal while the files of a large change are switched: the program ends by itself with all of
+/// them or none changed, and leaves nothing to the next start.
+#[test]
+fn a_signal_in_an_apply_leaves_no_mixed_tree() {
+    const FILES: usize = 400;
+    let mut caught = 0;
+    for (signal, pause) in [("TERM", 0), ("INT", 60), ("HUP", 120), ("TERM", 180)] {
+        let desk = Desk::new();
+        let charter = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/sentinel");
+        assert!(Command::new("cp").args(["-r", charter]).arg(desk.0.0.join("s")).status().unwrap().success());
+        let text = fs::read_to_string(desk.0.0.join("s/charter.yaml")).unwrap();
+        let begin = text.find("      changes: >-").unwrap();
+        let end = begin + text[begin..].find("  apply:").unwrap();
+        let rule =
+            "      changes: \"= input.files.map(f, {'operation': 'MODIFY', 'file_path': f.path, 'content': 'new'})\"\n";
+        desk.0.file("s/charter.yaml", format!("{}{rule}{}", &text[..begin], &text[end..]));
+        desk.0.file("w/greeting.txt", "old");
+        for n in 1..FILES {
+            desk.0.file(&format!("w/f{n}"), "old");
+        }
+        let args = ["run", "s/charter.yaml", "--run", "r", "--input", r#"{"workspace": "w", "goal": "x"}"#];
+        let mut child = desk.charter(&args);
+        let started = Instant::now();
+        let stage = desk.0.0.join("w/.charter-apply");
+        while !stage.exists() {
+            assert!(started.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(pause));
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        let status = child.wait().unwrap();
+        caught += usize::from(!status.success());
+        let files = fs::read_dir(desk.0.0.join("w")).unwrap().map(|entry| entry.unwrap().path());
+        let mut changed = 0;
+        for file in files {
+            match fs::read_to_string(&file) {
+                Ok(text) if text == "new" => changed += 1,
+                Ok(text) if text == "old" => {}
+                other => panic!("{signal}: {}: {other:?}", file.display()),
+            }
+        }
+        assert!(changed == 0 || changed == FILES, "{signal} after {pause} ms: {changed} of {FILES} files are new");
+    }
+    assert!(caught > 0, "no signal came in time");
+}

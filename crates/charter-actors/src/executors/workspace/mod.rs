@@ -10,8 +10,8 @@ mod steps;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use charter_kernel::Digest;
@@ -66,6 +66,33 @@ pub struct Workspaces {
     /// Variables that the input of a run may name for its `verify` commands (`verifyEnv`).
     pub given: BTreeMap<String, String>,
     holds: Arc<Holds>,
+    under_way: Arc<UnderWay>,
+}
+
+/// Counts the operations on workspaces that are under way.
+#[derive(Debug, Default)]
+struct UnderWay {
+    count: Mutex<usize>,
+    ended: Condvar,
+}
+
+impl UnderWay {
+    fn begin(self: &Arc<Self>) -> Operation {
+        let mut count = lock(&self.count);
+        *count = count.saturating_add(1);
+        Operation(self.clone())
+    }
+}
+
+/// An operation, until it is dropped.
+struct Operation(Arc<UnderWay>);
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        let mut count = lock(&self.0.count);
+        *count = count.saturating_sub(1);
+        self.0.ended.notify_all();
+    }
 }
 
 /// What an actor does.
@@ -101,7 +128,22 @@ impl Workspaces {
     /// Creates an executor that keeps its store in a folder, which must be outside every workspace.
     #[must_use]
     pub fn new(folder: impl Into<PathBuf>) -> Workspaces {
-        Workspaces { folder: folder.into(), env: super::default_env(), given: BTreeMap::new(), holds: Arc::default() }
+        Workspaces {
+            folder: folder.into(),
+            env: super::default_env(),
+            given: BTreeMap::new(),
+            holds: Arc::default(),
+            under_way: Arc::default(),
+        }
+    }
+
+    /// Waits until no operation is under way, at most for `time`; returns whether there is none. An
+    /// operation whose invocation was cancelled undoes what it has changed, or completes it, so a
+    /// process that ends before leaves a mixed tree until the run is resumed. Blocks.
+    pub fn wait_until_idle(&self, time: Duration) -> bool {
+        let count = lock(&self.under_way.count);
+        let waited = self.under_way.ended.wait_timeout_while(count, time, |count| *count > 0);
+        waited.is_ok_and(|(count, _)| *count == 0)
     }
 
     /// Returns the folder that `workspace` means in a run: for `scratch:NAME`, the copy that was
@@ -285,7 +327,9 @@ impl Workspaces {
         let (workspaces, call) = (self.clone(), call.clone());
         let stop = Arc::new(AtomicBool::new(false));
         let _stop = StopOnDrop(stop.clone());
+        let operation = self.under_way.begin();
         let done = tokio::task::spawn_blocking(move || {
+            let _operation = operation;
             let expected = expected(&call)?;
             let path = match &expected {
                 Some(expected) => expected.find().map_err(fault)?,
