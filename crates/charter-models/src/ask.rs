@@ -27,7 +27,7 @@ use crate::watcher::Watcher;
 use crate::wire::{self, Conversation, End, Reply};
 
 /// How often a pause checks whether the answer is still wanted.
-const POLL: Duration = Duration::from_millis(50);
+pub(crate) const POLL: Duration = Duration::from_millis(50);
 /// Minimum number of tokens left for an answer; with fewer, no request is sent.
 pub(crate) const MIN_TOKENS: u64 = 16;
 /// Detail of a fault: every output mode was refused.

@@ -12,8 +12,10 @@ use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
 
 use crate::actor::{KEYS, ModelActor, Progress, Source};
+use crate::ask::POLL;
+use crate::codes;
 use crate::exchange::{Exchange, Usage};
-use crate::ledger::{Account, Budgets, Ledger};
+use crate::ledger::{Account, Budgets, Ledger, TokenRequest};
 use crate::model::Model;
 use crate::providers::{self, Providers};
 use crate::settings;
@@ -195,7 +197,20 @@ impl Progress for CallProgress<'_> {
         self.listener.note(&self.call.run, self.call.name(), call, sentence);
     }
     fn grant(&self, call: usize, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
-        self.account.grant(call, model, spent, question, wanted)
+        let wanted = TokenRequest { call, model, spent, question, tokens: wanted };
+        let mut told = false;
+        loop {
+            if let Some(granted) = self.account.grant(wanted)? {
+                return Ok(granted);
+            }
+            if self.call.left().is_zero() || !self.go_on() {
+                return Err(Fault::new(codes::BUDGET, "open questions have reserved the rest of a budget").retryable());
+            }
+            if !std::mem::replace(&mut told, true) {
+                self.note(call, "waiting: open questions have reserved the rest of a budget");
+            }
+            std::thread::sleep(POLL);
+        }
     }
     fn settle(&self, call: usize, model: &Model, spent: Usage) {
         self.account.settle(call, model, spent);

@@ -59,8 +59,26 @@ struct Claims {
 struct Claim {
     run: Arc<str>,
     actor: Arc<str>,
+    /// What the question has spent: it is not in the journal yet.
+    spent: Amount,
+    /// The most that its present request may take.
+    reserved: Amount,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Amount {
     tokens: u64,
     cost: u64,
+}
+
+impl Amount {
+    fn of(model: &Model, usage: Usage) -> Amount {
+        Amount { tokens: usage.total(), cost: model.price.map_or(0, |price| price.cost(usage)) }
+    }
+
+    fn plus(self, other: Amount) -> Amount {
+        Amount { tokens: self.tokens.saturating_add(other.tokens), cost: self.cost.saturating_add(other.cost) }
+    }
 }
 
 /// The questions of one attempt of an actor. Once dropped, they claim nothing any more: what they
@@ -85,93 +103,90 @@ impl Ledger {
     }
 }
 
+/// A request for which tokens are wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct TokenRequest<'a> {
+    /// Index among the parallel calls of the actor.
+    pub(crate) call: usize,
+    pub(crate) model: &'a Model,
+    /// What the earlier requests of the question took.
+    pub(crate) spent: Usage,
+    /// The estimated tokens of this request.
+    pub(crate) question: u64,
+    /// Tokens for its answer.
+    pub(crate) tokens: u32,
+}
+
 impl Account<'_> {
-    /// Grants tokens for the answer to a request, at most `wanted`, and claims what it may cost.
-    /// `spent` is what the earlier requests of the question took, and `question` the estimated
-    /// tokens of this one.
-    pub(crate) fn grant(
-        &self,
-        call: usize,
-        model: &Model,
-        spent: Usage,
-        question: u64,
-        wanted: u32,
-    ) -> Result<Granted, Fault> {
-        let mut granted = Granted { tokens: wanted, short: None };
+    /// Grants tokens for the answer to a request, and reserves what it may cost; `None`: other open
+    /// questions have reserved a part, which they may leave over.
+    pub(crate) fn grant(&self, wanted: TokenRequest<'_>) -> Result<Option<Granted>, Fault> {
         let mut claims = self.ledger.lock();
-        let own = (self.number, call, model.title());
-        let run = self.call.run.clone();
-        let now = self.call.clock().now();
-        let midnight = Timestamp(now.0.saturating_sub(now.0.rem_euclid(DAY)));
-        let of_run = UsageFilter { run: Some(run.clone()), ..UsageFilter::default() };
-        let scopes = [
-            ("actor", &self.budgets.actor, UsageFilter { actor: Some(self.actor.clone()), ..of_run.clone() }),
-            ("run", &self.budgets.run, of_run),
-            ("day", &self.budgets.day, UsageFilter { since: Some(midnight), ..UsageFilter::default() }),
-        ];
-        for (scope, allowance, filter) in scopes.into_iter().filter(|(_, allowance, _)| !allowance.is_none()) {
+        let own = self.key(&wanted);
+        let spent = Amount::of(wanted.model, wanted.spent);
+        let (mut least, mut most) = (wanted.granted(), wanted.granted());
+        for (scope, allowance, filter) in self.scopes() {
             let totals = self.call.host().usage(&filter).map_err(|e| Fault::new("journal", e.to_string()))?;
             let Some(totals) = totals else {
                 let message = format!("this host does not count tokens, so that `budget.{scope}` cannot be kept");
                 return Err(Fault::new(codes::CONFIG, message));
             };
-            let (mut tokens, mut cost) = (totals.tokens().saturating_add(spent.total()), totals.cost);
+            let mut gone = spent.plus(Amount { tokens: totals.tokens(), cost: totals.cost });
+            let mut reserved = Amount::default();
             let others = claims.open.iter().filter(|(key, claim)| {
                 **key != own
                     && filter.run.as_ref().is_none_or(|run| *run == claim.run)
                     && filter.actor.as_ref().is_none_or(|actor| *actor == claim.actor)
             });
             for (_, claim) in others {
-                tokens = tokens.saturating_add(claim.tokens);
-                cost = cost.saturating_add(claim.cost);
+                gone = gone.plus(claim.spent);
+                reserved = reserved.plus(claim.reserved);
             }
-            if let Some(limit) = allowance.tokens {
-                let left = limit.saturating_sub(tokens);
-                let what =
-                    || format!("{left} of {limit} tokens are left, and the question alone takes about {question}");
-                let raise = format!("budget.{scope}.tokens");
-                granted.lower(left.saturating_sub(question), &raise, what)?;
-            }
-            if let Some(limit) = allowance.cost {
-                let raise = format!("budget.{scope}.usd");
-                let Some(price) = model.price else {
-                    let message = format!(
-                        "`{raise}` is set, and the price of `{title}` is unknown: add `[prices.\"{title}\"]` to the file of `--models`",
-                        title = model.title()
-                    );
-                    return Err(Fault::new(codes::CONFIG, message));
-                };
-                let left = limit.saturating_sub(cost.saturating_add(price.cost(spent)));
-                let takes = price.cost(Usage { input: question, ..Usage::default() });
-                let what = || {
-                    let [left, limit, takes] = [left, limit, takes].map(show);
-                    format!("{left} of {limit} is left, and the question alone takes about {takes}")
-                };
-                let affordable = match left.checked_sub(takes) {
-                    None => 0,
-                    Some(rest) => rest.checked_div(price.output).unwrap_or(u64::MAX),
-                };
-                granted.lower(affordable, &raise, what)?;
+            most.lower(scope, allowance, &wanted, gone)?;
+            // Its error only says that others have reserved everything.
+            if least.lower(scope, allowance, &wanted, gone.plus(reserved)).is_err() {
+                least.tokens = 0;
             }
         }
-        let most = Usage { input: question, output: granted.tokens.into(), ..Usage::default() };
-        self.claim(&mut claims, own, model, [spent, most]);
-        Ok(granted)
+        let is_settled = least.tokens == most.tokens;
+        let answer = Usage { input: wanted.question, output: most.tokens.into(), ..Usage::default() };
+        let reserved = if is_settled { Amount::of(wanted.model, answer) } else { Amount::default() };
+        claims.open.insert(own, self.claim(spent, reserved));
+        Ok(is_settled.then_some(most))
     }
 
-    /// Claims only what a question has spent: it has ended, and is not in the journal yet.
+    /// The budgets that are set, and the questions that count.
+    fn scopes(&self) -> impl Iterator<Item = (&'static str, &Allowance, UsageFilter)> {
+        let of_run = UsageFilter { run: Some(self.call.run.clone()), ..UsageFilter::default() };
+        let now = self.call.clock().now();
+        let midnight = Timestamp(now.0.saturating_sub(now.0.rem_euclid(DAY)));
+        let scopes = [
+            ("actor", &self.budgets.actor, UsageFilter { actor: Some(self.actor.clone()), ..of_run.clone() }),
+            ("run", &self.budgets.run, of_run),
+            ("day", &self.budgets.day, UsageFilter { since: Some(midnight), ..UsageFilter::default() }),
+        ];
+        scopes.into_iter().filter(|(_, allowance, _)| !allowance.is_none())
+    }
+
+    /// Reserves nothing any more: a question has ended, and what it spent is not in the journal
+    /// yet.
     pub(crate) fn settle(&self, call: usize, model: &Model, spent: Usage) {
-        let own = (self.number, call, model.title());
-        self.claim(&mut self.ledger.lock(), own, model, [spent, Usage::default()]);
+        let claim = self.claim(Amount::of(model, spent), Amount::default());
+        self.ledger.lock().open.insert((self.number, call, model.title()), claim);
     }
 
-    fn claim(&self, claims: &mut Claims, own: (u64, usize, String), model: &Model, parts: [Usage; 2]) {
-        let mut claim = Claim { run: self.call.run.clone(), actor: self.actor.clone(), tokens: 0, cost: 0 };
-        for usage in parts {
-            claim.tokens = claim.tokens.saturating_add(usage.total());
-            claim.cost = claim.cost.saturating_add(model.price.map_or(0, |price| price.cost(usage)));
-        }
-        claims.open.insert(own, claim);
+    fn key(&self, wanted: &TokenRequest<'_>) -> (u64, usize, String) {
+        (self.number, wanted.call, wanted.model.title())
+    }
+
+    fn claim(&self, spent: Amount, reserved: Amount) -> Claim {
+        Claim { run: self.call.run.clone(), actor: self.actor.clone(), spent, reserved }
+    }
+}
+
+impl TokenRequest<'_> {
+    fn granted(&self) -> Granted {
+        Granted { tokens: self.tokens, short: None }
     }
 }
 
@@ -182,10 +197,41 @@ impl Drop for Account<'_> {
 }
 
 impl Granted {
-    /// Lowers the grant to the tokens that a budget leaves for the answer.
-    fn lower(&mut self, room: u64, raise: &str, what: impl Fn() -> String) -> Result<(), Fault> {
+    /// Lowers the grant to what a budget leaves for the answer if `gone` is spent.
+    fn lower(
+        &mut self,
+        scope: &str,
+        allowance: &Allowance,
+        wanted: &TokenRequest<'_>,
+        gone: Amount,
+    ) -> Result<(), Fault> {
+        if let Some(limit) = allowance.tokens {
+            let (left, question) = (limit.saturating_sub(gone.tokens), wanted.question);
+            let what = format!("{left} of {limit} tokens are left, and the question alone takes about {question}");
+            self.at_most(left.saturating_sub(question), &format!("budget.{scope}.tokens"), &what)?;
+        }
+        if let Some(limit) = allowance.cost {
+            let raise = format!("budget.{scope}.usd");
+            let Some(price) = wanted.model.price else {
+                let title = wanted.model.title();
+                let message = format!(
+                    "`{raise}` is set, and the price of `{title}` is unknown: add `[prices.\"{title}\"]` to the file of `--models`"
+                );
+                return Err(Fault::new(codes::CONFIG, message));
+            };
+            let left = limit.saturating_sub(gone.cost);
+            let takes = price.cost(Usage { input: wanted.question, ..Usage::default() });
+            let rest = left.checked_sub(takes).map(|rest| rest.checked_div(price.output).unwrap_or(u64::MAX));
+            let [left, limit, takes] = [left, limit, takes].map(show);
+            let what = format!("{left} of {limit} is left, and the question alone takes about {takes}");
+            self.at_most(rest.unwrap_or(0), &raise, &what)?;
+        }
+        Ok(())
+    }
+
+    fn at_most(&mut self, room: u64, raise: &str, what: &str) -> Result<(), Fault> {
         if room < MIN_TOKENS {
-            let message = format!("the budget is used up: {}; raise `{raise}` in the file of `--models`", what());
+            let message = format!("the budget is used up: {what}; raise `{raise}` in the file of `--models`");
             return Err(Fault::new(codes::BUDGET, message).with("budget", raise));
         }
         let room = u32::try_from(room).unwrap_or(u32::MAX);

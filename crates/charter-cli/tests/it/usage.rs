@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::providers::{Server, charter};
+use crate::providers::{Server, anthropic, busy, charter};
 use crate::support::Scratch;
 use serde_json::{Value as Json, json};
 
@@ -193,4 +193,105 @@ fn money_needs_prices() {
         assert_eq!(output.status.code(), Some(2), "{text}");
         assert!(parts.iter().all(|part| text.contains(part)), "{parts:?}: {text}");
     }
+}
+
+/// Makes a value that matches a schema: the largest number, the first choice, no optional parts.
+fn example(schema: &Json, root: &Json) -> Json {
+    if let Some(pointer) = schema["$ref"].as_str().and_then(|r| r.strip_prefix('#')) {
+        return example(root.pointer(pointer).unwrap(), root);
+    }
+    if let Some(first) = schema["enum"].get(0).or(schema.get("const")) {
+        return first.clone();
+    }
+    if let Some(first) = schema["anyOf"].get(0) {
+        return example(first, root);
+    }
+    let kind = schema["type"].as_str().or(schema["type"][0].as_str()).unwrap_or("object");
+    match kind {
+        "array" => {
+            let count = schema["minItems"].as_u64().unwrap_or(0);
+            (0..count).map(|_| example(&schema["items"], root)).collect()
+        }
+        "string" => json!("text"),
+        "boolean" => json!(false),
+        "number" | "integer" => schema.get("maximum").cloned().unwrap_or(json!(1)),
+        _ => {
+            let required = schema["required"].as_array().into_iter().flatten().map(|name| name.as_str().unwrap());
+            required.map(|name| (name.to_owned(), example(&schema["properties"][name], root))).collect()
+        }
+    }
+}
+
+#[test]
+fn fred_runs_on_two_providers_with_a_fallback_and_a_budget() {
+    let near = Server::new(|body| {
+        let asked: Json = serde_json::from_str(body).unwrap();
+        if asked["model"] == "busy" {
+            return busy(body);
+        }
+        let schema = &asked["response_format"]["json_schema"]["schema"];
+        let choice = json!({"message": {"content": example(schema, schema).to_string()}, "finish_reason": "stop"});
+        let usage = json!({"prompt_tokens": 500, "completion_tokens": 50});
+        (200, json!({"model": "small", "choices": [choice], "usage": usage}))
+    });
+    let far = Server::new(|body| {
+        let asked: Json = serde_json::from_str(body).unwrap();
+        let schema = &asked["tools"][0]["input_schema"];
+        anthropic(&example(schema, schema))
+    });
+    let scratch = Scratch::new("fred-on-two");
+    let fred = concat!(env!("CARGO_MANIFEST_DIR"), "/../../charters/fred");
+    let copied = std::process::Command::new("cp").args(["-r", fred]).arg(scratch.0.join("fred")).status().unwrap();
+    assert!(copied.success());
+    let path = scratch.0.join("fred/charter.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let named = text
+        .replace("    prompt: prompts/synthesize.md\n", "    prompt: prompts/synthesize.md\n    model: far:large\n")
+        .replace(
+            "    prompt: prompts/decide.md\n",
+            "    prompt: prompts/decide.md\n    model: near:busy\n    fallback: ['far:large']\n",
+        );
+    std::fs::write(&path, named).unwrap();
+    let mut file = format!(
+        "default = \"near:small\"\n[budget.run]\nusd = \"0.05\"\n\
+         [providers.near]\nkind = \"openai\"\naddress = \"{}\"\n\
+         [providers.far]\nkind = \"anthropic\"\naddress = \"{}\"\n",
+        near.url, far.url
+    );
+    for model in ["near:small", "near:busy", "far:large"] {
+        file.push_str(&format!("[prices.\"{model}\"]\ninput = \"0.50\"\noutput = \"2\"\n"));
+    }
+    scratch.file("m.toml", &file);
+    let run = |run: &str| {
+        let input = r#"{"userId":"u","message":"Should_we_raise_prices?"}"#;
+        charter(&scratch, &format!("run fred --run {run} --input {input} --models m.toml --role founder --yes"), None)
+    };
+    let (output, text) = run("f");
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("asking `far:large` instead"), "{text}");
+    let rows = sql(&scratch, "SELECT actor, model, outcome, count(*), sum(picodollars) FROM usage GROUP BY 1, 2, 3");
+    // In dollars per million: 500 * 0.50 + 50 * 2 for each question to `near`, 100 * 0.50 + 10 * 2 to
+    // `far`.
+    for row in [
+        r#"["applyMentalModels","near:small","answered",4,1400000000]"#,
+        r#"["decide","far:large","answered",1,70000000]"#,
+        r#"["decide","near:busy","rate-limited",1,0]"#,
+        r#"["synthesize","far:large","answered",1,70000000]"#,
+        r#"["validateInput","near:small","answered",1,350000000]"#,
+    ] {
+        assert!(rows.contains(row), "{row}: {rows}");
+    }
+    let (_, text) = charter(&scratch, "show f", None);
+    assert!(text.contains("$0.0"), "{text}");
+
+    // A smaller budget ends the run's questions, and says how to go on.
+    scratch.file("m.toml", file.replace("0.05", "0.001"));
+    let asked = near.times() + far.times();
+    let (_, text) = run("g");
+    let (_, log) = charter(&scratch, "log g --json", None);
+    assert!(log.contains("raise `budget.run.usd`"), "{log}\n{text}");
+    assert!(near.times() + far.times() <= asked + 5);
+    // The server counts more tokens read than the estimate: one question can exceed the budget.
+    let spent = sql(&scratch, "SELECT sum(picodollars) BETWEEN 1 AND 1350000000 FROM usage WHERE run = 'g'");
+    assert!(spent.contains("[1]"), "{spent}");
 }
