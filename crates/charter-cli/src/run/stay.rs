@@ -129,8 +129,8 @@ impl Host {
     }
 
     /// From now on, a signal to end (Ctrl-C, SIGTERM, the end of the terminal) stops the running
-    /// actors first, and their processes, and waits for changes of workspaces; then the program ends
-    /// with the usual exit code of a program that was interrupted.
+    /// actors first, and their processes, and waits for changes of workspaces; then the program
+    /// ends with the usual exit code of a program that was interrupted.
     /// The next host repeats or reports what was running. What other commands have left to this
     /// process is not stopped, unless it stays for others anyway, or there is a second signal: the
     /// program ends later.

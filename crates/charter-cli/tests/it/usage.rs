@@ -270,8 +270,8 @@ fn fred_runs_on_two_providers_with_a_fallback_and_a_budget() {
     assert!(output.status.success(), "{text}");
     assert!(text.contains("asking `far:large` instead"), "{text}");
     let rows = sql(&scratch, "SELECT actor, model, outcome, count(*), sum(picodollars) FROM usage GROUP BY 1, 2, 3");
-    // In dollars per million: 500 * 0.50 + 50 * 2 for each question to `near`, 100 * 0.50 + 10 * 2 to
-    // `far`.
+    // In dollars per million: 500 * 0.50 + 50 * 2 for each question to `near`, and
+    // 100 * 0.50 + 10 * 2 to `far`.
     for row in [
         r#"["applyMentalModels","near:small","answered",4,1400000000]"#,
         r#"["decide","far:large","answered",1,70000000]"#,
