@@ -45,6 +45,10 @@ pub struct Args {
     /// Replay the answers of models from a cassette
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "model_url"])]
     pub replay_models: Option<PathBuf>,
+    /// Replay the answers of models from a cassette, and ask for those that it does not have, which
+    /// are added to it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record_models", "replay_models"])]
+    pub record_missing: Option<PathBuf>,
     /// Accept the system clock even if it is more than 24 hours behind the newest record of the
     /// journal, or more than 2 years ahead of it
     #[arg(long)]
@@ -54,7 +58,7 @@ pub struct Args {
 impl Args {
     /// Whether an option about models is given.
     pub(crate) fn is_given(&self) -> bool {
-        let files = [&self.models, &self.record_models, &self.replay_models];
+        let files = [&self.models, &self.record_models, &self.replay_models, &self.record_missing];
         self.model.is_some() || self.model_url.is_some() || files.iter().any(|file| file.is_some())
     }
 }
@@ -130,9 +134,10 @@ pub fn choose(
         add_file(args, &mut providers, &variable)?;
     }
     if providers.default.is_none() && args.models.is_none() {
-        if args.record_models.is_some() {
+        if args.record_models.is_some() || args.record_missing.is_some() {
+            let option = if args.record_models.is_some() { "--record-models" } else { "--record-missing" };
             return Err(Failure::with_help(
-                "`--record-models` needs a model: offline, there is nothing to record",
+                format!("`{option}` needs a model: offline, there is nothing to record"),
                 "choose a model with `--model`",
             ));
         }
@@ -144,7 +149,10 @@ pub fn choose(
         });
     }
     let title = providers.default.as_ref().map_or_else(|| "of each actor".to_owned(), Model::title);
-    let transport = transport(&network, args.record_models.as_deref(), recording)?;
+    let transport = match &args.record_missing {
+        Some(file) => completing(&network, file, recording)?,
+        None => transport(&network, args.record_models.as_deref(), recording)?,
+    };
     Ok(ModelChoice { models: Models::of(providers, transport).listener(listener), title, offline: false, network })
 }
 
@@ -251,6 +259,41 @@ fn transport(network: &Network, path: Option<&Path>, recording: Recording) -> Re
     }
     let file = charter_journal::create_private(path).map_err(|e| cannot(&plain(&e)))?;
     Ok(Box::new(charter_models::cassette::Recorder::new(http, file)))
+}
+
+/// Answers from a cassette, and adds what it does not have.
+#[cfg(feature = "models")]
+fn completing(network: &Network, path: &Path, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let name = path.display();
+    let cannot = |why: &dyn std::fmt::Display| Failure::new(format!("cannot complete `{name}`: {why}"));
+    let http = charter_models::HttpTransport::new(network);
+    let mut file = match std::fs::OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && recording == Recording::Check => {
+            return Ok(Box::new(http));
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            charter_journal::create_private(path).map_err(|e| cannot(&plain(&e)))?
+        }
+        Err(e) => return Err(cannot(&plain(&e))),
+    };
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(|e| cannot(&plain(&e)))?;
+    let cassette = Cassette::parse(&text).map_err(|e| Failure::new(format!("`{name}`: {e}")))?;
+    if recording == Recording::Check {
+        return Ok(Box::new(http));
+    }
+    file.try_lock().map_err(|_| cannot(&"another process is recording in it"))?;
+    // An incomplete last line is what a recording left that was killed.
+    let complete = cassette.complete() as u64;
+    file.set_len(complete).and_then(|()| file.seek(SeekFrom::Start(complete))).map_err(|e| cannot(&plain(&e)))?;
+    Ok(Box::new(charter_models::cassette::Missing::new(cassette, http, file)))
+}
+
+#[cfg(not(feature = "models"))]
+fn completing(network: &Network, path: &Path, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
+    transport(network, Some(path), recording)
 }
 
 #[cfg(not(feature = "models"))]

@@ -86,10 +86,10 @@ pub fn ask(
     let answer = answer.map(|value| secrets.redact_json(value)).map_err(|fault| secrets.redact_fault(fault));
     trace::answered(&span, &answer, &asking.exchange);
     let mut exchange = asking.exchange;
-    watcher.settle(question.model, exchange.usage);
+    watcher.settle(question.model, exchange.spent);
     exchange.millis = u64::try_from(asking.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     exchange.fault = answer.as_ref().err().map(|fault| fault.code.clone());
-    exchange.cost = question.model.price.map(|price| price.cost(exchange.usage));
+    exchange.cost = question.model.price.map(|price| price.cost(exchange.spent));
     (answer, exchange)
 }
 
@@ -208,27 +208,32 @@ impl Asking<'_> {
         let mut response = match sent {
             Ok(response) => response,
             Err(error) => {
+                let sent = !matches!(error, TransportError::NotRecorded(_));
+                self.exchange.sent = self.exchange.sent.saturating_add(sent.into());
                 self.keep(&request, None, &error.to_string());
                 if received > 0 {
                     // The model has worked; a stream has about one token in each event.
-                    self.exchange.usage.add(Usage { input: question, output: events, estimated: true, cached: 0 });
+                    let read = Usage { input: question, output: events, estimated: true, cached: 0 };
+                    self.exchange.count(read, true);
                 }
                 return Err(fault_of(&error).into());
             }
         };
         // Before anything reads, shortens or stores it.
         redact(&request.secrets(), &mut response);
+        let sent = !response.replayed;
+        self.exchange.sent = self.exchange.sent.saturating_add(sent.into());
         self.keep(&request, Some(response.status), &response.body);
         let wait = retry_after(response.retry_after.as_deref(), response.date.as_deref());
         if !(200..300).contains(&response.status) {
             return Err(Failed { fault: wire::refusal(model, &response), wait });
         }
         let reply = wire::reply(model.provider, &response).map_err(|fault| Failed { fault, wait })?;
-        Ok(self.finish(reply, question, limit)?)
+        Ok(self.finish(reply, question, limit, sent)?)
     }
 
     /// Counts the tokens of a reply, and returns its text if it is complete.
-    fn finish(&mut self, mut reply: Reply, question: u64, limit: Limit) -> Result<String, Fault> {
+    fn finish(&mut self, mut reply: Reply, question: u64, limit: Limit, sent: bool) -> Result<String, Fault> {
         if let Some(model) = &reply.model {
             self.exchange.answered_as = Some(self.secrets.redact(model).into_owned());
         }
@@ -243,7 +248,7 @@ impl Asking<'_> {
             let message = format!("the server reports {} tokens for one request, which cannot be", usage.total());
             return Err(Fault::new(codes::PROTOCOL, message));
         }
-        self.exchange.usage.add(usage);
+        self.exchange.count(usage, sent);
         match reply.end {
             End::Complete if reply.text.len() > MAX_BYTES => Err(Fault::new(
                 codes::TOO_LARGE,
@@ -276,7 +281,7 @@ impl Asking<'_> {
             true => (room, "the token budget allows no more; raise `budget.tokens`"),
             false => (wanted, "raise `maxTokens` of the actor; thinking counts, too"),
         };
-        let granted = self.watcher.grant(self.question.model, self.exchange.usage, question, wanted)?;
+        let granted = self.watcher.grant(self.question.model, self.exchange.spent, question, wanted)?;
         Ok(Limit { tokens: granted.tokens, advice: granted.short.map_or(Cow::Borrowed(advice), Cow::Owned) })
     }
 

@@ -1,6 +1,10 @@
 //! Cassettes: recorded responses of models, with which a run can be tested or repeated without a
-//! model. One line of JSON per request: `{"request": {"url", "body"}, "response": {...}}`. Request
-//! headers are not recorded, so keys are not either.
+//! model. One line of JSON per request: `{"request": {"url", "body"}, "response": {...}, "mark"}`.
+//! Request headers are not recorded, so keys are not either.
+//!
+//! `mark` is the SHA-256 of the line and of the mark before it, so that a line that was changed,
+//! removed or moved is noticed. It is no signature: who changes a cassette on purpose can make new
+//! marks, or remove all of them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -10,16 +14,26 @@ use std::time::Duration;
 use charter_expr::strict_json;
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::model::{Model, Provider};
 use crate::redact::redact;
 use crate::transport::{Request, Response, Transport, TransportError};
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Entry {
     request: RecordedRequest,
     response: Response,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<String>,
+}
+
+impl Entry {
+    /// Returns the mark of the line after a line with another mark; the first one is after `""`.
+    fn mark(&self, before: &str) -> String {
+        Digest::of_json(&json!([before, self.request, self.response])).hex()
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -45,6 +59,9 @@ pub struct CassetteError {
 pub struct Cassette {
     answers: Mutex<BTreeMap<String, VecDeque<Response>>>,
     model: Option<Model>,
+    /// The mark of the last line; `None`: the lines have no marks.
+    mark: Option<String>,
+    complete: usize,
 }
 
 impl Cassette {
@@ -55,7 +72,7 @@ impl Cassette {
     /// A line is not a recorded request.
     pub fn parse(text: &str) -> Result<Cassette, CassetteError> {
         let mut answers: BTreeMap<String, VecDeque<Response>> = BTreeMap::new();
-        let mut model = None;
+        let (mut model, mut mark) = (None, None);
         let complete = text.rsplit_once('\n').map_or(text.len(), |(complete, _)| complete.len());
         let complete_lines = text.get(..complete).unwrap_or_default().lines().count();
         for (line, number) in text.lines().zip(1usize..).filter(|(l, _)| !l.trim().is_empty()) {
@@ -64,16 +81,43 @@ impl Cassette {
                 Err(_) if number > complete_lines => break,
                 Err(e) => return Err(CassetteError { line: number, message: e.to_string() }),
             };
+            check_mark(&entry, number, &mut mark)?;
             model = model.or_else(|| model_of(&entry.request));
             answers.entry(key(&entry.request.body)).or_default().push_back(entry.response);
         }
-        Ok(Cassette { answers: Mutex::new(answers), model })
+        let mark = mark.unwrap_or_else(|| Some(String::new()));
+        let complete = text.rfind('\n').map_or(0, |end| end.saturating_add(1));
+        Ok(Cassette { answers: Mutex::new(answers), model, mark, complete })
+    }
+
+    /// The size of the complete lines, in bytes: a recording is continued there.
+    #[must_use]
+    pub fn complete(&self) -> usize {
+        self.complete
     }
 
     /// Returns the model of the recorded requests, with its address and without a key.
     #[must_use]
     pub fn model(&self) -> Option<Model> {
         self.model.clone()
+    }
+}
+
+/// Checks the mark of a line. `last` is the mark before it; `None`: this is the first line.
+fn check_mark(entry: &Entry, line: usize, last: &mut Option<Option<String>>) -> Result<(), CassetteError> {
+    let wrong = |message: &str| Err(CassetteError { line, message: message.to_owned() });
+    let before = last.get_or_insert_with(|| entry.mark.as_ref().map(|_| String::new()));
+    match (before.as_deref(), &entry.mark) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => wrong("it has a `mark`, and the lines before it have none"),
+        (Some(_), None) => wrong("it has no `mark`, and the lines before it have one"),
+        (Some(before), Some(mark)) if *mark == entry.mark(before) => {
+            *last = Some(Some(mark.clone()));
+            Ok(())
+        }
+        (Some(_), Some(_)) => wrong(
+            "its `mark` does not fit: this line was changed, or one before it was removed or moved; to use a cassette that was changed on purpose, remove the marks of all lines",
+        ),
     }
 }
 
@@ -110,7 +154,7 @@ impl Transport for Cassette {
             .get_mut(&key(&body))
             .and_then(|queue| if queue.len() > 1 { queue.pop_front() } else { queue.front().cloned() });
         drop(answers);
-        let response = response.ok_or_else(|| {
+        let mut response = response.ok_or_else(|| {
             TransportError::NotRecorded(
                 "the cassette has no answer to this request: the prompt, the input or the model has changed since it was recorded; record it again".into(),
             )
@@ -120,6 +164,7 @@ impl Transport for Cassette {
                 return Err(TransportError::Cancelled);
             }
         }
+        response.replayed = true;
         Ok(response)
     }
 }
@@ -127,13 +172,19 @@ impl Transport for Cassette {
 /// Sends requests through another transport and records the responses.
 pub struct Recorder<T, W> {
     through: T,
-    to: Mutex<W>,
+    /// Where to, and the last mark, if there are marks.
+    to: Mutex<(W, Option<String>)>,
 }
 
 impl<T: Transport, W: Write + Send> Recorder<T, W> {
     /// Creates a recorder of the requests and responses of a transport.
     pub fn new(through: T, to: W) -> Recorder<T, W> {
-        Recorder { through, to: Mutex::new(to) }
+        Recorder { through, to: Mutex::new((to, Some(String::new()))) }
+    }
+
+    /// Creates a recorder that continues a cassette: `to` writes after its complete lines.
+    pub fn continuing(cassette: &Cassette, through: T, to: W) -> Recorder<T, W> {
+        Recorder { through, to: Mutex::new((to, cassette.mark.clone())) }
     }
 }
 
@@ -146,13 +197,46 @@ impl<T: Transport, W: Write + Send> Transport for Recorder<T, W> {
     ) -> Result<Response, TransportError> {
         let mut response = self.through.send(request, within, line)?;
         redact(&request.secrets(), &mut response);
-        let entry = Entry { request: RecordedRequest { url: request.url.clone(), body: body(request)? }, response };
+        let request = RecordedRequest { url: request.url.clone(), body: body(request)? };
+        let mut entry = Entry { request, response, mark: None };
         let cannot = |e: &dyn std::fmt::Display| TransportError::NotRecorded(format!("cannot write the cassette: {e}"));
+        let mut guard = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let (to, mark) = &mut *guard;
+        entry.mark = mark.as_deref().map(|before| entry.mark(before));
         let mut text = serde_json::to_string(&entry).map_err(|e| cannot(&e))?;
         text.push('\n');
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        mark.clone_from(&entry.mark);
         to.write_all(text.as_bytes()).and_then(|()| to.flush()).map_err(|e| cannot(&e))?;
         Ok(entry.response)
+    }
+}
+
+/// Answers from a cassette, and sends and records what it does not have.
+#[derive(Debug)]
+pub struct Missing<T, W> {
+    cassette: Cassette,
+    recorder: Recorder<T, W>,
+}
+
+impl<T: Transport, W: Write + Send> Missing<T, W> {
+    /// Creates a transport that completes a cassette; `to` writes after its complete lines.
+    pub fn new(cassette: Cassette, through: T, to: W) -> Missing<T, W> {
+        let recorder = Recorder::continuing(&cassette, through, to);
+        Missing { cassette, recorder }
+    }
+}
+
+impl<T: Transport, W: Write + Send> Transport for Missing<T, W> {
+    fn send(
+        &self,
+        request: &Request,
+        within: Duration,
+        line: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<Response, TransportError> {
+        match self.cassette.send(request, within, line) {
+            Err(TransportError::NotRecorded(_)) => self.recorder.send(request, within, line),
+            found => found,
+        }
     }
 }
 

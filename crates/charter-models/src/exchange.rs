@@ -78,6 +78,12 @@ pub struct Exchange {
     /// The requests and responses, in order.
     #[serde(rename = "said")]
     pub messages: Vec<Message>,
+    /// The part of `usage` that was paid for: not that of a cassette.
+    #[serde(skip)]
+    pub spent: Usage,
+    /// The part of `requests` that was sent.
+    #[serde(skip)]
+    pub sent: u32,
     /// Index among the parallel calls of the actor.
     #[serde(skip)]
     pub call: usize,
@@ -93,6 +99,14 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// Counts tokens, and whether they were paid for.
+    pub(crate) fn count(&mut self, usage: Usage, sent: bool) {
+        self.usage.add(usage);
+        if sent {
+            self.spent.add(usage);
+        }
+    }
+
     pub(crate) fn push(&mut self, request: &str, status: Option<u16>, response: &str) {
         self.requests = self.requests.saturating_add(1);
         if self.messages.len() < MAX_MESSAGES {

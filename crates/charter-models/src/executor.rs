@@ -103,9 +103,7 @@ impl Models {
         let within = call.left();
         let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
         let stored = store(call, &exchanges);
-        if !self.replays() {
-            count(call, &exchanges, stored)?;
-        }
+        count(call, &exchanges, stored)?;
         let stored = stored.map(|digest| digest.to_string());
         answer.map_err(|fault| match stored {
             Some(digest) => fault.with("exchange", digest),
@@ -238,7 +236,7 @@ fn store(call: &Call, exchanges: &[Exchange]) -> Option<Digest> {
 fn count(call: &Call, exchanges: &[Exchange], stored: Option<Digest>) -> Result<(), Fault> {
     let asked: Vec<UsageRow> = exchanges
         .iter()
-        .filter(|exchange| exchange.requests > 0)
+        .filter(|exchange| exchange.sent > 0)
         .map(|exchange| UsageRow {
             run: call.run.to_string(),
             effect: call.effect.to_string(),
@@ -249,11 +247,11 @@ fn count(call: &Call, exchanges: &[Exchange], stored: Option<Digest>) -> Result<
             model: exchange.model.clone(),
             address: exchange.base_url.clone(),
             answered_as: exchange.answered_as.clone(),
-            requests: exchange.requests,
-            input: exchange.usage.input,
-            output: exchange.usage.output,
-            cached: exchange.usage.cached,
-            estimated: exchange.usage.estimated,
+            requests: exchange.sent,
+            input: exchange.spent.input,
+            output: exchange.spent.output,
+            cached: exchange.spent.cached,
+            estimated: exchange.spent.estimated,
             millis: exchange.millis,
             cost: exchange.cost,
             outcome: exchange.fault.clone().unwrap_or_else(|| "answered".to_owned()),

@@ -75,6 +75,7 @@ impl Transport for HttpTransport {
             retry_after: header("retry-after"),
             date: header("date"),
             body: String::new(),
+            replayed: false,
         };
         if let Some(encoding) = header("content-encoding").filter(|e| !e.eq_ignore_ascii_case("identity")) {
             let shown: String = encoding.chars().take(40).collect();

@@ -42,6 +42,9 @@ pub struct Response {
     pub date: Option<String>,
     /// The whole body: JSON, or a stream of events.
     pub body: String,
+    /// Whether it comes from a cassette, so that nothing was sent.
+    #[serde(skip)]
+    pub replayed: bool,
 }
 
 impl Response {

@@ -74,6 +74,7 @@ impl Background {
             ("--models", &models.models),
             ("--record-models", &models.record_models),
             ("--replay-models", &models.replay_models),
+            ("--record-missing", &models.record_missing),
         ];
         for (flag, file) in files {
             if let Some(file) = file {

@@ -30,6 +30,7 @@ struct Config {
     model: Option<String>,
     model_url: Option<String>,
     models: Option<PathBuf>,
+    record_missing: Option<PathBuf>,
     record_models: Option<PathBuf>,
     replay_models: Option<PathBuf>,
     #[serde(default)]
@@ -39,7 +40,7 @@ struct Config {
 }
 
 /// The keys of the file.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "accept-clock",
     "allow-insecure",
     "charters",
@@ -56,6 +57,7 @@ const KEYS: [&str; 18] = [
     "origin",
     "private-hooks",
     "public-url",
+    "record-missing",
     "record-models",
     "replay-models",
 ];
@@ -82,6 +84,7 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
         model,
         model_url,
         models,
+        record_missing,
         record_models,
         replay_models,
         accept_clock,
@@ -110,6 +113,7 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
         args.models.model = model;
         args.models.model_url = model_url;
         args.models.models = placed(models);
+        args.models.record_missing = placed(record_missing);
         args.models.record_models = placed(record_models);
         args.models.replay_models = placed(replay_models);
     }
@@ -123,6 +127,10 @@ fn read(path: &Path) -> Result<Config, Failure> {
     if config.models.is_some() && (config.model.is_some() || config.model_url.is_some()) {
         let name = path.display();
         return Err(Failure::new(format!("`{name}`: `models` excludes `model` and `model-url`")));
+    }
+    if config.record_missing.is_some() && (config.record_models.is_some() || config.replay_models.is_some()) {
+        let name = path.display();
+        return Err(Failure::new(format!("`{name}`: `record-missing` excludes `record-models` and `replay-models`")));
     }
     if config.replay_models.is_some() && (config.model.is_some() || config.record_models.is_some()) {
         let name = path.display();

@@ -212,6 +212,60 @@ fn a_replay_asks_the_default_of_the_file_for_actors_that_name_no_model() {
 }
 
 #[test]
+fn a_cassette_is_completed_and_a_changed_line_is_refused() {
+    let (near, far) = (Server::new(busy), Server::new(|_| anthropic(&json!({"n": 7}))));
+    let scratch = asking("missing", &near.url, &far.url);
+    let run = |run: &str| {
+        let line = format!("run c.yaml --run {run} --models m.toml --record-missing said.jsonl --db {run}.db");
+        charter(&scratch, &line, Some(KEY))
+    };
+    // Nothing is there yet; then nothing is asked again; then only what is new.
+    for (name, asked) in [("a", 1), ("b", 1)] {
+        let (output, text) = run(name);
+        assert!(output.status.success(), "{text}");
+        assert_eq!((near.times(), far.times()), (asked, asked), "{name}");
+    }
+    let usage = |run: &str| charter(&scratch, &format!("show {run} --db {run}.db"), None).1.contains("tokens read");
+    assert_eq!((usage("a"), usage("b")), (true, false), "what a cassette answers costs nothing");
+    let path = scratch.0.join("said.jsonl");
+    let before = std::fs::read_to_string(&path).unwrap();
+    // The line of a recording that was killed.
+    std::fs::write(&path, format!("{before}{{\"request\": ")).unwrap();
+    scratch.file("p.md", "You count.\n---\nHow many now?");
+    assert!(run("c").0.status.success());
+    assert_eq!((near.times(), far.times()), (2, 2));
+    let now = std::fs::read_to_string(&path).unwrap();
+    assert!(now.starts_with(&before) && now.lines().count() == 4, "{now}");
+    let replay = |run: &str| {
+        charter(&scratch, &format!("run c.yaml --models m.toml --replay-models said.jsonl --db {run}.db"), None)
+    };
+    assert!(replay("d").0.status.success());
+    let lines: Vec<&str> = now.lines().collect();
+    let unmarked: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let mut line: Json = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().remove("mark");
+            line.to_string()
+        })
+        .collect();
+    for (wrong, part) in [
+        (now.replacen("\\\"n\\\":7", "\\\"n\\\":8", 1), "line 2 of the cassette"),
+        ([lines[0], lines[2], lines[3]].join("\n"), "line 2 of the cassette"),
+        (lines[1..].join("\n"), "line 1 of the cassette"),
+        ([lines[0], &unmarked[1]].join("\n"), "it has no `mark`"),
+        ([&unmarked[0], lines[1]].join("\n"), "the lines before it have none"),
+    ] {
+        std::fs::write(&path, wrong + "\n").unwrap();
+        let (output, text) = replay("e");
+        assert_eq!(output.status.code(), Some(2), "{part}: {text}");
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    std::fs::write(&path, unmarked.join("\n") + "\n").unwrap();
+    assert!(replay("f").0.status.success());
+}
+
+#[test]
 fn a_provider_that_cannot_be_used_is_refused_before_the_run() {
     let (near, far) = (Server::new(busy), Server::new(busy));
     let scratch = asking("unusable", &near.url, &far.url);
