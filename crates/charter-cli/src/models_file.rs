@@ -28,11 +28,12 @@ struct File {
 
 /// Dollars per million tokens, as texts: a float would not be exact.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Prices {
     input: String,
     output: String,
     cached: Option<String>,
+    cache_write: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -63,10 +64,11 @@ struct Entry {
 }
 
 /// The keys of the file.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "actor",
     "address",
     "budget",
+    "cache-write",
     "cached",
     "concurrent",
     "day",
@@ -125,7 +127,8 @@ pub(crate) fn add(
         };
         let input = read("input", &given.input)?;
         let cached = given.cached.as_deref().map_or(Ok(input), |text| read("cached", text))?;
-        let price = Price { input, output: read("output", &given.output)?, cached };
+        let cache_write = given.cache_write.as_deref().map_or(Ok(input), |text| read("cache-write", text))?;
+        let price = Price { input, output: read("output", &given.output)?, cached, cache_write };
         providers.prices.insert(title, price);
     }
     let Budget { actor, run, day } = &file.budget;

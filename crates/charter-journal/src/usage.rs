@@ -40,6 +40,8 @@ pub struct UsageRow {
     pub output: u64,
     /// Tokens read from the provider's cache, a part of `input`.
     pub cached: u64,
+    /// Tokens written to the provider's cache, a part of `input`.
+    pub cache_written: u64,
     /// Whether a part of the tokens is an estimate.
     pub estimated: bool,
     /// How long the question took, in milliseconds.

@@ -213,7 +213,7 @@ impl Asking<'_> {
                 self.keep(&request, None, &error.to_string());
                 if received > 0 {
                     // The model has worked; a stream has about one token in each event.
-                    let read = Usage { input: question, output: events, estimated: true, cached: 0 };
+                    let read = Usage { input: question, output: events, estimated: true, ..Usage::default() };
                     self.exchange.count(read, true);
                 }
                 return Err(fault_of(&error).into());
@@ -242,9 +242,11 @@ impl Asking<'_> {
             self.exchange.replace_last_response(&redacted);
             reply.text = redacted;
         }
-        let estimated = Usage { input: question, output: estimate(reply.text.len()), estimated: true, cached: 0 };
+        let written = estimate(reply.text.len());
+        let estimated = Usage { input: question, output: written, estimated: true, ..Usage::default() };
         let usage = reply.usage.unwrap_or(estimated);
         if usage.total() > MAX_USAGE {
+            self.exchange.count(estimated, sent);
             let message = format!("the server reports {} tokens for one request, which cannot be", usage.total());
             return Err(Fault::new(codes::PROTOCOL, message));
         }

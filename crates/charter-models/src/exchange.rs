@@ -12,6 +12,7 @@ const MAX_MESSAGES: usize = 32;
 
 /// Numbers of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// Tokens read by the model, cached ones included.
     pub input: u64,
@@ -20,6 +21,9 @@ pub struct Usage {
     /// Tokens read from the provider's cache, a part of `input`.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached: u64,
+    /// Tokens written to the provider's cache, a part of `input`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_written: u64,
     /// Whether a part is an estimate (four bytes per token), because the server did not report it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
@@ -36,6 +40,7 @@ impl Usage {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
+        self.cache_written = self.cache_written.saturating_add(other.cache_written);
         self.estimated |= other.estimated;
     }
 }

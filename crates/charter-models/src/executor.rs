@@ -251,6 +251,7 @@ fn count(call: &Call, exchanges: &[Exchange], stored: Option<Digest>) -> Result<
             input: exchange.spent.input,
             output: exchange.spent.output,
             cached: exchange.spent.cached,
+            cache_written: exchange.spent.cache_written,
             estimated: exchange.spent.estimated,
             millis: exchange.millis,
             cost: exchange.cost,

@@ -17,6 +17,8 @@ pub struct Price {
     pub output: u64,
     /// A token that it reads from its provider's cache.
     pub cached: u64,
+    /// A token that it reads, and that is written to the cache.
+    pub cache_write: u64,
 }
 
 impl Price {
@@ -24,8 +26,10 @@ impl Price {
     #[must_use]
     pub fn cost(&self, usage: Usage) -> u64 {
         let cached = usage.cached.min(usage.input);
+        let written = usage.cache_written.min(usage.input.saturating_sub(cached));
         let parts = [
-            usage.input.saturating_sub(cached).saturating_mul(self.input),
+            usage.input.saturating_sub(cached).saturating_sub(written).saturating_mul(self.input),
+            written.saturating_mul(self.cache_write),
             cached.saturating_mul(self.cached),
             usage.output.saturating_mul(self.output),
         ];
@@ -103,11 +107,13 @@ mod tests {
 
     #[test]
     fn a_cost_counts_cached_tokens_once() {
-        let price = Price { input: 250_000, output: 2_000_000, cached: 25_000 };
-        let usage = Usage { input: 1_000, output: 100, cached: 400, estimated: false };
+        let price = Price { input: 250_000, output: 2_000_000, cached: 25_000, cache_write: 312_500 };
+        let usage = Usage { input: 1_000, output: 100, cached: 400, ..Usage::default() };
         assert_eq!(price.cost(usage), 600 * 250_000 + 400 * 25_000 + 100 * 2_000_000);
+        let writes = Usage { cache_written: 50, ..usage };
+        assert_eq!(price.cost(writes), 550 * 250_000 + 50 * 312_500 + 400 * 25_000 + 100 * 2_000_000);
         assert_eq!(price.cost(Usage { cached: 5_000, ..usage }), 1_000 * 25_000 + 100 * 2_000_000);
-        let most = Usage { input: u64::MAX, output: u64::MAX, cached: 0, estimated: false };
+        let most = Usage { input: u64::MAX, output: u64::MAX, ..Usage::default() };
         assert_eq!(price.cost(most), u64::MAX);
     }
 }

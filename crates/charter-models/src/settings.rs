@@ -7,7 +7,7 @@ use charter_kernel::definition::ActorDecl;
 use crate::model::Provider;
 
 /// Keys of the configuration.
-pub(crate) const KEYS: [&str; 4] = ["maxTokens", "temperature", "effort", "outputMode"];
+pub(crate) const KEYS: [&str; 5] = ["maxTokens", "temperature", "effort", "outputMode", "promptCaching"];
 /// Minimum of `maxTokens`.
 const MIN_TOKENS: u64 = 16;
 
@@ -22,6 +22,8 @@ pub struct Settings {
     pub effort: Option<Effort>,
     /// The first mode to try.
     pub mode: Option<OutputMode>,
+    /// Whether a provider that does not cache prompts by itself (Anthropic) is asked to.
+    pub prompt_caching: bool,
 }
 
 /// How much a model thinks.
@@ -149,11 +151,15 @@ impl Settings {
             let expected = "`json_schema`, `tool`, `json_object` or `text`";
             found.ok_or_else(|| ConfigError::invalid("outputMode", expected, value))
         });
+        let caching = get("promptCaching").map(|value| {
+            value.as_bool().ok_or_else(|| ConfigError::invalid("promptCaching", "`true` or `false`", value))
+        });
         Ok(Settings {
             max_tokens: max_tokens.transpose()?,
             temperature: temperature.transpose()?,
             effort: effort.transpose()?,
             mode: mode.transpose()?,
+            prompt_caching: caching.transpose()?.unwrap_or_default(),
         })
     }
 }

@@ -24,6 +24,7 @@ CREATE TABLE IF NOT EXISTS usage(
   input INTEGER NOT NULL,
   output INTEGER NOT NULL,
   cached INTEGER NOT NULL,
+  cache_written INTEGER NOT NULL,
   estimated INTEGER NOT NULL,
   millis INTEGER NOT NULL,
   picodollars INTEGER,
@@ -46,8 +47,8 @@ fn exists(connection: &Connection) -> rusqlite::Result<bool> {
 pub(super) fn write(connection: &Connection, rows: &[UsageRow]) -> rusqlite::Result<()> {
     let mut insert = connection.prepare_cached(
         "INSERT INTO usage(run, effect, actor, attempt, call, at, model, address, answered_as, requests, input, \
-         output, cached, estimated, millis, picodollars, outcome, exchange) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+         output, cached, cache_written, estimated, millis, picodollars, outcome, exchange) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)",
     )?;
     for row in rows {
         insert.execute(params![
@@ -64,6 +65,7 @@ pub(super) fn write(connection: &Connection, rows: &[UsageRow]) -> rusqlite::Res
             integer(row.input),
             integer(row.output),
             integer(row.cached),
+            integer(row.cache_written),
             row.estimated,
             integer(row.millis),
             row.cost.map(integer),

@@ -26,7 +26,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     let mut body = json!({
         "model": model.name,
         "max_tokens": talk.max_tokens,
-        "system": talk.system,
+        "system": system(talk),
         "messages": messages,
         "stream": true,
     });
@@ -46,6 +46,14 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         headers: vec![("content-type".into(), "application/json".into()), ("anthropic-version".into(), VERSION.into())],
         secrets: model.key.iter().map(|key| ("x-api-key", key.clone())).collect(),
         body: body.to_string(),
+    }
+}
+
+/// The instructions. With a mark, the provider keeps what comes before it, tools included.
+fn system(talk: &Conversation<'_>) -> Json {
+    match talk.settings.prompt_caching && !talk.system.is_empty() {
+        true => json!([{"type": "text", "text": talk.system, "cache_control": {"type": "ephemeral"}}]),
+        false => json!(talk.system),
     }
 }
 
@@ -95,7 +103,7 @@ fn counted(read: Option<&Json>, output: Option<u64>) -> Option<Usage> {
     let cached = count(read, "/cache_read_input_tokens").unwrap_or_default();
     let written = count(read, "/cache_creation_input_tokens").unwrap_or_default();
     let input = count(read, "/input_tokens")?.saturating_add(cached).saturating_add(written);
-    usage(Some(input), output, Some(cached))
+    usage(Some(input), output, Some(cached)).map(|usage| Usage { cache_written: written, ..usage })
 }
 
 fn end(reason: Option<&str>) -> End {

@@ -192,7 +192,7 @@ fn text<'j>(value: &'j Json, pointer: &str) -> Option<&'j str> {
 
 /// The counts of tokens that a server reports; `cached` is a part of `input`.
 fn usage(input: Option<u64>, output: Option<u64>, cached: Option<u64>) -> Option<Usage> {
-    Some(Usage { input: input?, output: output?, cached: cached.unwrap_or_default(), estimated: false })
+    Some(Usage { input: input?, output: output?, cached: cached.unwrap_or_default(), ..Usage::default() })
 }
 
 fn count(value: &Json, pointer: &str) -> Option<u64> {

@@ -113,13 +113,15 @@ fn cached_tokens_count_and_absurd_counts_are_a_fault() {
     let body = json!({"model": "c", "content": content, "stop_reason": "end_turn", "usage": usage}).to_string();
     let server1 = server(vec![Act::Say(200, JSON, body)]);
     let usage = asked(&model("anthropic", &server1)).1.usage;
-    assert_eq!((usage.input, usage.cached, usage.output), (123, 100, 5));
+    assert_eq!((usage.input, usage.cached, usage.cache_written, usage.output), (123, 100, 20, 5));
 
     let absurd = |count: serde_json::Value| {
         let choices = json!([{"message": {"content": GOOD}, "finish_reason": "stop"}]);
         let body = json!({"choices": choices, "usage": {"prompt_tokens": 1, "completion_tokens": count}}).to_string();
         let server = server(vec![Act::Say(200, JSON, body)]);
         let (answer, exchange) = asked(&model("openai", &server));
+        // What was asked is counted in any case, so that a budget ends it.
+        assert!(exchange.usage.total() > 0 && exchange.usage.estimated == answer.is_err(), "{exchange:?}");
         (answer.map_err(|fault| fault.code), exchange.requests)
     };
     assert_eq!(absurd(json!(u64::MAX)), (Err(codes::PROTOCOL.to_owned()), 1));

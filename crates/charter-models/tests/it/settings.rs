@@ -27,7 +27,13 @@ fn good(provider: &str) -> Act {
 
 #[test]
 fn each_provider_receives_the_settings() {
-    let settings = Settings { max_tokens: Some(5_000), temperature: Some(0.5), effort: Some(Effort::Low), mode: None };
+    let settings = Settings {
+        max_tokens: Some(5_000),
+        temperature: Some(0.5),
+        effort: Some(Effort::Low),
+        prompt_caching: true,
+        ..Settings::default()
+    };
     let body = |provider: &str, settings: &Settings| {
         let server = server(vec![good(provider)]);
         assert_eq!(asked(provider, &server, settings).0.unwrap()["sure"], 0.9);
@@ -46,11 +52,13 @@ fn each_provider_receives_the_settings() {
     let sent = body("anthropic", &settings);
     assert_eq!((&sent["max_tokens"], &sent["thinking"]["budget_tokens"]), (&json!(5_000), &json!(1_024)));
     assert_eq!((sent.get("temperature"), &sent["tool_choice"]), (None, &json!({"type": "auto"})));
+    assert_eq!(sent["system"][0]["cache_control"], json!({"type": "ephemeral"}));
+    assert!(sent["system"][0]["text"].is_string(), "{sent}");
     let calm = body("anthropic", &Settings { effort: None, ..settings });
     assert_eq!((&calm["temperature"], &calm["tool_choice"]["type"]), (&json!(0.5), &json!("tool")));
     for provider in ["openai", "anthropic", "gemini"] {
         let plain = body(provider, &Settings::default()).to_string();
-        assert!(!["temperature", "effort", "hinking"].iter().any(|word| plain.contains(word)), "{plain}");
+        assert!(!["temperature", "effort", "hinking", "cache"].iter().any(|word| plain.contains(word)), "{plain}");
     }
 }
 
