@@ -86,7 +86,7 @@ impl Follow {
             if view.snapshot.status().is_finished() || view.snapshot.paused_at().is_some() {
                 break view;
             }
-            // A journal that cannot be written ends the program: the run has no say in it.
+            // A journal that cannot be written ends the program, whatever the run waits for.
             let waits = (is_busy(&view, 0) && patience.lasts(&view)) || self.waits_for_timer(&view);
             if waits || host.cannot_write() {
                 host.stay()?;
