@@ -28,8 +28,9 @@ function spent(usage) {
   if (!usage) return "";
   const tokens = ` · ${usage.estimated ? "about " : ""}${(usage.input + usage.output).toLocaleString("en")} tokens`;
   if (usage.unpriced === usage.questions) return tokens;
-  const dollars = usage.picodollars / 1e12;
-  const cost = `$${dollars.toFixed(dollars < 0.1 ? 4 : 2)}`;
+  // As `charter show` does: small amounts with more places, and rounded up, so that nothing looks free.
+  const places = usage.picodollars >= 1e11 || usage.picodollars === 0 ? 2 : usage.picodollars >= 1e9 ? 4 : 6;
+  const cost = `$${(Math.ceil(usage.picodollars / 10 ** (12 - places)) / 10 ** places).toFixed(places)}`;
   return `${tokens}, ${cost}${usage.unpriced ? " and questions without a price" : ""}`;
 }
 
