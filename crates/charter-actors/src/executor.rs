@@ -47,6 +47,26 @@ pub trait Executor: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Returns the models that an actor asks on this host, the first one first, each as
+    /// `PROVIDER:NAME at ADDRESS`. The host puts them into the manifest of the runs that it starts.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    fn models(&self, name: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<String>, ConfigError> {
+        let _ = (name, actor, beside);
+        Ok(Vec::new())
+    }
+
+    /// Returns the types of the events that the configuration lets the actor send to its run. A
+    /// charter that does not declare them is refused.
+    ///
+    /// # Errors
+    /// The configuration cannot be used.
+    fn sends(&self, actor: &ActorDecl) -> Result<Vec<String>, ConfigError> {
+        let _ = actor;
+        Ok(Vec::new())
+    }
+
     /// Whether an interrupted call may be repeated if the charter does not set `idempotent`.
     fn is_idempotent(&self) -> bool {
         false

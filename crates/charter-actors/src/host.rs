@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_journal::{Record, StoreError, UsageFilter, UsageRow, UsageTotals};
-use charter_kernel::{Digest, Explanation, Principal, Snapshot};
+use charter_kernel::{Digest, Explanation, Machine, Principal, Snapshot};
 use serde_json::Value as Json;
 
 use crate::clock::{BoxFuture, Clock};
@@ -34,6 +34,12 @@ pub trait CallHost: Send + Sync + 'static {
     /// # Errors
     /// There is no such run, or it cannot be restored from its records.
     fn snapshot(&self, run: &str) -> Result<Snapshot, Fault>;
+
+    /// Returns the compiled charter of a run.
+    ///
+    /// # Errors
+    /// There is no such run, or its charter cannot be read.
+    fn machine(&self, run: &str) -> Result<Arc<Machine>, Fault>;
 
     /// Returns at most `limit` records of a run, starting at sequence number `from`.
     ///
@@ -93,6 +99,8 @@ pub struct ActorEvent {
 /// The receipt of a recorded event, accepted or refused.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delivery {
+    /// Sequence number of the event's record.
+    pub seq: u64,
     /// Why the event was refused; `None` if it was accepted.
     pub refusal: Option<Box<Explanation>>,
     /// Sequence number of the run's snapshot after the event; `None` if the run's start was

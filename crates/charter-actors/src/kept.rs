@@ -107,6 +107,13 @@ impl KeptFiles {
         Ok(())
     }
 
+    /// Sets the models that an actor asks, for the manifest.
+    pub fn set_models(&mut self, actor: &str, models: Vec<String>) {
+        if !models.is_empty() {
+            self.manifest.models.insert(actor.to_owned(), models);
+        }
+    }
+
     fn check_limits(&self, blobs: &Blobs) -> Result<(), FolderError> {
         let total: usize = blobs.values().map(|bytes| bytes.len()).sum();
         if u64::try_from(total).unwrap_or(u64::MAX) > MAX_TOTAL {

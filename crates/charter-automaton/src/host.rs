@@ -51,6 +51,16 @@ impl Executor for Parts {
         self.model.as_ref().map_or(Ok(Vec::new()), |model| model.files(name, actor, beside))
     }
 
+    fn models(&self, name: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<String>, ConfigError> {
+        // Which adapter a run uses is part of its input; these are the models that it may ask.
+        match &self.model {
+            Some(model) if actor.config.get("part").and_then(Json::as_str) == Some("inference") => {
+                model.models(name, actor, beside)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>> {
         let model = self.model.clone();
         Box::pin(async move {

@@ -19,18 +19,21 @@ use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
 use crate::ask::{Budget, Question};
+use crate::attachments;
 use crate::budget::budget;
 use crate::chain::ask_in_turn;
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
 use crate::offline;
-use crate::prompt::PromptTemplate;
+use crate::prompt::{Prompt, PromptTemplate};
 use crate::providers::Selection;
 use crate::schema;
 use crate::settings::Settings;
+use crate::tools::{Tool, ToolCall, ToolResult, Toolbox};
 use crate::transport::Transport;
 use crate::watcher::{Granted, Watcher};
+use crate::watching::Watching;
 
 /// Keys of the configuration, besides those of [`Settings`].
 pub const KEYS: [&str; 4] = ["prompt", "calls", "budget", "offline"];
@@ -47,6 +50,8 @@ pub struct ModelActor {
     settings: Settings,
     offline: Option<Json>,
     pub(crate) selection: Selection,
+    pub(crate) toolbox: Option<Toolbox>,
+    attachments: Vec<Json>,
     /// Schema of the answer of one call.
     schema: Option<Json>,
 }
@@ -57,8 +62,8 @@ pub struct ModelActor {
 pub enum Source<'a> {
     /// The charter's offline rules.
     Offline,
-    /// A model, and those to ask if it does not answer.
-    Model(&'a Model, &'a [Model], &'a dyn Transport),
+    /// A model, those to ask if it does not answer, and the tools that they may call.
+    Model(&'a Model, &'a [Model], &'a dyn Transport, &'a [Tool]),
 }
 
 /// Observes calls; `call` is the index in the list of calls.
@@ -86,6 +91,13 @@ pub trait Progress: Sync {
     fn grant(&self, call: usize, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
         let _ = (call, model, spent, question);
         Ok(Granted { tokens: wanted, short: None })
+    }
+    /// See [`Watcher::act`].
+    ///
+    /// # Errors
+    /// The call was not made.
+    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
+        Watcher::act(&(), place, tool, call, data)
     }
     /// See [`Watcher::settle`].
     fn settle(&self, call: usize, model: &Model, spent: Usage) {
@@ -146,6 +158,8 @@ impl ModelActor {
             settings,
             offline,
             selection: Selection::read(decl)?,
+            toolbox: Toolbox::read(decl)?,
+            attachments: attachments::read(decl, folder)?,
             schema,
         })
     }
@@ -166,8 +180,8 @@ impl ModelActor {
     ) -> (Result<Json, Fault>, Vec<Exchange>) {
         let one = [Json::Null];
         let calls: &[Json] = self.calls.as_deref().unwrap_or(&one);
-        let (model, fallback, transport) = match source {
-            Source::Model(model, fallback, transport) => (model, fallback, transport),
+        let (model, fallback, transport, tools) = match source {
+            Source::Model(model, fallback, transport, tools) => (model, fallback, transport, tools),
             Source::Offline => return (self.offline(calls, input), Vec::new()),
         };
         let Some(template) = &self.template else {
@@ -176,9 +190,13 @@ impl ModelActor {
         };
         let mut prompts = Vec::new();
         for call in calls {
-            match template.render(input, call) {
+            let rendered = template.render(input, call).map_err(|e| Fault::new(codes::CONFIG, e.message));
+            let prompt = rendered.and_then(|prompt| {
+                Ok(Prompt { attachments: attachments::of(&self.attachments, input, call)?.into(), ..prompt })
+            });
+            match prompt {
                 Ok(prompt) => prompts.push(prompt),
-                Err(e) => return (Err(Fault::new(codes::CONFIG, e.message)), Vec::new()),
+                Err(fault) => return (Err(fault), Vec::new()),
             }
         }
         let shares = u64::try_from(prompts.len()).unwrap_or(1).max(1);
@@ -194,8 +212,9 @@ impl ModelActor {
                 .enumerate()
                 .map(|(call, prompt)| {
                     let (failed, within) = (&failed, &within);
-                    let question =
-                        Question { model, prompt, schema: self.schema.as_ref(), settings: &self.settings, budget };
+                    let (schema, settings) = (self.schema.as_ref(), &self.settings);
+                    let rounds = self.toolbox.as_ref().map_or(0, |toolbox| toolbox.rounds);
+                    let question = Question { model, prompt, schema, settings, budget, tools, rounds };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
                         let mut result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));
@@ -255,34 +274,6 @@ impl ModelActor {
     }
 }
 
-/// Observes one of several parallel calls, and stops it when another one has failed.
-struct Watching<'a> {
-    call: usize,
-    progress: &'a dyn Progress,
-    failed: &'a AtomicBool,
-}
-
-impl Watcher for Watching<'_> {
-    fn run(&self) -> &str {
-        self.progress.run()
-    }
-    fn go_on(&self) -> bool {
-        self.progress.go_on() && !self.failed.load(Ordering::Relaxed)
-    }
-    fn received(&self, bytes: usize) {
-        self.progress.received(self.call, bytes);
-    }
-    fn note(&self, sentence: &str) {
-        self.progress.note(self.call, sentence);
-    }
-    fn grant(&self, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
-        self.progress.grant(self.call, model, spent, question, wanted)
-    }
-    fn settle(&self, model: &Model, spent: Usage) {
-        self.progress.settle(self.call, model, spent);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -339,14 +330,14 @@ mod tests {
         let model = Model::parse("openai:m").unwrap();
         let transport = Counting(Mutex::default(), None);
         let (answer, exchanges) =
-            actor.answer(Source::Model(&model, &[], &transport), &json!({"q": 1}), Duration::from_secs(5), &());
+            actor.answer(Source::Model(&model, &[], &transport, &[]), &json!({"q": 1}), Duration::from_secs(5), &());
         assert_eq!(answer.unwrap(), json!([{"n": 0}, {"n": 1}]));
         assert_eq!(exchanges.len(), 2);
         assert_ne!(exchanges[0].prompt, exchanges[1].prompt);
 
         let broken = Counting(Mutex::default(), Some("You are b"));
         let (answer, _) =
-            actor.answer(Source::Model(&model, &[], &broken), &json!({"q": 1}), Duration::from_secs(5), &());
+            actor.answer(Source::Model(&model, &[], &broken, &[]), &json!({"q": 1}), Duration::from_secs(5), &());
         let fault = answer.unwrap_err();
         assert_eq!((fault.code.as_str(), &fault.details["call"]), (codes::REQUEST, &json!(1)));
     }

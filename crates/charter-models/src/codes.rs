@@ -6,6 +6,8 @@ pub const INVALID_ANSWER: &str = "invalid-answer";
 pub const TOO_LARGE: &str = "too-large";
 /// The answer was cut off.
 pub const CUT_OFF: &str = "cut-off";
+/// The model called tools in more rounds than allowed.
+pub const ROUNDS: &str = "rounds";
 /// The model refused to answer.
 pub const DECLINED: &str = "declined";
 /// The token or time budget of the actor is used up.

@@ -11,14 +11,17 @@ use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
 
+use crate::act;
 use crate::actor::{KEYS, ModelActor, Progress, Source};
 use crate::ask::POLL;
+use crate::attachments;
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::ledger::{Account, Budgets, Ledger, TokenRequest};
 use crate::model::Model;
-use crate::providers::{self, Providers};
+use crate::providers::{self, Providers, Selection};
 use crate::settings;
+use crate::tools::{self, Tool, ToolCall, ToolResult, Toolbox};
 use crate::transport::Transport;
 use crate::watcher::Granted;
 
@@ -91,15 +94,25 @@ impl Models {
             Some((providers, _)) => providers.models(&actor.selection)?,
             None => Vec::new(),
         };
+        let tools = match &actor.toolbox {
+            Some(toolbox) if !models.is_empty() => {
+                let machine = call.host().machine(&call.run)?;
+                toolbox.tools(|event| machine.definition().events.get(event))?
+            }
+            _ => Vec::new(),
+        };
         let source = match (models.split_first(), &self.providers) {
-            (Some((model, fallback)), Some((_, transport))) => Source::Model(model, fallback, transport.as_ref()),
+            (Some((model, fallback)), Some((_, transport))) => {
+                Source::Model(model, fallback, transport.as_ref(), &tools)
+            }
             _ => Source::Offline,
         };
         let none = Budgets::default();
         let counted = self.providers.as_ref().filter(|_| !self.replays());
         let budgets = counted.map_or(&none, |(providers, _)| &providers.budgets);
         let account = self.ledger.account(budgets, call);
-        let progress = CallProgress { call, listener: self.listener.as_ref(), stopped, account };
+        let threads = tokio::runtime::Handle::current();
+        let progress = CallProgress { call, listener: self.listener.as_ref(), stopped, account, threads };
         let within = call.left();
         let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
         let stored = store(call, &exchanges);
@@ -126,7 +139,13 @@ impl std::fmt::Debug for Models {
 
 impl Executor for Models {
     fn check(&self, _: &str, actor: &ActorDecl, folder: &Folder) -> Result<(), ConfigError> {
-        let keys: Vec<&str> = KEYS.into_iter().chain(settings::KEYS).chain(providers::KEYS).collect();
+        let keys: Vec<&str> = KEYS
+            .into_iter()
+            .chain(settings::KEYS)
+            .chain(providers::KEYS)
+            .chain(tools::KEYS)
+            .chain([attachments::KEY])
+            .collect();
         charter_actors::check_keys(actor, &keys)?;
         let read = ModelActor::read(actor, folder)?;
         let models = self.providers.as_ref().map(|(providers, _)| providers.models(&read.selection)).transpose()?;
@@ -138,7 +157,20 @@ impl Executor for Models {
 
     fn files(&self, _: &str, actor: &ActorDecl, _: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
         let prompt = actor.config.get("prompt").and_then(Json::as_str);
-        Ok(prompt.map(|prompt| NamedFile::Read(prompt.to_owned())).into_iter().collect())
+        let attached = attachments::files(actor);
+        Ok(prompt.map(str::to_owned).into_iter().chain(attached).map(NamedFile::Read).collect())
+    }
+
+    fn models(&self, _: &str, actor: &ActorDecl, _: &Beside<'_>) -> Result<Vec<String>, ConfigError> {
+        let Some((providers, _)) = &self.providers else {
+            return Ok(Vec::new());
+        };
+        let models = providers.named_by(&Selection::read(actor)?)?;
+        Ok(models.iter().map(|model| format!("{} at {}", model.title(), model.base_url)).collect())
+    }
+
+    fn sends(&self, actor: &ActorDecl) -> Result<Vec<String>, ConfigError> {
+        Ok(Toolbox::read(actor)?.map(|toolbox| toolbox.events.into_keys().collect()).unwrap_or_default())
     }
 
     fn secrets_of(&self, _: &ActorDecl) -> Secrets {
@@ -179,6 +211,7 @@ struct CallProgress<'a> {
     listener: &'a dyn Listener,
     stopped: Arc<AtomicBool>,
     account: Account<'a>,
+    threads: tokio::runtime::Handle,
 }
 
 impl Progress for CallProgress<'_> {
@@ -209,6 +242,11 @@ impl Progress for CallProgress<'_> {
             }
             std::thread::sleep(POLL);
         }
+    }
+    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
+        let go_on = || self.go_on();
+        let place = format!("{}.{place}", self.call.attempt);
+        self.threads.block_on(act::act(self.call, &place, &tool.event, data, &go_on)).map(|acted| acted.of(call))
     }
     fn settle(&self, call: usize, model: &Model, spent: Usage) {
         self.account.settle(call, model, spent);

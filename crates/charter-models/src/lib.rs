@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
+mod act;
 pub mod actor;
 pub mod answer;
 pub mod ask;
+mod attachments;
 mod budget;
 pub mod cassette;
 mod chain;
@@ -26,11 +28,14 @@ mod settings;
 mod sse;
 #[cfg(feature = "tools")]
 mod tool;
+mod tools;
 mod trace;
 mod transport;
 mod watcher;
+mod watching;
 pub mod wire;
 
+pub use attachments::Attachment;
 pub use exchange::{Exchange, Message, Usage};
 pub use executor::{Listener, Models};
 #[cfg(feature = "http")]
@@ -44,5 +49,6 @@ pub use schema::items;
 pub use settings::{Effort, OutputMode, Settings};
 #[cfg(feature = "tools")]
 pub use tool::Tools;
+pub use tools::{Tool, ToolCall, ToolResult};
 pub use transport::{Request, Response, Transport, TransportError};
 pub use watcher::{Granted, Watcher};

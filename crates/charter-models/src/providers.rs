@@ -72,6 +72,16 @@ impl Providers {
         Ok(models)
     }
 
+    /// The models that an actor asks, without that of a cassette unless there is no other: a replay
+    /// names the same models as the run that was recorded.
+    pub(crate) fn named_by(&self, selection: &Selection) -> Result<Vec<Model>, ConfigError> {
+        let mut models = self.selected(selection)?;
+        if models.len() > 1 && self.recorded.is_some() {
+            models.pop();
+        }
+        Ok(models)
+    }
+
     fn find(&self, key: &str, (provider, name): &(String, String)) -> Result<Model, ConfigError> {
         if let Some(why) = self.unusable.get(provider) {
             return Err(ConfigError::Other(format!("`{key}`: the provider `{provider}` cannot be used: {why}")));

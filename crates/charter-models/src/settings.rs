@@ -91,9 +91,11 @@ impl OutputMode {
         matches!(self, OutputMode::JsonObject | OutputMode::Text)
     }
 
-    /// The mode for a provider: the wanted one, or the nearest that its wire format has.
-    pub(crate) fn first(wanted: Option<OutputMode>, provider: Provider) -> OutputMode {
+    /// The mode for a provider: the wanted one, or the nearest that its wire format has. Gemini's
+    /// does not combine modes with tools.
+    pub(crate) fn first(wanted: Option<OutputMode>, provider: Provider, tools: bool) -> OutputMode {
         match (provider, wanted) {
+            (Provider::Gemini, _) if tools => OutputMode::Text,
             (Provider::Anthropic, None | Some(OutputMode::JsonSchema)) => OutputMode::Tool,
             (Provider::Anthropic, Some(OutputMode::JsonObject)) => OutputMode::Text,
             (Provider::Gemini, Some(OutputMode::Tool)) => OutputMode::JsonSchema,

@@ -1,9 +1,12 @@
 //! What a question tells its host, and what the host decides about it.
 
 use charter_actors::Fault;
+use serde_json::Value as Json;
 
+use crate::codes;
 use crate::exchange::Usage;
 use crate::model::Model;
+use crate::tools::{Tool, ToolCall, ToolResult};
 
 /// Observes a question and may stop it.
 pub trait Watcher {
@@ -31,6 +34,14 @@ pub trait Watcher {
     fn grant(&self, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
         let _ = (model, spent, question);
         Ok(Granted { tokens: wanted, short: None })
+    }
+    /// Makes a call of a tool with these data. `place` says which call of the question it is.
+    ///
+    /// # Errors
+    /// The call was not made; the question ends.
+    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
+        let _ = (place, call, data);
+        Err(Fault::new(codes::CONFIG, format!("this host offers no tools, such as `{}`", tool.name)))
     }
     /// Called when a question has ended; `spent` is what it took.
     fn settle(&self, model: &Model, spent: Usage) {

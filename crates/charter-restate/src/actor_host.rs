@@ -7,7 +7,7 @@ use charter_actors::{
     ActorEvent, BoxFuture, CallHost, Clock, Delivery, Executor, Executors, Fault, RunUpdate, RunUpdates,
 };
 use charter_journal::{Record, StoreError};
-use charter_kernel::{Digest, Snapshot, Timestamp};
+use charter_kernel::{Digest, Machine, Snapshot, Timestamp};
 
 use crate::charters::Charters;
 use crate::client::Engine;
@@ -83,7 +83,7 @@ impl CallHost for ActorHost {
                 let snapshot_seq = host.snapshot(&run).ok().map(|snapshot| snapshot.seq());
                 let machine = host.charters.get(record.charter).map(|charter| charter.machine().clone());
                 let refusal = record.explanation(machine.as_deref()).map(Box::new);
-                Ok(Delivery { refusal, snapshot_seq, repeated })
+                Ok(Delivery { seq: record.seq, refusal, snapshot_seq, repeated })
             };
             let sent = tokio::task::spawn_blocking(send).await;
             sent.unwrap_or_else(|e| Err(Fault::new("engine", e.to_string()).retryable()))
@@ -100,6 +100,12 @@ impl CallHost for ActorHost {
         found
             .and_then(|(_, run)| run.snapshot().cloned())
             .ok_or_else(|| Fault::new("no-run", format!("no run `{run}`")))
+    }
+
+    fn machine(&self, run: &str) -> Result<Arc<Machine>, Fault> {
+        let records = self.engine.records(run, 0, 1).map_err(|e| unreachable_engine(&e))?;
+        let charter = records.first().and_then(|first| self.charters.get(first.charter));
+        charter.map(|c| c.machine().clone()).ok_or_else(|| Fault::new("no-run", format!("no run `{run}`")))
     }
 
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {

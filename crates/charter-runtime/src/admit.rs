@@ -1,5 +1,7 @@
 //! Admission: which charters and run ids a host accepts, checked before anything is stored.
 
+use std::collections::BTreeMap;
+
 use charter_actors::{ActorConfig, Beside, Blobs, ConfigError, Executor, Executors, Folder, KeptFiles};
 
 use crate::charter::{Charter, Kept};
@@ -98,6 +100,16 @@ fn keep(executors: &Executors, charter: &Charter) -> (Kept, Vec<ActorError>) {
     (Kept { charter, blobs }, errors)
 }
 
+/// The models that the actors of a charter ask, without those whose configuration is invalid here.
+pub(crate) fn models(executors: &Executors, charter: &Charter) -> BTreeMap<String, Vec<String>> {
+    let beside = Beside::new(charter.folder(), executors);
+    let asked = charter.actors.values().filter_map(|actor| {
+        let models = executors.get(actor.kind.as_ref())?.models(&actor.name, &actor.decl, &beside).ok()?;
+        (!models.is_empty()).then(|| (actor.name.to_string(), models))
+    });
+    asked.collect()
+}
+
 fn read(
     executor: &dyn Executor,
     actor: &ActorConfig,
@@ -109,13 +121,19 @@ fn read(
     for named in executor.files(&actor.name, &actor.decl, &Beside::new(folder, executors))? {
         files.add(folder, &named, blobs)?;
     }
+    files.set_models(&actor.name, executor.models(&actor.name, &actor.decl, &Beside::new(folder, executors))?);
     Ok(())
 }
 
 fn check(executor: &dyn Executor, actor: &ActorConfig, charter: &Charter) -> Result<(), ConfigError> {
     let declared = &charter.machine.definition().roles;
-    match actor.policy.roles.iter().find(|role| !declared.contains_key(*role)) {
-        Some(role) => Err(ConfigError::Other(format!("`as`: the charter does not declare the role `{role}`"))),
-        None => executor.check(&actor.name, &actor.decl, &charter.folder),
+    if let Some(role) = actor.policy.roles.iter().find(|role| !declared.contains_key(*role)) {
+        return Err(ConfigError::Other(format!("`as`: the charter does not declare the role `{role}`")));
+    }
+    executor.check(&actor.name, &actor.decl, &charter.folder)?;
+    let events = &charter.machine.definition().events;
+    match executor.sends(&actor.decl)?.into_iter().find(|event| !events.contains_key(event)) {
+        Some(event) => Err(ConfigError::Other(format!("the charter does not declare the event `{event}`"))),
+        None => Ok(()),
     }
 }

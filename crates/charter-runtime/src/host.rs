@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use charter_actors::{ActorEvent, BoxFuture, CallHost, Clock, Delivery, Executor, Fault, RunUpdate, RunUpdates};
 use charter_journal::{Record, Store, StoreError, UsageFilter, UsageRow, UsageTotals};
-use charter_kernel::{Digest, Snapshot};
+use charter_kernel::{Digest, Machine, Snapshot};
 use rustc_hash::FxHashMap;
 
 use crate::error::RuntimeError;
@@ -33,6 +33,7 @@ impl CallHost for Inner {
             };
             let machine = charter.as_ref().map(|c| c.machine().as_ref());
             Ok(Delivery {
+                seq: receipt.record.seq,
                 refusal: receipt.explanation(machine).map(Box::new),
                 snapshot_seq: receipt.snapshot.as_ref().map(Snapshot::seq),
                 repeated: receipt.repeated,
@@ -51,6 +52,14 @@ impl CallHost for Inner {
         let snapshot =
             self.load_now(run).and_then(|state| state.seen().ok_or_else(|| RuntimeError::NeverStarted(run.into())));
         snapshot.map(|seen| seen.snapshot).map_err(|e| Fault::new("journal", e.to_string()))
+    }
+
+    fn machine(&self, run: &str) -> Result<Arc<Machine>, Fault> {
+        if let Some(Seen { charter, .. }) = self.view_in_memory(run) {
+            return Ok(charter.machine().clone());
+        }
+        let state = self.load_now(run).map_err(|e| Fault::new("journal", e.to_string()))?;
+        Ok(state.charter.machine().clone())
     }
 
     fn records(&self, run: &str, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {

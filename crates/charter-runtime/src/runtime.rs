@@ -1,6 +1,6 @@
 //! The handle of a host: opens a journal, starts runs, sends events, shuts down.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -133,6 +133,15 @@ impl Runtime {
     /// See [`RuntimeError`].
     pub async fn send(&self, send: SendEvent) -> Result<Receipt, RuntimeError> {
         self.inner.send(send).await
+    }
+
+    /// The models that the actors of a charter ask on this host, as in [`Manifest::models`]. A run
+    /// may have begun with others.
+    ///
+    /// [`Manifest::models`]: charter_journal::Manifest::models
+    #[must_use]
+    pub fn models(&self, charter: &Charter) -> BTreeMap<String, Vec<String>> {
+        admit::models(&self.inner.executors, charter)
     }
 
     /// The journal.

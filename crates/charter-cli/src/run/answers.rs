@@ -1,6 +1,8 @@
 //! Tells the user at the start of a run which models answer its invocations, or that offline rules,
 //! a mock or a script do: such answers must not be mistaken for a model's.
 
+use std::collections::BTreeMap;
+
 use charter_journal::LastModel;
 use charter_kernel::definition::ActorDecl;
 use charter_runtime::View;
@@ -50,26 +52,46 @@ impl Answers {
     }
 }
 
-/// Whether a model is the one that the title of a host names, perhaps with its cassette.
-fn is_of(title: &str, model: &str) -> bool {
-    title.strip_prefix(model).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+/// The models of actors, each as `PROVIDER:NAME at ADDRESS`, the first one first.
+pub(super) type Models = BTreeMap<String, Vec<String>>;
+
+/// What to tell about an actor that another model answers for than before, or rules instead of one.
+/// `last` is the model that it asked last; `begun` and `now` are those when the run began and now.
+fn changed(actor: &str, last: Option<&LastModel>, begun: &[String], now: &[String]) -> Option<String> {
+    let named = |models: &[String]| models.first().map(|first| first.replacen(" at ", "` at ", 1));
+    let rules = "rules of the charter";
+    let last = last.map(|last| format!("{} at {}", last.model, last.address));
+    let before = match &last {
+        Some(last) if now.contains(last) => return None,
+        Some(last) => format!("until now, `{} answered", last.replacen(" at ", "` at ", 1)),
+        None if begun == now => return None,
+        None => match named(begun) {
+            Some(first) => format!("the run began with `{first}"),
+            None => format!("the run began with {rules}"),
+        },
+    };
+    let after = match named(now) {
+        Some(first) => format!("from now on, `{first} answers"),
+        None => format!("from now on, {rules} answer"),
+    };
+    Some(format!("{before} for `{actor}`; {after}: to go on as before, stop, and choose what it had"))
 }
 
-/// Writes the line, and how to choose a model.
-pub(super) fn write(run: &str, view: &View, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
+/// Writes the lines, and how to choose a model.
+pub(super) fn write(run: &str, view: &View, host: &Host, begins: bool, io: &mut Io<'_>) -> Result<(), Failure> {
     let (paint, answers) = (Paint(io.color_err), Answers::of(view));
     let (title, offline) = host.models();
-    let changed: Vec<LastModel> = match answers {
-        Answers::Model if offline || title.contains(':') => host.last_models(run)?,
-        _ => Vec::new(),
-    };
-    for last in changed.iter().filter(|last| offline || !is_of(&title, &last.model)) {
-        let LastModel { actor, model, address } = last;
-        let now = if offline { "rules of the charter answer" } else { "another model answers" };
-        let line = format!(
-            "until now, `{model}` at {address} answered for `{actor}`; from now on, {now}: to go on with it, stop, and choose it as before"
-        );
-        writeln!(io.err, "{} {}", paint.warning("another answerer:"), clean(&line))?;
+    let asked = if begins || answers != Answers::Model { None } else { host.asked(run, &view.charter)? };
+    if let Some((last, now)) = asked {
+        let begun = view.charter.manifest().models;
+        let none = Vec::new();
+        for actor in view.charter.machine().definition().actors.keys() {
+            let of = |models: &Models| models.get(actor).unwrap_or(&none).clone();
+            let last = last.iter().find(|last| last.actor == *actor);
+            if let Some(line) = changed(actor, last, &of(&begun), &of(&now)) {
+                writeln!(io.err, "{} {}", paint.warning("another answerer:"), clean(&line))?;
+            }
+        }
     }
     let offline = match answers {
         Answers::Model if offline => "no model is called; simple rules of the charter answer instead",

@@ -14,10 +14,11 @@ use charter_kernel::{EffectId, Principal};
 use charter_local::{Client, Server, Service};
 use charter_remote::Remote;
 use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer};
-use charter_runtime::{Limits, Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
+use charter_runtime::{Charter, Limits, Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime as Threads;
 
+use super::answers::Models;
 use super::background::Background;
 use super::model_progress::ModelProgress;
 use super::{setup, size};
@@ -362,11 +363,11 @@ impl Host {
         }
     }
 
-    /// The model that each actor of a run asked last, if this process hosts the run.
-    pub(crate) fn last_models(&self, run: &str) -> Result<Vec<LastModel>, Failure> {
+    /// The model that each actor asked last, and those that actors ask now, if the run is here.
+    pub(super) fn asked(&self, run: &str, charter: &Charter) -> Result<Option<(Vec<LastModel>, Models)>, Failure> {
         match &*self.place.borrow() {
-            Place::Own(own) => Ok(own.store.last_models(run)?),
-            _ => Ok(Vec::new()),
+            Place::Own(own) => Ok(Some((own.store.last_models(run)?, own.runtime.models(charter)))),
+            _ => Ok(None),
         }
     }
 
@@ -394,7 +395,6 @@ impl Host {
         let workspace = &self.workspaces.place(run, workspace);
         #[cfg(not(unix))]
         let (_, workspace) = (run, std::path::Path::new(workspace));
-        let whole = workspace.canonicalize();
-        whole.as_deref().unwrap_or(workspace).display().to_string()
+        workspace.canonicalize().as_deref().unwrap_or(workspace).display().to_string()
     }
 }

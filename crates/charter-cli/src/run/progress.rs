@@ -123,7 +123,7 @@ impl Progress {
                 format!("Ctrl-C interrupts; `charter run --resume {}{}` continues the run", self.run, db.option());
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
-        answers::write(&self.run, view, host, io)?;
+        answers::write(&self.run, view, host, beginning == Beginning::Started, io)?;
         if let Some(client) = host.other() {
             let by = format!("hosted by process {}, which has the journal open", client.pid());
             writeln!(io.err, "{}", paint.faint(&by))?;

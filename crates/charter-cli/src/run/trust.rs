@@ -167,5 +167,13 @@ fn show(charter: &charter_runtime::Charter, manifest: &Manifest, digest: &str, i
     for (path, digest) in manifest.all() {
         writeln!(io.err, "  file {}: {digest}", json!(path))?;
     }
+    for (actor, models) in &manifest.models {
+        writeln!(
+            io.err,
+            "  models of {} when the run began (this host may ask others): {}",
+            json!(actor),
+            json!(models)
+        )?;
+    }
     Ok(())
 }

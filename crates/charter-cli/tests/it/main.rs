@@ -67,6 +67,7 @@ mod step;
 mod support;
 #[cfg(target_os = "linux")]
 mod told;
+mod tool_calls;
 #[cfg(unix)]
 mod two;
 mod unwritable;

@@ -113,10 +113,38 @@ fn what_models_took_is_counted_and_priced() {
     let (output, text) = charter(&scratch, "verify charter.db", None);
     assert!(output.status.success(), "{text}");
 
+    // Record 0 names the model.
+    let begun = sql(&scratch, "SELECT json_extract(json, '$.manifest.models') FROM records WHERE seq = 0");
+    assert!(begun.contains(r#"{\"ask\":[\"near:a at http://127.0.0.1:"#), "{begun}");
+
+    // So does who is asked to trust the run in another journal.
+    let (_, text) = charter(&scratch, "export r -o r.json", None);
+    let (output, imported) = charter(&scratch, "import r.json --db other.db", None);
+    assert!(output.status.success(), "{text} {imported}");
+    let (_, text) = charter(&scratch, "trust r --show --db other.db", None);
+    assert!(
+        text.contains("models of \"ask\" when the run began (this host may ask others): [\"near:a at http"),
+        "{text}"
+    );
+
     // A user who goes on without the model is told so.
     let (_, text) = charter(&scratch, "run --resume r --yes", None);
     assert!(text.contains("until now, `near:a` at http://127.0.0.1:"), "{text}");
     assert!(text.contains("rules of the charter answer"), "{text}");
+
+    // One that never asked began with another address, or with rules.
+    charter(&scratch, "run c.yaml --run moved --models m.toml", None);
+    charter(&scratch, "run c.yaml --run rules", None);
+    let file = std::fs::read_to_string(scratch.0.join("m.toml")).unwrap();
+    let moved = file.replace("http://127.0.0.1:", "http://localhost:");
+    scratch.file("moved.toml", moved);
+    let (_, text) = charter(&scratch, "run --resume moved --yes --models m.toml", None);
+    assert!(!text.contains("another answerer"), "{text}");
+    let (_, text) = charter(&scratch, "run --resume moved --yes --models moved.toml", None);
+    assert!(text.contains("the run began with `near:a` at http://127.0.0.1:"), "{text}");
+    assert!(text.contains("from now on, `near:a` at http://localhost:"), "{text}");
+    let (_, text) = charter(&scratch, "run --resume rules --yes --models m.toml", None);
+    assert!(text.contains("the run began with rules of the charter for `ask`; from now on, `near:a` at"), "{text}");
 
     // A deleted run takes its exchanges with it.
     let exchange = "SELECT count(*) FROM blobs WHERE instr(data, 'a-2026')";

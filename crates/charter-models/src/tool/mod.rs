@@ -170,7 +170,7 @@ impl Tools {
         let process = TokioChildProcess::builder(process).stderr(std::process::Stdio::null());
         let started = tree.start(|| process.spawn(), |(process, _)| process.id());
         started.map(|(process, _)| (process, tree)).map_err(|e| {
-            let fault = Fault::new(codes::UNAVAILABLE, &format!("cannot start the server `{program}`: {e}"));
+            let fault = Fault::new(codes::UNAVAILABLE, format!("cannot start the server `{program}`: {e}"));
             // A missing program is not a temporary error.
             match e.kind() == std::io::ErrorKind::NotFound {
                 true => fault,
@@ -195,21 +195,21 @@ fn no_session(name: &str, error: &ClientInitializeError, status: u16) -> Fault {
     match status {
         401 | 403 => refused_key(name, status),
         200..=299 | 400..=407 | 409..=424 => {
-            Fault::new(codes::PROTOCOL, &format!("the server `{name}` does not speak MCP: {error}"))
+            Fault::new(codes::PROTOCOL, format!("the server `{name}` does not speak MCP: {error}"))
         }
         // Status 0 means a program, or a server that was not reached.
-        _ => Fault::new(codes::UNAVAILABLE, &format!("the server `{name}` does not respond: {error}")).retryable(),
+        _ => Fault::new(codes::UNAVAILABLE, format!("the server `{name}` does not respond: {error}")).retryable(),
     }
 }
 
 fn refused_key(name: &str, status: u16) -> Fault {
-    Fault::new(codes::AUTHENTICATION, &format!("the server `{name}` denies access (HTTP {status})"))
+    Fault::new(codes::AUTHENTICATION, format!("the server `{name}` denies access (HTTP {status})"))
 }
 
 /// Returns the fault of a failed call. If the connection broke, it is unknown whether the tool took
 /// effect.
 fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: bool) -> Fault {
-    let fault = Fault::new(FAILED, &format!("cannot call the tool `{tool}`: {error}"));
+    let fault = Fault::new(FAILED, format!("cannot call the tool `{tool}`: {error}"));
     if matches!(error, ServiceError::McpError(_)) {
         return fault;
     }
@@ -228,14 +228,14 @@ fn answer(tool: &str, result: CallToolResult, secrets: &Secrets) -> Result<Json,
     let text = text.join("\n");
     if result.is_error == Some(true) {
         let said: String = secrets.redact(&text).chars().take(MAX_MESSAGE).collect();
-        return Err(Fault::new(FAILED, &format!("the tool `{tool}` failed: {said}")));
+        return Err(Fault::new(FAILED, format!("the tool `{tool}` failed: {said}")));
     }
     let answer = match result.structured_content {
         Some(value) => value,
         None => match strict_json::from_str(&text) {
             Ok(value) => value,
             Err(e) if strict_json::is_duplicate_key(&e) => {
-                return Err(Fault::new(codes::PROTOCOL, &format!("cannot read the answer of the tool `{tool}`: {e}")));
+                return Err(Fault::new(codes::PROTOCOL, format!("cannot read the answer of the tool `{tool}`: {e}")));
             }
             // The answer is plain text.
             Err(_) => Json::String(text),
@@ -245,7 +245,7 @@ fn answer(tool: &str, result: CallToolResult, secrets: &Secrets) -> Result<Json,
     if size > MAX_BYTES {
         return Err(Fault::new(
             codes::TOO_LARGE,
-            &format!("the answer of the tool `{tool}` has {size} bytes; the limit is {MAX_BYTES}"),
+            format!("the answer of the tool `{tool}` has {size} bytes; the limit is {MAX_BYTES}"),
         ));
     }
     Ok(answer)

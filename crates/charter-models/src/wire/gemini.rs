@@ -4,22 +4,32 @@
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{Conversation, End, Reply, add, count, protocol, text, usage};
+use super::{Conversation, End, Reply, Turn, add, count, protocol, text, usage};
+use crate::attachments::Attachment;
 use crate::model::Model;
 use crate::schema::plain;
 use crate::settings::OutputMode;
+use crate::tools::{Tool, ToolCall, ToolResult};
 use crate::transport::Request;
 
 pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
-    let contents: Vec<Json> = talk
-        .turns
-        .iter()
-        .enumerate()
-        .map(|(i, turn)| {
-            let role = if i % 2 == 0 { "user" } else { "model" };
-            json!({"role": role, "parts": [{"text": turn}]})
-        })
-        .collect();
+    let result = |result: &ToolResult| {
+        let mut response = json!({"name": result.call.name, "response": {"result": result.content}});
+        add(&mut response, "id", (!result.call.id.is_empty()).then(|| result.call.id.clone()));
+        json!({"functionResponse": response})
+    };
+    let content = |turn: &Turn| match turn {
+        Turn::Task(text, attachments) => {
+            let text = json!({"text": text});
+            let parts: Json = attachments.iter().map(inline).chain([text]).collect();
+            json!({"role": "user", "parts": parts})
+        }
+        Turn::User(text) => json!({"role": "user", "parts": [{"text": text}]}),
+        Turn::Model(text) => json!({"role": "model", "parts": [{"text": text}]}),
+        Turn::Calls(parts) => json!({"role": "model", "parts": parts}),
+        Turn::Results(results) => json!({"role": "user", "parts": results.iter().map(result).collect::<Vec<_>>()}),
+    };
+    let contents: Vec<Json> = talk.turns.iter().map(content).collect();
     let mut config = json!({"maxOutputTokens": talk.max_tokens});
     let json = (talk.mode != OutputMode::Text).then_some("application/json");
     add(&mut config, "responseMimeType", json);
@@ -27,11 +37,24 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     add(&mut config, "temperature", talk.settings.temperature);
     let thoughts = talk.settings.effort.map(|effort| json!({"thinkingBudget": effort.tokens()}));
     add(&mut config, "thinkingConfig", thoughts);
-    let body = json!({
+    let mut body = json!({
         "systemInstruction": {"parts": [{"text": talk.system}]},
         "contents": contents,
         "generationConfig": config,
     });
+    let tools: Vec<Json> = talk
+        .tools
+        .iter()
+        .map(|tool| {
+            let schema = plain(&tool.schema);
+            json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": schema})
+        })
+        .collect();
+    if !tools.is_empty() {
+        add(&mut body, "tools", Some(json!([{"functionDeclarations": tools}])));
+        let mode = if talk.last { "NONE" } else { "AUTO" };
+        add(&mut body, "toolConfig", Some(json!({"functionCallingConfig": {"mode": mode}})));
+    }
     Request {
         url: format!("{}/models/{}:streamGenerateContent?alt=sse", model.base_url, model.name),
         headers: vec![("content-type".into(), "application/json".into())],
@@ -40,12 +63,15 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     }
 }
 
+fn inline(attachment: &Attachment) -> Json {
+    json!({"inlineData": {"mimeType": attachment.media_type, "data": attachment.data}})
+}
+
 /// Parses the chunks of a response. A response that is not streamed has a single chunk.
-pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
+pub(super) fn chunks(chunks: &[Json], streamed: bool, tools: &[Tool]) -> Result<Reply, Fault> {
     let mut reply = Reply::default();
     let (mut reason, mut seen) = (None, false);
-    // An answer that is given as a call of a tool.
-    let mut called: Option<String> = None;
+    let (mut calls, mut said) = (Vec::new(), Vec::new());
     for chunk in chunks {
         if let Some(blocked) = text(chunk, "/promptFeedback/blockReason") {
             reply.end = End::Declined(format!("the prompt was blocked ({blocked})"));
@@ -54,8 +80,11 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
         seen |= chunk.get("candidates").is_some();
         let parts = chunk.pointer("/candidates/0/content/parts").and_then(Json::as_array);
         for part in parts.into_iter().flatten() {
-            if let Some(arguments) = part.pointer("/functionCall/args") {
-                called.get_or_insert_with(|| arguments.to_string());
+            said.push(part.clone());
+            if let Some(call) = part.get("functionCall") {
+                let of = |pointer: &str| text(call, pointer).unwrap_or_default().to_owned();
+                let arguments = call.get("args").map_or_else(|| "{}".to_owned(), Json::to_string);
+                calls.push(ToolCall { id: of("/id"), name: of("/name"), arguments });
             }
             // Thoughts are not part of the answer.
             if part.get("thought") != Some(&Json::Bool(true)) {
@@ -73,7 +102,7 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool) -> Result<Reply, Fault> {
             reply.usage = usage(Some(input), Some(written.saturating_add(thoughts)), cached);
         }
     }
-    reply.text = called.unwrap_or(reply.text);
+    reply.called(calls, || Json::Array(said), tools);
     if !seen {
         return Err(protocol("it has no `candidates`"));
     }

@@ -5,14 +5,18 @@ mod anthropic;
 mod gemini;
 mod openai;
 
+use std::sync::Arc;
+
 use charter_actors::Fault;
 use serde_json::Value as Json;
 
+use crate::attachments::Attachment;
 use crate::codes;
 use crate::exchange::Usage;
 use crate::model::{Model, Provider};
 use crate::settings::{OutputMode, Settings};
 use crate::sse;
+use crate::tools::{ANSWER, Tool, ToolCall, ToolResult};
 use crate::transport::{Request, Response};
 
 /// The content of one request.
@@ -20,8 +24,8 @@ use crate::transport::{Request, Response};
 pub struct Conversation<'a> {
     /// The system prompt.
     pub system: &'a str,
-    /// The messages of the user and the model, alternating; the first and the last are the user's.
-    pub turns: &'a [String],
+    /// The messages. The first one is the user's.
+    pub turns: &'a [Turn],
     /// The JSON Schema of the answer, with an object at the top and no references.
     pub schema: &'a Json,
     /// Maximum number of tokens in the answer.
@@ -30,6 +34,44 @@ pub struct Conversation<'a> {
     pub settings: &'a Settings,
     /// How the model is held to the schema.
     pub mode: OutputMode,
+    /// The tools that the model may call before it answers.
+    pub tools: &'a [Tool],
+    /// Whether it must answer now.
+    pub last: bool,
+}
+
+/// A message of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Turn {
+    /// The task.
+    Task(String, Arc<[Attachment]>),
+    /// A text of the user.
+    User(String),
+    /// A text of the model.
+    Model(String),
+    /// Calls of tools by the model: [`Reply::message`].
+    Calls(Json),
+    /// What the calls gave, in their order.
+    Results(Vec<ToolResult>),
+}
+
+impl Turn {
+    /// The tokens of its attachments, about.
+    pub(crate) fn attached(&self) -> u64 {
+        match self {
+            Turn::Task(_, attachments) => attachments.iter().map(Attachment::tokens).sum(),
+            _ => 0,
+        }
+    }
+
+    /// The size of its texts in bytes, about.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Turn::Task(text, _) | Turn::User(text) | Turn::Model(text) => text.len(),
+            Turn::Calls(message) => message.to_string().len(),
+            Turn::Results(results) => results.iter().map(|r| r.content.to_string().len()).sum(),
+        }
+    }
 }
 
 /// The reply of a model.
@@ -43,7 +85,30 @@ pub struct Reply {
     pub model: Option<String>,
     /// How the reply ended.
     pub end: End,
+    /// Calls of tools, if it is no answer.
+    pub calls: Vec<ToolCall>,
+    /// The reply in the provider's form, to be sent again with the results of the calls; null
+    /// without calls.
+    pub message: Json,
 }
+
+impl Reply {
+    /// Sorts what a model called: calls of its tools, unless it answers. Without such calls, any
+    /// other one is the answer.
+    fn called(&mut self, calls: Vec<ToolCall>, message: impl FnOnce() -> Json, tools: &[Tool]) {
+        let is_own = |call: &ToolCall| tools.iter().any(|tool| tool.name == call.name);
+        let has_own = calls.iter().any(is_own);
+        let is_answer = |call: &&ToolCall| !call.arguments.trim().is_empty() && (!has_own || call.name == ANSWER);
+        match calls.iter().find(is_answer) {
+            Some(answer) => self.text.clone_from(&answer.arguments),
+            None if has_own => (self.calls, self.message) = (calls, message()),
+            None => {}
+        }
+    }
+}
+
+/// The description of the tool that takes the answer.
+const ANSWER_IS: &str = "Takes your answer.";
 
 /// How a reply ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,11 +138,11 @@ pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     request
 }
 
-/// Parses a successful response.
+/// Parses a successful response. Calls of `tools` are calls; those of other tools are answers.
 ///
 /// # Errors
 /// The response does not follow the provider's wire format, or it reports an error.
-pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
+pub fn reply(provider: Provider, response: &Response, tools: &[Tool]) -> Result<Reply, Fault> {
     let streamed = response.is_stream();
     let chunks = if streamed {
         let mut chunks = Vec::new();
@@ -105,11 +170,11 @@ pub fn reply(provider: Provider, response: &Response) -> Result<Reply, Fault> {
         }
     }
     match (provider, streamed) {
-        (Provider::OpenAi | Provider::Azure, true) => openai::stream(&chunks),
-        (Provider::OpenAi | Provider::Azure, false) => openai::complete(chunks.first()),
-        (Provider::Anthropic, true) => anthropic::stream(&chunks),
-        (Provider::Anthropic, false) => anthropic::complete(chunks.first()),
-        (Provider::Gemini, _) => gemini::chunks(&chunks, streamed),
+        (Provider::OpenAi | Provider::Azure, true) => openai::stream(&chunks, tools),
+        (Provider::OpenAi | Provider::Azure, false) => openai::complete(chunks.first(), tools),
+        (Provider::Anthropic, true) => anthropic::stream(&chunks, tools),
+        (Provider::Anthropic, false) => anthropic::complete(chunks.first(), tools),
+        (Provider::Gemini, _) => gemini::chunks(&chunks, streamed, tools),
     }
 }
 

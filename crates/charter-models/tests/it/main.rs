@@ -2,9 +2,13 @@
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 #![allow(clippy::unreachable, clippy::unwrap_used, missing_docs)]
 
+mod attached;
 #[cfg(feature = "http")]
 mod broken;
+mod calls;
 mod fred;
+#[cfg(feature = "http")]
+mod matrix;
 #[cfg(feature = "http")]
 mod providers;
 #[cfg(feature = "http")]

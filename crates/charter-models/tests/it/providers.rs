@@ -24,7 +24,7 @@ fn read(config: Json) -> Result<ModelActor, String> {
 
 fn asked(first: &Model, fallback: &[Model]) -> (Result<Json, Fault>, Vec<Exchange>) {
     let transport = HttpTransport::default();
-    let source = Source::Model(first, fallback, &transport);
+    let source = Source::Model(first, fallback, &transport, &[]);
     read(json!({})).unwrap().answer(source, &json!({"q": 1}), Duration::from_secs(20), &())
 }
 

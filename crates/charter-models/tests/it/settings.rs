@@ -13,7 +13,8 @@ use crate::wire::{GOOD, model, prompt, schema};
 fn asked(provider: &str, server: &Server, settings: &Settings) -> (Result<Json, Fault>, Exchange) {
     let (prompt, schema, model) = (prompt(), schema(), model(provider, server));
     let budget = Budget { tokens: 100_000, time: Duration::from_secs(20) };
-    let question = Question { model: &model, prompt: &prompt, schema: Some(&schema), settings, budget };
+    let (schema, tools) = (Some(&schema), &[]);
+    let question = Question { model: &model, prompt: &prompt, schema, settings, budget, tools, rounds: 0 };
     ask(&question, &HttpTransport::default(), &())
 }
 

@@ -46,6 +46,8 @@ pub fn asked_within(
         schema: Some(&schema),
         settings: &Settings::default(),
         budget: Budget { tokens, time },
+        tools: &[],
+        rounds: 0,
     };
     let (answer, exchange) = ask(&question, transport, &());
     assert!(!exchange.json().to_string().contains(KEY), "a key was kept");
@@ -318,7 +320,8 @@ fn a_watcher_can_stop_a_question() {
     let server = server(vec![Act::Say(503, "retry-after: 15\r\n", String::new())]);
     let (prompt, model) = (prompt(), model("openai", &server));
     let budget = Budget { tokens: 10_000, time: Duration::from_secs(30) };
-    let question = Question { model: &model, prompt: &prompt, schema: None, settings: &Settings::default(), budget };
+    let (settings, tools) = (&Settings::default(), &[]);
+    let question = Question { model: &model, prompt: &prompt, schema: None, settings, budget, tools, rounds: 0 };
     let begun = Instant::now();
     let (answer, _) = ask(&question, &HttpTransport::default(), &Gone(AtomicBool::new(false)));
     assert_eq!(answer.unwrap_err().code, codes::CANCELLED);

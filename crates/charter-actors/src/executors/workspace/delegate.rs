@@ -7,8 +7,14 @@ use serde_json::{Value as Json, json};
 use super::KEYS;
 use crate::call::Call;
 use crate::config::ActorConfig;
-use crate::executor::{Fault, Outcome};
+use crate::executor::{Beside, Executor, Fault, Outcome};
 use crate::secret::perform;
+
+/// The kind that a workspace actor asks, and its executor, if there are both.
+pub(super) fn asked<'a>(actor: &'a ActorDecl, beside: &Beside<'a>) -> Option<(&'a str, &'a dyn Executor)> {
+    let by = actor.config.get("by").and_then(Json::as_str).filter(|by| *by != "workspace")?;
+    Some((by, beside.executors.get(by)?.as_ref()))
+}
 
 /// Returns the configuration of the other actor: the keys that do not belong to the workspace.
 pub(super) fn decl(actor: &ActorDecl, kind: &str) -> ActorDecl {

@@ -211,9 +211,15 @@ impl Executor for Workspaces {
     }
 
     fn files(&self, name: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {
-        let by = actor.config.get("by").and_then(Json::as_str).filter(|by| *by != "workspace");
-        match by.and_then(|by| Some((by, beside.executors.get(by)?))) {
+        match delegate::asked(actor, beside) {
             Some((by, executor)) => executor.files(name, &delegate::decl(actor, by), beside),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn models(&self, name: &str, actor: &ActorDecl, beside: &Beside<'_>) -> Result<Vec<String>, ConfigError> {
+        match delegate::asked(actor, beside) {
+            Some((by, executor)) => executor.models(name, &delegate::decl(actor, by), beside),
             None => Ok(Vec::new()),
         }
     }

@@ -4,6 +4,9 @@
 //! The functions are synchronous: the caller provides a thread, and stops it through
 //! [`Watcher::go_on`].
 
+mod rounds;
+mod waits;
+
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
@@ -11,20 +14,21 @@ use charter_actors::{Fault, Secrets, retry_after};
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
+use self::waits::Limit;
 use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
-use crate::limits::{Full, Permit};
 use crate::model::Model;
 use crate::pause;
 use crate::prompt::Prompt;
 use crate::redact::redact;
 use crate::schema::wire_schema;
 use crate::settings::{OutputMode, Settings};
+use crate::tools::Tool;
 use crate::trace;
 use crate::transport::{Request, Transport, TransportError};
 use crate::watcher::Watcher;
-use crate::wire::{self, Conversation, End, Reply};
+use crate::wire::{self, Conversation, End, Reply, Turn};
 
 /// How often a pause checks whether the answer is still wanted.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
@@ -57,6 +61,10 @@ pub struct Question<'a> {
     pub settings: &'a Settings,
     /// Limits.
     pub budget: Budget,
+    /// Tools that the model may call.
+    pub tools: &'a [Tool],
+    /// How many times it may call some before it must answer.
+    pub rounds: u32,
 }
 
 /// Asks a question. Returns the answer, which matches the schema, or why there is none, together
@@ -71,7 +79,7 @@ pub fn ask(
         transport,
         watcher,
         begun: Instant::now(),
-        mode: OutputMode::first(question.settings.mode, question.model.provider),
+        mode: OutputMode::first(question.settings.mode, question.model.provider, !question.tools.is_empty()),
         secrets: question.model.secrets(),
         exchange: Exchange {
             model: question.model.title(),
@@ -113,10 +121,18 @@ impl Asking<'_> {
                 return Err(Fault::new(codes::CONFIG, format!("invalid schema of the answer: {why}")));
             }
         };
-        let mut turns = vec![self.question.prompt.user.clone()];
+        let mut turns = vec![Turn::Task(self.question.prompt.user.clone(), self.question.prompt.attachments.clone())];
         let mut first: Option<Vec<String>> = None;
+        let mut round = 0u32;
         loop {
-            let text = self.reply(&turns, &wire.schema)?;
+            let reply = self.reply(&turns, &wire.schema, round >= self.question.rounds)?;
+            if !reply.calls.is_empty() {
+                let results = self.round(round, reply.calls)?;
+                turns.extend([Turn::Calls(reply.message), Turn::Results(results)]);
+                round = round.saturating_add(1);
+                continue;
+            }
+            let text = reply.text;
             let problems = match answer::read(&text, wire.wrapped, schema.as_ref()) {
                 Ok(answer) => return Ok(answer),
                 Err(problems) => problems,
@@ -130,20 +146,19 @@ impl Asking<'_> {
                     .with("problemsOfFirst", list(first)));
             }
             self.watcher.note("the answer does not match its schema; asking again with the problems");
-            turns.push(text);
-            turns.push(answer::repair(&problems));
+            turns.extend([Turn::Model(text), Turn::User(answer::repair(&problems))]);
             first = Some(problems);
         }
     }
 
-    /// Returns the text of a complete answer to these turns. Asks repeatedly, if the server is busy
-    /// or its response is broken, within the limits of attempts, tokens and time.
-    fn reply(&mut self, turns: &[String], schema: &Json) -> Result<String, Fault> {
+    /// Returns a complete reply to these turns. Asks repeatedly, if the server is busy or its
+    /// response is broken, within the limits of attempts, tokens and time.
+    fn reply(&mut self, turns: &[Turn], schema: &Json, last: bool) -> Result<Reply, Fault> {
         let mut next = self.question.model.first_pause;
         let mut attempt = 1u32;
         loop {
-            let failed = match self.attempt(turns, schema) {
-                Ok(text) => return Ok(text),
+            let failed = match self.attempt(turns, schema, last) {
+                Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
             let fault = failed.fault;
@@ -180,20 +195,24 @@ impl Asking<'_> {
     /// Whether the server has refused one mode after another, and the last one for their sake, too:
     /// not the prompt, the model or the address.
     fn refuses_every_mode(&self, fault: &Fault) -> bool {
-        let first = OutputMode::first(self.question.settings.mode, self.question.model.provider);
+        let tools = !self.question.tools.is_empty();
+        let first = OutputMode::first(self.question.settings.mode, self.question.model.provider, tools);
         self.mode != first && is_rejected(fault) && OutputMode::ALL.iter().any(|mode| mode.is_blamed(&fault.message))
     }
 
     /// Sends one request.
-    fn attempt(&mut self, turns: &[String], schema: &Json) -> Result<String, Failed> {
+    fn attempt(&mut self, turns: &[Turn], schema: &Json, last: bool) -> Result<Reply, Failed> {
         let (model, system) = (self.question.model, &self.question.prompt.system);
-        let size = turns.iter().map(String::len).fold(system.len(), usize::saturating_add);
-        let question = estimate(size.saturating_add(schema.to_string().len()));
+        let tools = self.question.tools;
+        let sizes = turns.iter().map(Turn::size).chain(tools.iter().map(Tool::size));
+        let size = sizes.fold(system.len(), usize::saturating_add);
+        let attached = turns.iter().map(Turn::attached).fold(0, u64::saturating_add);
+        let question = estimate(size.saturating_add(schema.to_string().len())).saturating_add(attached);
         let limit = self.limit(question)?;
         let stated = self.mode.in_prompt().then(|| format!("{system}\n\nThe JSON Schema of your answer:\n{schema}"));
         let system = stated.as_deref().unwrap_or(system);
         let (settings, mode) = (self.question.settings, self.mode);
-        let talk = Conversation { system, turns, schema, max_tokens: limit.tokens, settings, mode };
+        let talk = Conversation { system, turns, schema, max_tokens: limit.tokens, settings, mode, tools, last };
         let request = wire::request(model, &talk);
         let _permit = self.permit()?;
         let left = self.time_left()?;
@@ -228,12 +247,12 @@ impl Asking<'_> {
         if !(200..300).contains(&response.status) {
             return Err(Failed { fault: wire::refusal(model, &response), wait });
         }
-        let reply = wire::reply(model.provider, &response).map_err(|fault| Failed { fault, wait })?;
+        let reply = wire::reply(model.provider, &response, tools).map_err(|fault| Failed { fault, wait })?;
         Ok(self.finish(reply, question, limit, sent)?)
     }
 
-    /// Counts the tokens of a reply, and returns its text if it is complete.
-    fn finish(&mut self, mut reply: Reply, question: u64, limit: Limit, sent: bool) -> Result<String, Fault> {
+    /// Counts the tokens of a reply, and returns it if it is complete.
+    fn finish(&mut self, mut reply: Reply, question: u64, limit: Limit, sent: bool) -> Result<Reply, Fault> {
         if let Some(model) = &reply.model {
             self.exchange.answered_as = Some(self.secrets.redact(model).into_owned());
         }
@@ -242,7 +261,9 @@ impl Asking<'_> {
             self.exchange.replace_last_response(&redacted);
             reply.text = redacted;
         }
-        let written = estimate(reply.text.len());
+        self.redact_calls(&mut reply);
+        let written =
+            estimate(reply.calls.iter().map(|c| c.arguments.len()).fold(reply.text.len(), usize::saturating_add));
         let estimated = Usage { input: question, output: written, estimated: true, ..Usage::default() };
         let usage = reply.usage.unwrap_or(estimated);
         if usage.total() > MAX_USAGE {
@@ -256,7 +277,7 @@ impl Asking<'_> {
                 codes::TOO_LARGE,
                 format!("the answer has {} bytes; the limit is {MAX_BYTES}", reply.text.len()),
             )),
-            End::Complete => Ok(reply.text),
+            End::Complete => Ok(reply),
             End::CutOff => Err(Fault::new(
                 codes::CUT_OFF,
                 format!("the answer exceeds the limit of {} tokens: {}", limit.tokens, limit.advice),
@@ -266,87 +287,11 @@ impl Asking<'_> {
         }
     }
 
-    /// The limit of the next answer, after a question of about so many tokens.
-    fn limit(&self, question: u64) -> Result<Limit, Fault> {
-        let (budget, used) = (self.question.budget.tokens, self.exchange.usage.total());
-        let left = budget.saturating_sub(used);
-        let room = left.saturating_sub(question);
-        if room < MIN_TOKENS {
-            let message = format!(
-                "the token budget is used up: {left} of {budget} are left, and the question alone takes about {question}; raise `budget.tokens`"
-            );
-            return Err(Fault::new(codes::BUDGET, message).with("tokens", used));
-        }
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        let wanted = self.question.settings.max_tokens.unwrap_or(self.question.model.max_tokens);
-        let (wanted, advice) = match room < wanted {
-            true => (room, "the token budget allows no more; raise `budget.tokens`"),
-            false => (wanted, "raise `maxTokens` of the actor; thinking counts, too"),
-        };
-        let granted = self.watcher.grant(self.question.model, self.exchange.spent, question, wanted)?;
-        Ok(Limit { tokens: granted.tokens, advice: granted.short.map_or(Cow::Borrowed(advice), Cow::Owned) })
-    }
-
     fn keep(&mut self, request: &Request, status: Option<u16>, response: &str) {
         // Servers quote keys in their errors; the exchange must not contain one.
         let response = self.secrets.redact(response);
         self.exchange.push(&request.body, status, &response);
     }
-
-    fn time_left(&self) -> Result<Duration, Fault> {
-        let left = self.question.budget.time.saturating_sub(self.begun.elapsed());
-        if left.is_zero() {
-            let seconds = self.question.budget.time.as_secs_f32();
-            return Err(Fault::new(codes::BUDGET, format!("the time budget of {seconds} s is used up")).retryable());
-        }
-        Ok(left)
-    }
-
-    /// Waits until the limits of the provider allow a request.
-    fn permit(&self) -> Result<Option<Permit>, Fault> {
-        let model = self.question.model;
-        let Some(limits) = &model.limits else {
-            return Ok(None);
-        };
-        let mut told = false;
-        loop {
-            let full = match limits.enter() {
-                Ok(permit) => return Ok(Some(permit)),
-                Err(full) => full,
-            };
-            let left = self.question.budget.time.saturating_sub(self.begun.elapsed());
-            let wait = if let Full::Sent(_, wait) = full { wait } else { POLL };
-            if wait >= left {
-                let message = format!("the limit of this host for `{}` is reached: {full}", model.host);
-                return Err(Fault::new(codes::RATE_LIMITED, message).retryable());
-            }
-            if !told {
-                self.watcher.note(&format!("waiting: `{}` has a limit of {full}", model.host));
-                told = true;
-            }
-            self.pause(POLL)?;
-        }
-    }
-
-    fn pause(&self, wait: Duration) -> Result<(), Fault> {
-        let begun = Instant::now();
-        loop {
-            if !self.watcher.go_on() {
-                return Err(fault_of(&TransportError::Cancelled));
-            }
-            let left = wait.saturating_sub(begun.elapsed());
-            if left.is_zero() {
-                return Ok(());
-            }
-            std::thread::sleep(left.min(POLL));
-        }
-    }
-}
-
-/// The limit of tokens of an answer, and what to do if it is too low.
-struct Limit {
-    tokens: u32,
-    advice: Cow<'static, str>,
 }
 
 /// A failed attempt, and the pause that the server requests.

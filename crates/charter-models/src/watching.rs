@@ -1,0 +1,43 @@
+//! One of several parallel calls.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use charter_actors::Fault;
+use serde_json::Value as Json;
+
+use crate::actor::Progress;
+use crate::exchange::Usage;
+use crate::model::Model;
+use crate::tools::{Tool, ToolCall, ToolResult};
+use crate::watcher::{Granted, Watcher};
+
+/// Observes one of several parallel calls, and stops it when another one has failed.
+pub(crate) struct Watching<'a> {
+    pub(crate) call: usize,
+    pub(crate) progress: &'a dyn Progress,
+    pub(crate) failed: &'a AtomicBool,
+}
+
+impl Watcher for Watching<'_> {
+    fn run(&self) -> &str {
+        self.progress.run()
+    }
+    fn go_on(&self) -> bool {
+        self.progress.go_on() && !self.failed.load(Ordering::Relaxed)
+    }
+    fn received(&self, bytes: usize) {
+        self.progress.received(self.call, bytes);
+    }
+    fn note(&self, sentence: &str) {
+        self.progress.note(self.call, sentence);
+    }
+    fn grant(&self, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
+        self.progress.grant(self.call, model, spent, question, wanted)
+    }
+    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
+        self.progress.act(&format!("{}.{place}", self.call), tool, call, data)
+    }
+    fn settle(&self, model: &Model, spent: Usage) {
+        self.progress.settle(self.call, model, spent);
+    }
+}
