@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use crate::clock::{BoxFuture, Clock};
 use crate::executor::{Executor, Fault};
+use crate::progress::CallProgress;
 
 /// A host, from the perspective of executors. Each host implements it once; executors access it
 /// through [`Call`](crate::Call).
@@ -59,6 +60,12 @@ pub trait CallHost: Send + Sync + 'static {
     /// # Errors
     /// The journal cannot be written.
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError>;
+
+    /// Shows the progress of a call to those who follow the run. It is not recorded, and a host may
+    /// show nothing.
+    fn progress(&self, progress: CallProgress) {
+        let _ = progress;
+    }
 
     /// Writes what models were asked.
     ///

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use charter_actors::{Network, Secret};
-use charter_models::{Listener, Model, ModelError, Models, Provider, Providers, Transport, cassette::Cassette};
+use charter_models::{Model, ModelError, Models, Provider, Providers, Transport, cassette::Cassette};
 
 use crate::io::Failure;
 use crate::load::plain;
@@ -92,7 +92,6 @@ pub enum Recording {
 pub fn choose(
     args: &Args,
     variable: &dyn Fn(&str) -> Option<String>,
-    listener: impl Listener,
     recording: Recording,
 ) -> Result<ModelChoice, Failure> {
     let variable = |name: &str| variable(name).filter(|v| !v.trim().is_empty());
@@ -117,12 +116,7 @@ pub fn choose(
             model.key = None;
         }
         providers.recorded = Some(model);
-        return Ok(ModelChoice {
-            title,
-            models: Models::of(providers, cassette).listener(listener),
-            offline: false,
-            network,
-        });
+        return Ok(ModelChoice { title, models: Models::of(providers, cassette), offline: false, network });
     }
     let chosen = named(args, &variable)?;
     let overrides = args.model.is_some()
@@ -141,19 +135,14 @@ pub fn choose(
                 "choose a model with `--model`",
             ));
         }
-        return Ok(ModelChoice {
-            models: Models::offline().listener(listener),
-            title: "offline".into(),
-            offline: true,
-            network,
-        });
+        return Ok(ModelChoice { models: Models::offline(), title: "offline".into(), offline: true, network });
     }
     let title = providers.default.as_ref().map_or_else(|| "of each actor".to_owned(), Model::title);
     let transport = match &args.record_missing {
         Some(file) => completing(&network, file, recording)?,
         None => transport(&network, args.record_models.as_deref(), recording)?,
     };
-    Ok(ModelChoice { models: Models::of(providers, transport).listener(listener), title, offline: false, network })
+    Ok(ModelChoice { models: Models::of(providers, transport), title, offline: false, network })
 }
 
 /// Adds the providers whose keys are set.
@@ -310,7 +299,7 @@ mod tests {
 
     fn chosen(args: &Args, environment: &[(&str, &str)]) -> Result<(String, String), String> {
         let variable = |name: &str| environment.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
-        match choose(args, &variable, (), Recording::Create) {
+        match choose(args, &variable, Recording::Create) {
             Ok(chosen) => Ok((chosen.title, format!("{:?}", chosen.models))),
             Err(failure) => Err(failure.to_string()),
         }

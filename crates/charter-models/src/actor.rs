@@ -76,9 +76,13 @@ pub trait Progress: Sync {
     fn go_on(&self) -> bool {
         true
     }
-    /// Bytes of an answer received so far.
-    fn received(&self, call: usize, bytes: usize) {
-        let _ = (call, bytes);
+    /// See [`Watcher::sends`].
+    fn sends(&self, call: usize) {
+        let _ = call;
+    }
+    /// See [`Watcher::received`].
+    fn received(&self, call: usize, bytes: usize, piece: &str) {
+        let _ = (call, bytes, piece);
     }
     /// Called when a call is delayed.
     fn note(&self, call: usize, sentence: &str) {

@@ -21,25 +21,10 @@ use crate::ledger::{Account, Budgets, Ledger, TokenRequest};
 use crate::model::Model;
 use crate::providers::{self, Providers, Selection};
 use crate::settings;
+use crate::shown::Shown;
 use crate::tools::{self, Tool, ToolCall, ToolResult, Toolbox};
 use crate::transport::Transport;
 use crate::watcher::Granted;
-
-/// Receives the progress of requests, for display on a terminal. It is never recorded.
-pub trait Listener: Send + Sync + 'static {
-    /// Called when a part of an answer has arrived: the number of bytes received so far. `call` is
-    /// the index among the calls of the actor.
-    fn received(&self, run: &str, actor: &str, call: usize, bytes: usize) {
-        let _ = (run, actor, call, bytes);
-    }
-    /// Called when an answer is delayed by a retry or a repair.
-    fn note(&self, run: &str, actor: &str, call: usize, sentence: &str) {
-        let _ = (run, actor, call, sentence);
-    }
-}
-
-/// Ignores progress.
-impl Listener for () {}
 
 /// Executor for actors of kind `model`. [`crate::actor`] describes the keys of the configuration.
 ///
@@ -49,7 +34,6 @@ impl Listener for () {}
 #[derive(Clone)]
 pub struct Models {
     providers: Option<(Arc<Providers>, Arc<dyn Transport>)>,
-    listener: Arc<dyn Listener>,
     ledger: Arc<Ledger>,
 }
 
@@ -57,7 +41,7 @@ impl Models {
     /// Creates an executor that answers with the charter's offline rules.
     #[must_use]
     pub fn offline() -> Models {
-        Models { providers: None, listener: Arc::new(()), ledger: Arc::default() }
+        Models { providers: None, ledger: Arc::default() }
     }
 
     /// Creates an executor that asks one model for all actors, whichever they name.
@@ -69,18 +53,7 @@ impl Models {
     /// Creates an executor that asks the models that actors name.
     #[must_use]
     pub fn of(providers: Providers, transport: impl Transport + 'static) -> Models {
-        Models {
-            providers: Some((Arc::new(providers), Arc::new(transport))),
-            listener: Arc::new(()),
-            ledger: Arc::default(),
-        }
-    }
-
-    /// Sets the listener that receives progress.
-    #[must_use]
-    pub fn listener(mut self, listener: impl Listener) -> Models {
-        self.listener = Arc::new(listener);
-        self
+        Models { providers: Some((Arc::new(providers), Arc::new(transport))), ledger: Arc::default() }
     }
 
     /// Whether a cassette answers: nothing is spent.
@@ -112,7 +85,7 @@ impl Models {
         let budgets = counted.map_or(&none, |(providers, _)| &providers.budgets);
         let account = self.ledger.account(budgets, call);
         let threads = tokio::runtime::Handle::current();
-        let progress = CallProgress { call, listener: self.listener.as_ref(), stopped, account, threads };
+        let progress = Observer { call, shown: Shown::default(), stopped, account, threads };
         let within = call.left();
         let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
         let stored = store(call, &exchanges);
@@ -206,26 +179,29 @@ impl Drop for StopOnDrop {
     }
 }
 
-struct CallProgress<'a> {
+struct Observer<'a> {
     call: &'a Call,
-    listener: &'a dyn Listener,
+    shown: Shown,
     stopped: Arc<AtomicBool>,
     account: Account<'a>,
     threads: tokio::runtime::Handle,
 }
 
-impl Progress for CallProgress<'_> {
+impl Progress for Observer<'_> {
     fn run(&self) -> &str {
         &self.call.run
     }
     fn go_on(&self) -> bool {
         !self.stopped.load(Ordering::Relaxed)
     }
-    fn received(&self, call: usize, bytes: usize) {
-        self.listener.received(&self.call.run, self.call.name(), call, bytes);
+    fn sends(&self, call: usize) {
+        self.shown.begin(call);
+    }
+    fn received(&self, call: usize, bytes: usize, piece: &str) {
+        self.shown.arrived(self.call, call, bytes, piece, &self.threads);
     }
     fn note(&self, call: usize, sentence: &str) {
-        self.listener.note(&self.call.run, self.call.name(), call, sentence);
+        self.shown.note(self.call, call, sentence);
     }
     fn grant(&self, call: usize, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
         let wanted = TokenRequest { call, model, spent, question, tokens: wanted };

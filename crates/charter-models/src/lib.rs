@@ -25,6 +25,7 @@ mod providers;
 mod redact;
 mod schema;
 mod settings;
+mod shown;
 mod sse;
 #[cfg(feature = "tools")]
 mod tool;
@@ -37,7 +38,7 @@ pub mod wire;
 
 pub use attachments::Attachment;
 pub use exchange::{Exchange, Message, Usage};
-pub use executor::{Listener, Models};
+pub use executor::Models;
 #[cfg(feature = "http")]
 pub use http::HttpTransport;
 pub use ledger::{Allowance, Budgets, MAX_COST};

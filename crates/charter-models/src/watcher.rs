@@ -18,9 +18,11 @@ pub trait Watcher {
     fn go_on(&self) -> bool {
         true
     }
-    /// Bytes of the answer received so far.
-    fn received(&self, bytes: usize) {
-        let _ = bytes;
+    /// A request is sent; what was received for the one before does not count any more.
+    fn sends(&self) {}
+    /// So many bytes have arrived, and in them a piece of the text of the answer.
+    fn received(&self, bytes: usize, piece: &str) {
+        let _ = (bytes, piece);
     }
     /// Called when an answer is delayed by a retry or a repair.
     fn note(&self, sentence: &str) {

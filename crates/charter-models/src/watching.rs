@@ -25,8 +25,11 @@ impl Watcher for Watching<'_> {
     fn go_on(&self) -> bool {
         self.progress.go_on() && !self.failed.load(Ordering::Relaxed)
     }
-    fn received(&self, bytes: usize) {
-        self.progress.received(self.call, bytes);
+    fn sends(&self) {
+        self.progress.sends(self.call);
+    }
+    fn received(&self, bytes: usize, piece: &str) {
+        self.progress.received(self.call, bytes, piece);
     }
     fn note(&self, sentence: &str) {
         self.progress.note(self.call, sentence);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use charter_actors::BoxFuture;
+use charter_actors::{BoxFuture, CallProgress};
 use charter_journal::{JournalHead, Record, RunFilter, RunInfo, StateChange, UsageFilter, UsageTotals, Verdict};
 use charter_kernel::{Digest, Legal, Principal, Timestamp};
 use charter_run::Task;
@@ -188,6 +188,8 @@ pub enum Update {
     Waiting(Working),
     /// A call was stopped, because its run no longer waits for it.
     Stopped(Working),
+    /// A call shows what has arrived.
+    Progress(CallProgress),
     /// Something that the operator of the host should know.
     Trouble {
         /// The run that it concerns, if any.
@@ -224,6 +226,7 @@ impl From<RuntimeEvent> for Update {
             RuntimeEvent::Retrying { work, error, at } => Update::Retrying { work, error, at },
             RuntimeEvent::Waiting(work) => Update::Waiting(work),
             RuntimeEvent::Stopped(work) => Update::Stopped(work),
+            RuntimeEvent::Progress(progress) => Update::Progress(progress),
             RuntimeEvent::Trouble { run, message } => Update::Trouble { run, message },
             RuntimeEvent::Missed(count) => Update::Missed(count),
         }

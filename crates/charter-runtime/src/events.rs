@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use charter_actors::CallProgress;
 use charter_journal::Record;
 use charter_kernel::{Snapshot, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -57,6 +58,8 @@ pub enum RuntimeEvent {
     Waiting(Working),
     /// A call was stopped, because its run no longer waits for it.
     Stopped(Working),
+    /// A call shows what has arrived.
+    Progress(CallProgress),
     /// Something that the operator of the host should know.
     Trouble {
         /// The run that it concerns, if any.
@@ -77,6 +80,7 @@ impl RuntimeEvent {
             RuntimeEvent::Emitted { run, .. } | RuntimeEvent::Logged { run, .. } => Some(run),
             RuntimeEvent::Began(w) | RuntimeEvent::Waiting(w) | RuntimeEvent::Stopped(w) => Some(&w.run),
             RuntimeEvent::Retrying { work, .. } => Some(&work.run),
+            RuntimeEvent::Progress(progress) => Some(&progress.run),
             RuntimeEvent::Trouble { run, .. } => run.as_deref(),
             RuntimeEvent::Missed(_) => None,
         }

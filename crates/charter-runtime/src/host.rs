@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use charter_actors::{ActorEvent, BoxFuture, CallHost, Clock, Delivery, Executor, Fault, RunUpdate, RunUpdates};
+use charter_actors::{
+    ActorEvent, BoxFuture, CallHost, CallProgress, Clock, Delivery, Executor, Fault, RunUpdate, RunUpdates,
+};
 use charter_journal::{Record, Store, StoreError, UsageFilter, UsageRow, UsageTotals};
 use charter_kernel::{Digest, Machine, Snapshot};
 use rustc_hash::FxHashMap;
@@ -52,6 +54,10 @@ impl CallHost for Inner {
         let snapshot =
             self.load_now(run).and_then(|state| state.seen().ok_or_else(|| RuntimeError::NeverStarted(run.into())));
         snapshot.map(|seen| seen.snapshot).map_err(|e| Fault::new("journal", e.to_string()))
+    }
+
+    fn progress(&self, progress: CallProgress) {
+        self.publisher.publish(RuntimeEvent::Progress(progress));
     }
 
     fn machine(&self, run: &str) -> Result<Arc<Machine>, Fault> {

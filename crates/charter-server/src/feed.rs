@@ -170,6 +170,7 @@ impl Feed {
             Update::Began(work) | Update::Waiting(work) | Update::Stopped(work) | Update::Retrying { work, .. } => {
                 work.run.clone()
             }
+            Update::Progress(progress) => progress.run.clone(),
             Update::Trouble { run: Some(run), .. } => run.clone(),
             _ => return,
         };

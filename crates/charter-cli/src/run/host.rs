@@ -20,7 +20,6 @@ use tokio::runtime::Runtime as Threads;
 
 use super::answers::Models;
 use super::background::Background;
-use super::model_progress::ModelProgress;
 use super::{setup, size};
 use crate::io::{Exit, Failure, Io};
 use crate::journal::Db;
@@ -60,8 +59,6 @@ pub(crate) struct Host {
     /// The workspaces, for previews of changes.
     #[cfg(unix)]
     pub(crate) workspaces: charter_actors::Workspaces,
-    /// Progress of the model calls of this process.
-    pub(crate) model_progress: ModelProgress,
 }
 
 /// Ends in order what a program does besides hosting runs.
@@ -145,7 +142,6 @@ impl Host {
             ended: Arc::default(),
             #[cfg(unix)]
             workspaces,
-            model_progress: ModelProgress::default(),
         })
     }
 
@@ -193,7 +189,7 @@ impl Host {
 
     fn own(&self, store: SqliteStore, resume: ResumeRuns) -> Result<Own, Failure> {
         store.announce(None, true)?;
-        let chosen = models::choose(&self.models, &setup::variable, self.model_progress.clone(), Recording::Create)?;
+        let chosen = models::choose(&self.models, &setup::variable, Recording::Create)?;
         let options = setup::options(chosen.models, &chosen.network, setup::secrets());
         #[cfg(unix)]
         let options = options.executor("workspace", self.workspaces.clone());

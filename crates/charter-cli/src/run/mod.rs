@@ -4,6 +4,7 @@
 pub mod answer;
 mod answers;
 mod approval_preview;
+mod arriving;
 mod ask;
 pub mod background;
 pub(crate) mod choice;
@@ -14,7 +15,6 @@ mod hint;
 pub(crate) mod host;
 pub mod legal;
 pub mod mcp;
-mod model_progress;
 mod pages;
 mod progress;
 mod report;

@@ -9,12 +9,15 @@ use charter_kernel::{EffectId, Machine, Millis, Timestamp};
 use charter_runtime::backend::Update;
 use charter_runtime::{View, Working};
 
+use super::arriving::Arriving;
 use super::host::Host;
-use super::model_progress::ModelProgress;
 use super::{answers, details, trust};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
 use crate::journal::text::{clean, elapsed, error, short};
+
+/// Maximum number of characters of the status line.
+const WIDTH: usize = 78;
 
 /// Why a run is being followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +47,7 @@ pub(crate) struct Progress {
     /// Invocations with a result; the end of their actors is not reported.
     answered: BTreeSet<String>,
     machine: Option<Arc<Machine>>,
-    model_progress: ModelProgress,
+    arriving: Arriving,
     /// The option `--db` of suggested commands.
     db: String,
     /// The last error message that was shown: if the next failure has the same one, it is not shown
@@ -65,7 +68,7 @@ impl Progress {
             began: None,
             answered: BTreeSet::new(),
             machine: None,
-            model_progress: ModelProgress::default(),
+            arriving: Arriving::default(),
             db: String::new(),
             failure: None,
         }
@@ -79,10 +82,9 @@ impl Progress {
         self.dry = view.dry;
     }
 
-    /// Sets the host: the source of model progress, and its journal file.
+    /// Sets the host, for its journal file.
     pub(crate) fn observe(&mut self, host: &Host) {
         self.db = host.db.option();
-        self.model_progress = host.model_progress.clone();
     }
 
     /// Prints the heading.
@@ -141,7 +143,6 @@ impl Progress {
     /// Shows an event of the host.
     pub(crate) fn show(&mut self, event: &Update, io: &mut Io<'_>) -> Result<(), Failure> {
         let paint = self.paint;
-        self.show_notes(io)?;
         let line = match event {
             Update::Recorded(r) => {
                 if let Some(invocation) = &r.source.invocation {
@@ -172,11 +173,11 @@ impl Progress {
             }
             Update::Began(work) | Update::Waiting(work) if self.is_old_task(work) => return Ok(()),
             Update::Began(work) if work.attempt > 1 => {
-                self.model_progress.forget(&self.run, &work.src);
+                self.arriving.forget(&work.src);
                 format!("{} started, attempt {}", clean(&work.src), work.attempt)
             }
             Update::Began(work) => {
-                self.model_progress.forget(&self.run, &work.src);
+                self.arriving.forget(&work.src);
                 format!("{} started", clean(&work.src))
             }
             Update::Retrying { work, error, at } => {
@@ -194,6 +195,13 @@ impl Progress {
                 return Ok(());
             }
             Update::Stopped(work) => format!("{} cancelled: its result is no longer needed", clean(&work.src)),
+            Update::Progress(progress) => match &progress.note {
+                None => {
+                    self.arriving.keep(progress);
+                    return Ok(());
+                }
+                Some(note) => paint.warning(&format!("{}: {}", clean(&progress.src), clean(note))),
+            },
             Update::Logged { label, value, .. } => {
                 let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
                 let text = match value.as_str() {
@@ -230,7 +238,6 @@ impl Progress {
 
     /// Updates the status line.
     pub(crate) fn wait(&mut self, view: &View, now: Timestamp, io: &mut Io<'_>) -> Result<(), Failure> {
-        self.show_notes(io)?;
         if !self.live {
             return Ok(());
         }
@@ -242,11 +249,8 @@ impl Progress {
             .iter()
             .take(4)
             .map(|w| {
-                let received = match self.model_progress.bytes(&self.run, &w.src) {
-                    0 => String::new(),
-                    bytes => format!(" ({}.{} kB)", bytes / 1_000, bytes % 1_000 / 100),
-                };
-                format!("{} {}{received}", clean(&w.src), since(w.since))
+                let amount = self.arriving.amount(&w.src);
+                format!("{} {}{amount}", clean(&w.src), since(w.since))
             })
             .collect();
         if working.len() > 4 {
@@ -259,20 +263,15 @@ impl Progress {
             parts.push(format!("waiting for timer {}, {} left", clean(&timer.id), elapsed(left)));
         }
         let turn = TURNS.get(self.turn).copied().unwrap_or_default();
-        let line = format!("{} {}", turn, parts.join(", "));
-        let line: String = line.chars().take(78).collect();
+        let mut line = format!("{} {}", turn, parts.join(", "));
+        if let [one] = working.as_slice() {
+            let room = WIDTH.saturating_sub(line.chars().count().saturating_add(2));
+            line = format!("{line}  {}", self.arriving.end(&one.src, room));
+        }
+        let line: String = line.chars().take(WIDTH).collect();
         write!(io.err, "\r\u{1b}[2K{}", self.paint.faint(&line))?;
         io.err.flush()?;
         self.drawn = true;
-        Ok(())
-    }
-
-    /// Prints the notes about model calls.
-    fn show_notes(&mut self, io: &mut Io<'_>) -> Result<(), Failure> {
-        for note in self.model_progress.notes(&self.run) {
-            self.clear(io)?;
-            writeln!(io.err, "  {}", self.paint.warning(&clean(&note)))?;
-        }
         Ok(())
     }
 

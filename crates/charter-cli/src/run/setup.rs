@@ -55,7 +55,7 @@ pub(crate) fn executors() -> Executors {
 /// Checks, as far as possible without a journal file, that a run of a charter can start. Creates no
 /// file.
 pub(crate) fn admits(charter: &Charter, run: Option<&str>, models: &models::Args) -> Result<(), Failure> {
-    let chosen = models::choose(models, &variable, (), Recording::Check)?;
+    let chosen = models::choose(models, &variable, Recording::Check)?;
     let options = options_for_check(chosen.models, &chosen.network, secrets());
     Ok(options.admits(charter, run)?)
 }

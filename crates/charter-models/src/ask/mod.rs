@@ -217,11 +217,12 @@ impl Asking<'_> {
         let _permit = self.permit()?;
         let left = self.time_left()?;
         let watcher = self.watcher;
+        watcher.sends();
         let (mut received, mut events) = (0usize, 0u64);
         let sent = self.transport.send(&request, left, &mut |line| {
             received = received.saturating_add(line.len());
             events = events.saturating_add(line.starts_with("data:").into());
-            watcher.received(received);
+            watcher.received(line.len(), &wire::piece(model.provider, line));
             watcher.go_on()
         });
         let mut response = match sent {

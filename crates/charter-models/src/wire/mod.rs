@@ -178,6 +178,22 @@ pub fn reply(provider: Provider, response: &Response, tools: &[Tool]) -> Result<
     }
 }
 
+/// The piece of the text of an answer in a line of a streamed response, for display.
+pub fn piece(provider: Provider, line: &str) -> String {
+    let Some(chunk) = line.strip_prefix("data:").and_then(|data| serde_json::from_str::<Json>(data).ok()) else {
+        return String::new();
+    };
+    let pieces: &[&str] = match provider {
+        Provider::OpenAi | Provider::Azure => {
+            &["/choices/0/delta/content", "/choices/0/delta/tool_calls/0/function/arguments"]
+        }
+        Provider::Anthropic => &["/delta/text", "/delta/partial_json"],
+        Provider::Gemini if chunk.pointer("/candidates/0/content/parts/0/thought").is_some() => &[],
+        Provider::Gemini => &["/candidates/0/content/parts/0/text"],
+    };
+    pieces.iter().filter_map(|pointer| text(&chunk, pointer)).collect()
+}
+
 /// Converts an unsuccessful response to a fault.
 #[must_use]
 pub fn refusal(model: &Model, response: &Response) -> Fault {

@@ -24,6 +24,8 @@ mod sentinel_hostile;
 mod servers;
 #[cfg(feature = "http")]
 mod settings;
+#[cfg(feature = "http")]
+mod tls;
 #[cfg(feature = "tools")]
 mod tool;
 #[cfg(feature = "http")]

@@ -59,6 +59,7 @@ export class CharterRun extends OfRun {
       .scrubber { display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: center; }
       .scrubber input { flex: 1 1 12rem; padding: 0; }
       .news { max-height: 12rem; overflow: auto; }
+      .arriving { max-height: 9rem; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.84rem; }
       .news li { font-family: var(--mono); font-size: 0.84rem; overflow-wrap: anywhere; white-space: pre-wrap; }
       form.ask { display: grid; gap: 0.6rem; padding: 1rem; max-width: 36rem; }
       @media (max-width: 60rem) { .panes { grid-template-columns: minmax(0, 1fr); } }
@@ -275,7 +276,8 @@ export class CharterRun extends OfRun {
     if (!works.length && !news.length && !open.length) return nothing;
     return html`<section>
       <h2>Actors</h2>
-      ${works.map((/** @type {any} */ w) => html`<p><strong>${show(w.src)}</strong> works <span class="faint">(${show(w.kind)}, attempt ${w.attempt}, since ${ago(new Date(w.since).toISOString(), this.now)})</span></p>`)}
+      ${works.map((/** @type {any} */ w) => html`<p><strong>${show(w.src)}</strong> works <span class="faint">(${show(w.kind)}, attempt ${w.attempt}, since ${ago(new Date(w.since).toISOString(), this.now)})</span></p>
+        ${arrivingOf(this.store, w.effect).map((progress) => html`<pre class="block arriving" role="region" tabindex="0" aria-label="What arrives for ${show(w.src)}">${show(progress.text)}</pre>`)}`)}
       ${open.map((/** @type {any} */ i) => html`<p><strong>${show(i.src)}</strong> <span class="faint">waits for an answer (${show(i.actor)})</span></p>`)}
       ${news.length
         ? html`<ol class="block news" tabindex="0" aria-label="Output" role="log">${news.map(({ at, kind, news: item }) => html`<li>${clock(new Date(at))} ${told(kind, item)}</li>`)}</ol>`
@@ -329,6 +331,12 @@ export class CharterRun extends OfRun {
   }
 }
 
+/** What arrives for an actor, one text for each of its calls. @param {any} store @param {string} effect @returns {any[]} */
+function arrivingOf(store, effect) {
+  const all = [...(store?.arriving.values() ?? [])];
+  return all.filter((progress) => progress.effect === effect && progress.text).sort((a, b) => a.call - b.call).slice(0, 8);
+}
+
 /** News in a line. @param {string} kind @param {any} item */
 function told(kind, item) {
   if (kind === "began") return html`${show(item.src)} began${item.attempt > 1 ? `, attempt ${item.attempt}` : ""}`;
@@ -337,6 +345,7 @@ function told(kind, item) {
   if (kind === "stopped") return html`${show(item.src)} was stopped`;
   if (kind === "logged") return html`${show(item.label ?? "log")}: ${show(typeof item.value === "string" ? item.value : JSON.stringify(item.value))}`;
   if (kind === "emitted") return html`${show(item.type)} ${show(JSON.stringify(item.data))}`;
+  if (kind === "progress") return html`${show(item.src)}: ${show(item.note)}`;
   if (kind === "missed") return html`${count(Number(item), "line")} missed`;
   return html`${kind} ${show(item?.message ?? JSON.stringify(item))}`;
 }

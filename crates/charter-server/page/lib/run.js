@@ -57,6 +57,8 @@ export class Run extends EventTarget {
     this.last = -1;
     /** @type {News[]} */
     this.news = [];
+    /** What arrives for actors that work, by effect and call. @type {Map<string, any>} */
+    this.arriving = new Map();
     /** @type {import("./api.js").Problem | null} */
     this.problem = null;
     /** @type {Recent<any[]>} */
@@ -117,10 +119,20 @@ export class Run extends EventTarget {
       this.#later();
     } else if (frame.name === "news") {
       const [kind, news] = Object.entries(data)[0] ?? ["", null];
+      if (kind === "progress" && news.note === undefined) {
+        this.arriving.set(`${news.effect} ${news.call}`, news);
+        return this.#changed();
+      }
       this.news = [...this.news, { at: Date.now(), kind, news }].slice(-MAX_NEWS);
-      if (kind !== "emitted" && kind !== "logged") this.#later();
+      if (kind === "began") this.#forget(news.effect);
+      if (kind !== "emitted" && kind !== "logged" && kind !== "progress") this.#later();
     }
     this.#changed();
+  }
+
+  /** Another attempt begins, or the work is over. @param {string} effect */
+  #forget(effect) {
+    for (const [key, progress] of this.arriving) if (progress.effect === effect) this.arriving.delete(key);
   }
 
   #later() {
@@ -133,6 +145,8 @@ export class Run extends EventTarget {
       const [view, legal] = await Promise.all([this.client.get(this.path), this.client.get(`${this.path}/legal`)]);
       this.view = view;
       this.legal = legal;
+      const works = new Set((view.working ?? []).map((/** @type {any} */ w) => w.effect));
+      for (const { effect } of [...this.arriving.values()]) if (!works.has(effect)) this.#forget(effect);
       this.last = Math.max(this.last, view.seq);
       this.problem = null;
     } catch (error) {
