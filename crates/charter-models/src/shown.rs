@@ -35,10 +35,25 @@ impl Shown {
 
     /// Adds what has arrived, and publishes it soon, on one of `threads`.
     pub(crate) fn arrived(&self, of: &Call, call: usize, bytes: usize, piece: &str, threads: &Handle) {
+        self.change(of, call, threads, |arriving| {
+            arriving.bytes = arriving.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+            arriving.text.push(piece, of.secrets());
+        });
+    }
+
+    /// Publishes a text soon, in place of the one before.
+    #[cfg(feature = "tools")]
+    pub(crate) fn replace(&self, of: &Call, text: &str, threads: &Handle) {
+        self.change(of, 0, threads, |arriving| {
+            arriving.text = ArrivingText::default();
+            arriving.text.push(text, of.secrets());
+        });
+    }
+
+    fn change(&self, of: &Call, call: usize, threads: &Handle, change: impl FnOnce(&mut Arriving)) {
         let mut calls = self.calls();
         let arriving = calls.entry(call).or_default();
-        arriving.bytes = arriving.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-        arriving.text.push(piece, of.secrets());
+        change(arriving);
         if std::mem::replace(&mut arriving.is_due, true) {
             return;
         }

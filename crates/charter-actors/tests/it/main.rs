@@ -3,6 +3,7 @@
 #![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, missing_docs)]
 
 mod addresses;
+mod arriving;
 mod network;
 mod retry_after;
 mod secrets;

@@ -5,6 +5,7 @@
 
 mod config;
 mod post;
+mod session;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use charter_kernel::definition::ActorDecl;
 use charter_process::Tree;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult};
-use rmcp::service::{ClientInitializeError, RoleClient, RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::Value as Json;
@@ -29,6 +30,7 @@ use crate::codes;
 use crate::{offline, trace};
 use config::{Server, ToolConfig};
 use post::Post;
+use session::{Connection, Follower};
 
 /// Maximum size of a tool's answer, in bytes of JSON: the limit of an event.
 const MAX_BYTES: usize = 1 << 20;
@@ -121,16 +123,16 @@ impl Tools {
         let mut params = CallToolRequestParams::new(config.tool.clone()).with_arguments(arguments);
         let key = Json::from(call.effect.as_ref());
         params.meta.get_or_insert_default().insert("charter/effect".to_owned(), key);
-        let Connection { server, post, tree } = self.connect(call, &config.server).await?;
-        let result = server.call_tool(params).await;
-        // Ask the server to end, then kill what is left of it.
-        drop(server.cancel().await);
-        // If the host is shutting down, dropping the tree kills it.
-        let _ = tokio::task::spawn_blocking(move || drop(tree)).await;
+        let connection = self.connect(call, &config.server).await?;
+        let post = connection.post.clone();
+        let result = connection.call(params).await;
         let idempotent = call.config("idempotent") == Some(&Json::Bool(true));
-        result
-            .map_err(|e| failed(&config.tool, &e, post.as_ref(), idempotent))
-            .and_then(|result| answer(&config.tool, result, call.secrets()))
+        let result = result.map_err(|e| failed(&config.tool, &e, post.as_ref(), idempotent))?;
+        let result = result.ok_or_else(|| {
+            let why = "it asks for input while it works, which actors do not give";
+            Fault::new(codes::PROTOCOL, format!("cannot call the tool `{}`: {why}", config.tool))
+        })?;
+        answer(&config.tool, result, call.secrets())
     }
 
     async fn connect(&self, call: &Call, server: &Server) -> Result<Connection, Fault> {
@@ -142,14 +144,15 @@ impl Tools {
                 let interrupted = |_| Fault::new(FAILED, "the call was interrupted").retryable();
                 tokio::task::spawn_blocking(check).await.map_err(interrupted)??;
                 let (process, tree) = self.start(call, command, env)?;
-                let server = ().serve(process).await.map_err(|e| no_session(name, &e, 0))?;
+                let server = Follower::new(call).serve(process).await.map_err(|e| no_session(name, &e, 0))?;
                 Ok(Connection { server, post: None, tree: Some(tree) })
             }
             Server::Url { url, headers, .. } => {
                 let post = Post::new(headers.clone(), call.left());
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 let transport = StreamableHttpClientTransport::with_client(post.clone(), config);
-                let server = ().serve(transport).await.map_err(|e| no_session(name, &e, post.status()))?;
+                let server =
+                    Follower::new(call).serve(transport).await.map_err(|e| no_session(name, &e, post.status()))?;
                 Ok(Connection { server, post: Some(post), tree: None })
             }
         }
@@ -180,15 +183,6 @@ impl Tools {
     }
 }
 
-/// A session with a server. If it is dropped, the server is killed with everything it started.
-struct Connection {
-    server: RunningService<RoleClient, ()>,
-    /// How requests are sent, if the server has a URL.
-    post: Option<Post>,
-    /// The processes of the server, if it is a program.
-    tree: Option<Tree>,
-}
-
 /// Returns the fault if there is no MCP session with the server: it was not reached, or it does not
 /// follow the protocol.
 fn no_session(name: &str, error: &ClientInitializeError, status: u16) -> Fault {
@@ -210,7 +204,8 @@ fn refused_key(name: &str, status: u16) -> Fault {
 /// effect.
 fn failed(tool: &str, error: &ServiceError, post: Option<&Post>, idempotent: bool) -> Fault {
     let fault = Fault::new(FAILED, format!("cannot call the tool `{tool}`: {error}"));
-    if matches!(error, ServiceError::McpError(_)) {
+    let is_broken = post.is_some_and(Post::is_broken);
+    if matches!(error, ServiceError::McpError(_)) && !is_broken {
         return fault;
     }
     // The call was rejected before it took effect, or it is safe to repeat.

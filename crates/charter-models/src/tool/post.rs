@@ -3,19 +3,22 @@
 //! HTTP client of the crate.
 
 use std::collections::HashMap;
-use std::io::BufRead as _;
+use std::io::{BufRead as _, Read as _};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use charter_actors::{ClientOptions, http_client, unreachable_server};
 use futures_core::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
     HttpStatusError, SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
+use serde_json::json;
 use sse_stream::Sse;
+use tokio::sync::mpsc;
 use ureq::http::{HeaderName, HeaderValue};
 
 use crate::http::{CONNECT, MAX_BYTES};
@@ -31,6 +34,7 @@ pub(super) struct Post {
     headers: Arc<Vec<(HeaderName, HeaderValue)>>,
     until: Instant,
     status: Arc<AtomicU16>,
+    broken: Arc<AtomicBool>,
 }
 
 /// Why there is no response.
@@ -51,7 +55,8 @@ impl Post {
             agent: http_client(ClientOptions { connect: Some(CONNECT), ..Default::default() }),
             headers: Arc::new(headers),
             until: now.checked_add(within).unwrap_or(now),
-            status: Arc::new(AtomicU16::new(0)),
+            status: Arc::default(),
+            broken: Arc::default(),
         }
     }
 
@@ -60,8 +65,16 @@ impl Post {
         self.status.load(Ordering::Relaxed)
     }
 
-    fn left(&self) -> Duration {
-        self.until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+    /// Whether the stream of a response ended before the response.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
+    }
+
+    /// The time for a message: a request takes at most what is left for the call, and what ends a
+    /// call is sent even if nothing is left.
+    fn left(&self, message: &ClientJsonRpcMessage) -> Duration {
+        let least = if request_id(message).is_some() { Duration::from_millis(1) } else { END_SESSION };
+        self.until.saturating_duration_since(Instant::now()).max(least)
     }
 
     fn post(
@@ -73,7 +86,7 @@ impl Post {
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let failed = |e: ureq::Error| StreamableHttpError::Client(PostError::Unreachable(unreachable_server(uri, &e)));
         self.status.store(0, Ordering::Relaxed);
-        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+        let id = request_id(message);
         let mut request = self
             .agent
             .post(uri)
@@ -85,7 +98,7 @@ impl Post {
         if let Some(session) = session {
             request = request.header("mcp-session-id", session);
         }
-        let request = request.config().timeout_global(Some(self.left())).build();
+        let request = request.config().timeout_global(Some(self.left(message))).build();
         let mut answer = request.send(serde_json::to_string(message)?).map_err(failed)?;
         let status = answer.status();
         self.status.store(status.as_u16(), Ordering::Relaxed);
@@ -99,45 +112,92 @@ impl Post {
         if status.as_u16() == 404 && session.is_some() {
             return Err(StreamableHttpError::SessionExpired);
         }
-        if status.is_success() && !is_request {
-            return Ok(StreamableHttpPostResponse::Accepted);
+        let Some(id) = id.filter(|_| status.is_success() || status.as_u16() >= 400) else {
+            return match status.is_success() {
+                true => Ok(StreamableHttpPostResponse::Accepted),
+                false => Err(HttpStatusError::new(status.as_u16(), later).into()),
+            };
+        };
+        if status.is_success() && kind.starts_with("text/event-stream") {
+            let (events, arriving) = mpsc::channel(1);
+            let (post, uri) = (self.clone(), uri.to_owned());
+            tokio::task::spawn_blocking(move || post.follow(answer, &uri, &id, &events));
+            return Ok(StreamableHttpPostResponse::Sse(Box::pin(Arriving(arriving)), own));
         }
-        let mut lines = std::io::BufReader::new(answer.body_mut().with_config().limit(MAX_BYTES).reader());
         let mut bytes = Vec::new();
-        let stream = kind.starts_with("text/event-stream");
-        loop {
-            let read = lines.read_until(b'\n', &mut bytes).map_err(|e| match bytes.len() as u64 >= MAX_BYTES {
-                true => StreamableHttpError::Client(PostError::TooLarge(MAX_BYTES)),
-                false => failed(e.into()),
-            })?;
-            // A stream may stay open after the response.
-            let said = stream && bytes.ends_with(b"\n\n") && response(&bytes, true).is_some();
-            if read == 0 || said {
-                break;
-            }
-        }
-        match response(&bytes, stream) {
+        let mut body = answer.body_mut().with_config().limit(MAX_BYTES).reader();
+        body.read_to_end(&mut bytes).map_err(|e| match bytes.len() as u64 >= MAX_BYTES {
+            true => StreamableHttpError::Client(PostError::TooLarge(MAX_BYTES)),
+            false => failed(e.into()),
+        })?;
+        match charter_expr::strict_json::typed::<ServerJsonRpcMessage>(&String::from_utf8_lossy(&bytes)) {
             // An error response may also have an error status.
-            Some(message) => Ok(StreamableHttpPostResponse::Json(message, own)),
-            None if status.is_success() => {
+            Ok(message) if is_response(&message) => Ok(StreamableHttpPostResponse::Json(message, own)),
+            _ if status.is_success() => {
                 Err(StreamableHttpError::UnexpectedServerResponse("the body holds no response".into()))
             }
-            None => Err(HttpStatusError::new(status.as_u16(), later).into()),
+            _ => Err(HttpStatusError::new(status.as_u16(), later).into()),
         }
+    }
+
+    /// Reads a stream up to the response; it may stay open after that. If it ends before, the
+    /// request gets an error.
+    fn follow(&self, mut answer: Answer, uri: &str, id: &RequestId, events: &mpsc::Sender<Sse>) {
+        let mut lines = std::io::BufReader::new(answer.body_mut().with_config().limit(MAX_BYTES).reader());
+        let (mut bytes, mut total) = (Vec::new(), 0u64);
+        let why = loop {
+            let read = match lines.read_until(b'\n', &mut bytes) {
+                Ok(read) => read,
+                Err(_) if total >= MAX_BYTES => break PostError::TooLarge(MAX_BYTES).to_string(),
+                Err(e) => break PostError::Unreachable(unreachable_server(uri, &e.into())).to_string(),
+            };
+            total = total.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
+            let is_complete = bytes.ends_with(b"\n\n") || bytes.ends_with(b"\n\r\n");
+            if read > 0 && !is_complete {
+                continue;
+            }
+            for (name, data) in sse::events(&String::from_utf8_lossy(&std::mem::take(&mut bytes))) {
+                // What cannot be read, such as a message with a key twice, is no message.
+                let Ok(message) = charter_expr::strict_json::typed::<ServerJsonRpcMessage>(&data) else { continue };
+                let is_last = is_response(&message);
+                let event = (!name.is_empty()).then_some(name);
+                let sent = events.blocking_send(Sse { event, data: Some(data), ..Sse::default() });
+                if is_last || sent.is_err() {
+                    return;
+                }
+            }
+            if read == 0 {
+                break "the stream of the server ended before the response".to_owned();
+            }
+        };
+        self.broken.store(true, Ordering::Relaxed);
+        let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32000, "message": why}});
+        let _ = events.blocking_send(Sse { data: Some(error.to_string()), ..Sse::default() });
     }
 }
 
-/// Finds the response in a body; skips other messages of a stream (progress, log lines).
-fn response(body: &[u8], stream: bool) -> Option<ServerJsonRpcMessage> {
-    let text = String::from_utf8_lossy(body);
-    let read = |text: &str| {
-        let message: ServerJsonRpcMessage = charter_expr::strict_json::typed(text).ok()?;
-        matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)).then_some(message)
-    };
-    match stream {
-        true => sse::events(&text).iter().find_map(|(_, data)| read(data)),
-        false => read(&text),
+type Answer = ureq::http::Response<ureq::Body>;
+
+/// The events of a stream as they arrive.
+struct Arriving(mpsc::Receiver<Sse>);
+
+impl Stream for Arriving {
+    type Item = Result<Sse, SseError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(cx).map(|event| event.map(Ok))
     }
+}
+
+fn request_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+        _ => None,
+    }
+}
+
+fn is_response(message: &ServerJsonRpcMessage) -> bool {
+    matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
 }
 
 impl StreamableHttpClient for Post {

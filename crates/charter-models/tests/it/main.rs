@@ -6,6 +6,8 @@ mod attached;
 #[cfg(feature = "http")]
 mod broken;
 mod calls;
+#[cfg(feature = "tools")]
+mod everything;
 mod fred;
 #[cfg(feature = "http")]
 mod matrix;

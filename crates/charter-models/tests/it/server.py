@@ -7,7 +7,13 @@ import sys
 import time
 
 
+# The reasons of calls that were cancelled.
+cancelled = []
+
+
 def call(name, arguments):
+    if name == "cancelled":
+        return {"content": [], "structuredContent": {"reasons": cancelled}}
     if name == "add":
         total = arguments["a"] + arguments["b"]
         return {"content": [{"type": "text", "text": str(total)}], "structuredContent": {"sum": total}, "isError": False}
@@ -85,6 +91,8 @@ class Http(http.server.BaseHTTPRequestHandler):
             self.say(400, "text/plain", b"no session")
             return
         if "id" not in message:
+            if message["method"] == "notifications/cancelled":
+                cancelled.append(message["params"]["reason"])
             self.say(202, "text/plain", b"")
             return
         if message["params"].get("name") == "busy":
@@ -95,7 +103,10 @@ class Http(http.server.BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         progress = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "soon"}}
-        for said in progress, answer(message):
+        for said in progress, None if message["params"].get("name") == "cut" else answer(message):
+            if said is None:
+                self.close_connection = True
+                return
             self.wfile.write(f"event: message\ndata: {json.dumps(said)}\n\n".encode())
         self.wfile.flush()
         time.sleep(1)

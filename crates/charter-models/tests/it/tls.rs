@@ -1,5 +1,5 @@
-//! Models behind TLS: the certificate of a server is checked against the roots of the network before
-//! anything is sent.
+//! Models behind TLS: the certificate of a server is checked against the roots of the network
+//! before anything is sent.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -9,7 +9,7 @@ use charter_actors::Folder;
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::Principal;
 use charter_models::Tools;
-use charter_runtime::{Charter, Options, Runtime, Start};
+use charter_runtime::{Charter, Options, Runtime, RuntimeEvent, Start};
 use serde_json::{Value as Json, json};
 
 const PROGRAM: &str = "{command: [python3, server.py], env: {GREETING: hello}}";
@@ -19,7 +19,12 @@ fn called(tool: &str, extra: &str) -> Result<Json, Json> {
     called_at(PROGRAM, tool, extra)
 }
 
-fn called_at(server: &str, tool: &str, extra: &str) -> Result<Json, Json> {
+pub(crate) fn called_at(server: &str, tool: &str, extra: &str) -> Result<Json, Json> {
+    observed_at(server, tool, extra).0
+}
+
+/// Calls a tool in a run. Returns the answer or the error, and the progress that was shown.
+pub(crate) fn observed_at(server: &str, tool: &str, extra: &str) -> (Result<Json, Json>, Vec<String>) {
     let source = format!(
         "
 charter: 1
@@ -46,7 +51,8 @@ states:
     let document = charter_format::read(&source, "caller.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
     let folder = Folder::Dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it"));
     let rt = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    rt.block_on(async {
+    let mut shown = Vec::new();
+    let result = rt.block_on(async {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let secret = |name: &str| match name {
             "OPEN" => Some("Bearer sesame-sesame".to_owned()),
@@ -63,15 +69,26 @@ states:
             },
             Err(e) => return Err(json!(e.to_string())),
         };
+        let mut events = runtime.subscribe(Some("r"));
         let start = Start { charter, run: Some("r".into()), input: json!({}), by: Principal::default() };
         runtime.start(start).await.map_err(|e| json!(e.to_string()))?;
         let view = runtime.ended("r").await.unwrap();
+        if extra.contains("attemptTimeout") {
+            // What is said to the server afterwards ends with these threads.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        while let Some(event) = events.try_next() {
+            if let RuntimeEvent::Progress(progress) = event {
+                shown.push(progress.text);
+            }
+        }
         let output = view.snapshot.output().unwrap().clone();
         match output["error"].is_null() {
             true => Ok(output["answer"].clone()),
             false => Err(output["error"].clone()),
         }
-    })
+    });
+    (result, shown)
 }
 
 #[test]
@@ -156,6 +173,12 @@ fn over_http() {
     assert_eq!(key, json!({"key": "r/0/0"}));
     let busy = called_at(&open, "busy", "").unwrap_err();
     assert_eq!((&busy["code"], &busy["retryable"]), (&json!("tool-failed"), &json!(true)), "{busy}");
+    // A stream that breaks off is told from a tool that fails.
+    for idempotent in [true, false] {
+        let cut = called_at(&open, "cut", &format!("idempotent: {idempotent}")).unwrap_err();
+        assert_eq!((&cut["code"], &cut["retryable"]), (&json!("tool-failed"), &json!(idempotent)), "{cut}");
+        assert!(cut["message"].as_str().unwrap().contains("ended before the response"), "{cut}");
+    }
     let unknown = called_at(&open, "unknown", "").unwrap_err();
     assert_eq!(unknown["retryable"], json!(false));
     assert!(unknown["message"].as_str().unwrap().contains("Unknown tool"), "{unknown}");
@@ -166,6 +189,19 @@ fn over_http() {
     assert!(!wrong.to_string().contains("wrong-wrong"), "{wrong}");
     let nobody = called_at("{url: 'http://127.0.0.1:9/mcp'}", "add", "").unwrap_err();
     assert_eq!((&nobody["code"], &nobody["retryable"]), (&json!("unavailable"), &json!(true)));
+}
+
+#[test]
+fn a_server_is_told_that_a_call_is_not_wanted_any_more() {
+    let served = Served::new();
+    let open = served.with("OPEN");
+    let late = called_at(&open, "hang", "attemptTimeout: 500ms").unwrap_err();
+    assert_eq!(late["code"], "timeout", "{late}");
+    // The server is told beside the run, which does not wait for that.
+    let told = || called_at(&open, "cancelled", "").unwrap()["reasons"].clone();
+    let end = Instant::now() + Duration::from_secs(10);
+    while told() == json!([]) && Instant::now() < end {}
+    assert_eq!(told(), json!(["the run no longer waits for the answer"]));
 }
 
 #[test]
