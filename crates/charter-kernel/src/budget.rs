@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::definition::{Limits, MAX_LIMIT_BYTES};
+use crate::explain::{Taken, TakenLog};
 use crate::refusal::{Cause, Code, Refusal};
 use crate::schema::{MisfitDetails, Schema, TooCostly};
 use crate::unknown::Unknowns;
@@ -80,6 +81,8 @@ pub(crate) struct Budget {
     unknowns: Option<Rc<dyn Unknowns>>,
     /// Whether an interlock may refuse the event.
     interlocks: bool,
+    /// Keeps why transitions were taken, in an explanation.
+    taken: Option<Box<TakenLog>>,
 }
 
 impl Budget {
@@ -104,6 +107,22 @@ impl Budget {
         Budget { interlocks: false, ..Budget::new(limits) }
     }
 
+    /// The budget of a step that is repeated to explain it.
+    pub(crate) fn explaining(limits: &Limits) -> Budget {
+        Budget { taken: Some(Box::default()), ..Budget::new(limits) }
+    }
+
+    /// Where to note why transitions are taken; `None` in a run.
+    #[inline]
+    pub(crate) fn taken_log(&self) -> Option<&TakenLog> {
+        self.taken.as_deref()
+    }
+
+    /// Returns what was noted there.
+    pub(crate) fn into_taken_log(self) -> Option<Vec<Taken>> {
+        self.taken.map(|log| log.into_inner())
+    }
+
     pub(crate) fn checks_interlocks(&self) -> bool {
         self.interlocks && self.unknowns().is_none_or(Unknowns::checks_interlocks)
     }
@@ -117,6 +136,7 @@ impl Budget {
             over: Cell::new(None),
             unknowns: None,
             interlocks: true,
+            taken: None,
         }
     }
 

@@ -266,6 +266,13 @@ impl Ledger {
         closed
     }
 
+    /// Changes when an obligation is due.
+    pub(crate) fn set_due(&mut self, kind: u32, key: &str, due: Timestamp) {
+        if let Some(e) = self.kinds.get_mut(kind as usize).and_then(|k| k.entries.get_mut(key)) {
+            Arc::make_mut(e).due = Some(due);
+        }
+    }
+
     pub(crate) fn set_overdue(&mut self, kind: u32, key: &str) {
         if let Some(e) = self.kinds.get_mut(kind as usize).and_then(|k| k.entries.get_mut(key)) {
             Arc::make_mut(e).status = EntryStatus::Overdue;

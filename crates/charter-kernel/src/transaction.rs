@@ -269,6 +269,11 @@ impl<'m> StepTransaction<'m> {
         self.s.paused_at.unwrap_or(self.at)
     }
 
+    /// How long this time has stood still.
+    pub(crate) fn stood(&self) -> Millis {
+        self.at.since(self.clock()).max(Millis(0))
+    }
+
     pub(crate) fn set_timer_at(
         &mut self,
         id: Arc<str>,

@@ -108,6 +108,7 @@ impl Handling<'_> {
             return Err(Denied::DataTooLarge { event: r#type, limit });
         }
         let is_cancel = r#type == "charter.cancel";
+        let expected_seq = self.run.seen(expected_seq);
         let incoming = Incoming { to, event: Event::External { r#type, data }, by, expected_seq, unique };
         if let Some(first) = same {
             return match self.is_repeated(&first, incoming) {

@@ -84,6 +84,8 @@ pub struct Run {
     pub(crate) dry: bool,
     /// The number of the last record that it shares with the run that it is a fork of.
     pub(crate) fork_point: Option<u64>,
+    /// Whether the host has recorded that the time of the fork stood still.
+    pub(crate) fork_begun: bool,
 }
 
 impl Run {
@@ -99,6 +101,7 @@ impl Run {
             full: false,
             dry: false,
             fork_point: None,
+            fork_begun: false,
         }
     }
 
@@ -108,8 +111,8 @@ impl Run {
     pub fn loaded(loaded: Loaded, at: Timestamp) -> Run {
         let Loaded { snapshot, chain } = loaded;
         let position = Position::resume(snapshot, chain.next_seq(), at, RefusedTimers::default());
-        let recent = RecentIds::unknown();
-        Run { position, chain, attempts: Arc::default(), recent, full: false, dry: false, fork_point: None }
+        let id = chain.run().to_owned();
+        Run { position, chain, recent: RecentIds::unknown(), ..Run::new(&id, 0) }
     }
 
     /// Restores a run that a host has stored. `keep_every` is as in [`Run::new`].
@@ -127,7 +130,7 @@ impl Run {
         let position = Position::resume(snapshot, last.seq.saturating_add(1), last.at, kept.refused);
         let chain = Chain::after(&last).snapshot_every(keep_every);
         let (attempts, recent) = (Arc::new(kept.attempts), kept.recent);
-        Ok(Run { position, chain, attempts, recent, full: false, dry: false, fork_point: None })
+        Ok(Run { position, chain, attempts, recent, ..Run::new(run, keep_every) })
     }
 
     /// Counts the failed attempts of the open invocations of a restored run. `read` is as in

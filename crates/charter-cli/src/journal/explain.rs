@@ -61,14 +61,18 @@ fn condition(store: &dyn Store, machine: &Machine, record: &Record) -> Option<Co
     machine.refusing(&before, &record.envelope().ok()?)
 }
 
-/// Returns why the event of a record could take its transitions, from the state before it.
+/// Returns why the transitions of a record were taken, from the state before it.
 fn why_taken(store: &dyn Store, machine: &Machine, record: &Record) -> Vec<Taken> {
-    let before = record.seq.checked_sub(1).filter(|_| !record.transitions.is_empty());
-    let before = before.and_then(|seq| charter_journal::replay(store, machine, &record.run, Some(seq)).ok()?);
-    let (Some(before), Ok(envelope)) = (before, record.envelope()) else {
+    let Some(envelope) = record.envelope().ok().filter(|_| !record.transitions.is_empty()) else {
         return Vec::new();
     };
-    machine.why_taken(&before, &envelope, &record.transitions)
+    match record.seq.checked_sub(1) {
+        None => machine.why_started(&record.run, &envelope),
+        Some(seq) => match charter_journal::replay(store, machine, &record.run, Some(seq)) {
+            Ok(Some(before)) => machine.why_taken(&before, &envelope),
+            _ => Vec::new(),
+        },
+    }
 }
 
 fn explanation(
@@ -229,11 +233,15 @@ fn reasons(taken: &Taken, by: &str) -> Vec<String> {
 
 fn taken(record: &Record, why: &[Taken], paint: Paint, out: &mut Vec<String>) {
     let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).map(clean).unwrap_or_default();
-    for name in &record.transitions {
+    for (place, name) in record.transitions.iter().enumerate() {
         out.push(format!("  transition {}", paint.strong(&clean(name))));
-        let taken = why.iter().filter(|taken| *taken.transition == **name);
-        let lines = taken.flat_map(|taken| reasons(taken, &clean(&record.by.id)));
-        out.extend(lines.map(|line| format!("    {line}")));
+        // Both are in the order in which the transitions were taken.
+        let Some(taken) = why.get(place) else {
+            continue;
+        };
+        let inner = taken.event.as_ref().filter(|event| **event != *record.event.r#type);
+        out.extend(inner.map(|event| format!("    for `{}`, which followed inside the step", clean(event))));
+        out.extend(reasons(taken, &clean(&record.by.id)).into_iter().map(|line| format!("    {line}")));
     }
     for approval in &record.approvals {
         out.push(format!(

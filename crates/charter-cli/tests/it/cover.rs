@@ -73,6 +73,132 @@ fn every_skeleton_works_or_says_what_to_fill_in() {
     }
 }
 
+/// Charters with a scenario that reaches a state, the number of skeletons for them, and the
+/// transitions whose skeletons say what to fill in.
+const FURTHER: [(&str, &str, &str, usize, &[&str]); 10] = [
+    (
+        "guards on output",
+        "actors: {ask: {kind: scripted, output: {type: object, required: [sure], properties: {sure: {type: number}}}}}\n\
+        events: {GO: {}}\nstates:\n  a: {on: {GO: b}}\n  b:\n    invoke:\n      src: ask\n      \
+        onDone: [{when: event.output.sure >= 0.85, target: c}, {target: d}]\n      onError: d\n  c: {}\n  d: {}",
+        "send: {type: GO}",
+        3,
+        &["b/invoke/ask/onDone/0"],
+    ),
+    (
+        "a quorum",
+        "roles: {boss: {}}\nevents: {GO: {by: boss}, OK: {by: boss}}\n\
+        states: {a: {on: {GO: b}}, b: {on: {OK: {target: c, quorum: {count: 2, of: boss}}}}, c: {type: final}}",
+        "send: {type: GO, as: ana, roles: [boss]}",
+        1,
+        &[],
+    ),
+    (
+        "unique",
+        "events: {GO: {}, PAY: {data: {type: object, required: [order], properties: {order: {type: string}}}, unique: {key: event.order}}}\n\
+        states: {a: {on: {GO: b, PAY: {}}}, b: {on: {PAY: c}}, c: {}}",
+        "send: {type: GO}",
+        2,
+        &[],
+    ),
+    (
+        "a task",
+        "roles: {clerk: {}}\nevents: {GO: {}}\nactors: {look: {kind: human, title: Look, by: clerk, output: {type: object, \
+        required: [verdict], properties: {verdict: {enum: [good, bad]}}}}}\n\
+        states:\n  a: {on: {GO: b}}\n  b: {invoke: {src: look, onDone: [{when: event.output.verdict == 'bad', target: d}, {target: c}], onError: d}}\n  \
+        c: {}\n  d: {}",
+        "send: {type: GO}",
+        3,
+        &["b/invoke/look/onDone/0"],
+    ),
+    (
+        "delays",
+        "events: {GO: {}}\ndelays: {soon: 10m}\nstates: {a: {on: {GO: b}}, b: {after: {soon: c, 5m: {actions: []}}}, c: {}}",
+        "send: {type: GO}",
+        2,
+        &[],
+    ),
+    (
+        "a timer that comes too late",
+        "events: {GO: {}}\nstates: {a: {on: {GO: b}}, b: {after: {5m: c, 10m: d}}, c: {}, d: {}}",
+        "send: {type: GO}",
+        2,
+        &["b/after/10m/0"],
+    ),
+    (
+        "regions",
+        "events: {GO: {}, X: {}, Y: {}}\nstates:\n  a: {on: {GO: p}}\n  p:\n    type: parallel\n    states:\n      \
+        l: {initial: l1, states: {l1: {on: {X: l2}}, l2: {type: final}}}\n      \
+        r: {initial: r1, states: {r1: {on: {Y: r2}}, r2: {type: final}}}\n    onDone: z\n  z: {}",
+        "send: {type: GO}",
+        3,
+        &["p/onDone/0"],
+    ),
+    (
+        "permits",
+        "ledger: {pass: {}}\nevents: {GRANT: {}, GO: {}, ENTER: {}}\nstates:\n  a: {on: {GRANT: {actions: {grant: {kind: pass, key: p, uses: 1}}}, GO: b}}\n  \
+        b: {on: {ENTER: {target: c, requires: {use: {kind: pass, key: p}}}, GO: {target: c, requires: {use: {kind: pass, key: q}}}}}\n  c: {}",
+        "send: {type: GRANT}\n  - send: {type: GO}",
+        2,
+        &["b/on/GO/0"],
+    ),
+    (
+        "an approval",
+        "roles: {boss: {}}\ncontext: {plan: {n: 1}}\nevents: {GO: {}, OK: {by: boss}}\n\
+        states: {a: {on: {GO: b}}, b: {on: {OK: {target: c, approves: context.plan}}}, c: {}}",
+        "send: {type: GO}",
+        1,
+        &[],
+    ),
+    (
+        "a machine",
+        "events: {GO: {}, PING: {}}\nmachines: {child: {initial: x, states: {x: {on: {PING: y}}, y: {type: final}}}}\n\
+        states: {a: {on: {GO: b}}, b: {invoke: {src: child, id: c, onDone: d}}, d: {}}",
+        "send: {type: GO}",
+        2,
+        &["b/invoke/c/onDone/0"],
+    ),
+];
+
+#[test]
+fn skeletons_that_go_on_from_a_scenario_are_tried_out() {
+    let mut wrong = Vec::new();
+    for (what, body, steps, expected, commented) in FURTHER {
+        let scratch = Scratch::new("cover-further");
+        scratch.file("charter.yaml", format!("charter: 1\nid: t\nversion: 1.0.0\n{body}\n"));
+        let scenario = format!("charter: charter.yaml\nname: before\nsteps:\n  - {steps}\n");
+        let printed = charter(&["--json", "test", "--cover", &scratch.file("t.yaml", &scenario)]);
+        let Ok(answer) = serde_json::from_str::<Json>(&printed.out) else {
+            panic!("{what}: {}{}", printed.out, printed.err);
+        };
+        let gaps = answer["cover"][0]["uncovered"].as_array().unwrap();
+        let mut says = Vec::new();
+        for gap in gaps {
+            let proposal = gap["proposal"].as_str().unwrap();
+            if proposal.contains("Fill in") || proposal.contains("Add the steps") {
+                says.push(gap["transition"].as_str().unwrap());
+                continue;
+            }
+            // What the comment asks for.
+            let begin = if proposal.contains("# Begin with the steps of \"before\"") {
+                steps
+            } else {
+                "expect: {stuck: false}"
+            };
+            let text =
+                format!("charter: charter.yaml\n{}", proposal.replace("steps:\n", &format!("steps:\n  - {begin}\n")));
+            let ran = charter(&["test", &scratch.file("pasted.yaml", &text)]);
+            if ran.code != 0 {
+                wrong.push(format!("{what}, {}\n{text}\n{}{}", gap["transition"], ran.out, ran.err));
+            }
+        }
+        if (gaps.len(), says.as_slice()) != (expected, commented) {
+            wrong.push(format!("{what}: {} skeletons, {says:?}", gaps.len()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn a_guard_that_no_sender_can_meet_is_no_code_to_cover() {
     let scratch = Scratch::new("cover-guard");

@@ -116,6 +116,28 @@ fn an_accepted_event_is_explained_with_its_condition_values_and_demands() {
 }
 
 #[test]
+fn what_follows_inside_a_step_is_explained_with_the_values_of_that_moment() {
+    let text = "charter: 1\nid: chain\nversion: 1.0.0\ncontext: {n: 0}\nevents: {GO: {}}\ninitial: a\nstates:\n  \
+        a: {always: {when: context.n == 0, target: b}}\n  \
+        b: {on: {GO: {target: c, actions: [{assign: {n: 2}}, {raise: inner}]}}}\n  \
+        c: {on: {inner: {when: context.n == 2, target: d, actions: {assign: {n: 3}}}}}\n  \
+        d: {always: {when: context.n > 2, target: e}}\n  e: {type: final}\n";
+    let site = Site::new("followed", "chain.yaml", text);
+    site.start();
+    let story = site.run(&["explain", "r", "0"]).out;
+    assert!(
+        story.contains("  transition a/always/0\n    because `context.n == 0` is true\n    context.n was 0"),
+        "{story}"
+    );
+    site.run(&["send", "r", "GO"]);
+    let story = site.run(&["explain", "r", "1"]).out;
+    let followed = "  transition b/on/GO/0\n  transition c/on/inner/0\n    for `inner`, which followed inside the step\n    \
+        because `context.n == 2` is true\n    context.n was 2\n  transition d/always/0\n    \
+        because `context.n > 2` is true\n    context.n was 3";
+    assert!(story.contains(followed), "{story}");
+}
+
+#[test]
 fn a_permit_that_was_never_granted_is_not_offered() {
     let site = Site::new("never-granted", "desk.yaml", DESK);
     site.start();

@@ -147,6 +147,9 @@ impl StepTransaction<'_> {
         session: &mut Session,
     ) -> Result<(), Refusal> {
         self.count_microstep()?;
+        if let Some(log) = self.budget.taken_log() {
+            self.note_reasons(actor_ix, enabled, ev, log);
+        }
         let chart = self.chart(actor_ix);
         let domains: SmallVec<[Option<StateId>; 4]> =
             enabled.iter().map(|t| domain(chart, self.actor(actor_ix), *t)).collect();

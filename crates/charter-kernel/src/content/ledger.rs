@@ -9,6 +9,7 @@ use crate::ledger::{Entry, EntryStatus};
 use crate::machine::Action;
 use crate::scope::Local;
 use crate::snapshot::TimerKind;
+use crate::time::Timestamp;
 use crate::transaction::StepTransaction;
 
 /// What an entry takes besides its key and its data, in the run, the record and the snapshot.
@@ -73,6 +74,8 @@ impl StepTransaction<'_> {
                 match due {
                     Some(due) => {
                         let actor = self.actor(actor_ix).identity().id.clone();
+                        // While the run is paused, as much is left of it as from now on.
+                        let due = Timestamp(due.0.saturating_sub(self.stood().0));
                         self.set_timer_at(timer, actor, due, TimerKind::Due { kind: *kind, key })
                     }
                     None => Ok(()),

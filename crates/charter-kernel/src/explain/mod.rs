@@ -20,6 +20,7 @@ use std::borrow::Cow;
 use candidates::Considered;
 pub(crate) use candidates::{reads, short};
 pub use condition::Condition;
+pub(crate) use taken::TakenLog;
 pub use taken::{RequirementMet, Taken};
 
 use crate::budget::Budget;

@@ -1,21 +1,10 @@
 //! The candidates for an event in each active region, for explanations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::event::Ev;
 use crate::machine::{Chart, Transition, TransitionId};
 use crate::selection::{Evaluation, region_candidates};
-
-/// Returns all candidates of [`region_candidates`], each once.
-pub(super) fn active_candidates<'c>(
-    chart: &'c Chart,
-    configuration: &[u32],
-    ev: &Ev<'_>,
-) -> Vec<(TransitionId, &'c Transition)> {
-    let mut seen = BTreeSet::new();
-    let all = region_candidates(chart, configuration, ev).into_iter().flatten();
-    all.filter(|(id, _)| seen.insert(*id)).collect()
-}
 
 /// Evaluates the candidates of each region up to the one that is taken there, each once; for
 /// reports. What comes after it in its region has no part in the answer to the event.

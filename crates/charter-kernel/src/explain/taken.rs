@@ -1,28 +1,42 @@
-//! Why transitions took an event: their conditions with the values, and what they demanded of the
-//! sender. Records do not contain it: it is computed from the state before the event.
+//! Why transitions were taken: their conditions with the values, and what they demanded of the
+//! sender. Records do not contain it: the step is repeated, from the state before the event.
 
-use std::sync::Arc;
+use std::cell::RefCell;
 
 use serde::Serialize;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 use super::candidates::reads;
-use super::regions::active_candidates;
 use crate::budget::Budget;
 use crate::demands::QuorumState;
-use crate::envelope::{Envelope, Event};
+use crate::envelope::Envelope;
 use crate::event::{Ev, Origin};
 use crate::machine::{Machine, Require, Transition, TransitionId};
+use crate::refusal::Refusal;
+use crate::run::within;
 use crate::scope::EvalContext;
-use crate::snapshot::{Actor, Snapshot, Status, TimerKind};
-use crate::validate;
+use crate::snapshot::Snapshot;
+use crate::step::Step;
+use crate::transaction::StepTransaction;
 
-/// A transition that took an event, and why it could.
+/// Upper limit of the transitions of one step that are explained.
+const MAX_EXPLAINED: usize = 100;
+
+/// The reasons that are found while a step is repeated.
+pub(crate) type TakenLog = RefCell<Vec<Taken>>;
+
+/// A transition that was taken, and why it could.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Taken {
+    /// The actor that took it.
+    pub actor: String,
     /// Its name.
     pub transition: String,
+    /// The event that it was taken for: that of the record, or one that followed inside the step.
+    /// `None` if it needs no event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
     /// Its guard as one expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
@@ -67,77 +81,44 @@ pub struct RequirementMet {
 }
 
 impl Machine {
-    /// Explains the transitions that took the event of an envelope itself; `names` are those of the
-    /// record. Transitions that followed, of other events and of eventless transitions, are left
-    /// out. `snapshot` is the snapshot that the event was applied to.
+    /// Explains the transitions of a step, in the order of the record: those that the event took,
+    /// and those that followed inside the step, for events of the run itself, for events between
+    /// its actors, and without an event. Explains the first hundred. `snapshot` is the snapshot
+    /// that the event was applied to. Empty if the event is refused.
     #[must_use]
-    pub fn why_taken<N: AsRef<str>>(&self, snapshot: &Snapshot, envelope: &Envelope, names: &[N]) -> Vec<Taken> {
-        if snapshot.charter() != self.digest {
-            return Vec::new();
-        }
-        let snapshot = &snapshot.with_expired_permits(envelope.at);
-        let budget = Budget::new(&self.definition.limits);
-        let Some((actor, ev)) = self.received(snapshot, envelope, &budget) else {
-            return Vec::new();
-        };
-        let ctx = self.context_of(snapshot, actor, &ev, envelope, &budget);
-        let all = active_candidates(self.chart(actor.chart()), &actor.configuration, &ev).into_iter();
-        let was_taken = |t: &Transition| names.iter().any(|name| *name.as_ref() == *t.name);
-        all.filter(|(_, t)| was_taken(t)).map(|(id, t)| self.taken_because(&ctx, id, t)).collect()
+    pub fn why_taken(&self, snapshot: &Snapshot, envelope: &Envelope) -> Vec<Taken> {
+        self.explained(|budget| self.step_within(snapshot, envelope, budget))
     }
 
-    /// Returns the event of an envelope as expressions see it, and the actor that received it.
-    fn received<'s>(
-        &'s self,
-        snapshot: &'s Snapshot,
-        envelope: &'s Envelope,
-        budget: &Budget,
-    ) -> Option<(&'s Actor, Ev<'static>)> {
-        let platform =
-            |name: &str, data: Json| Ev::new(self.events.id(name), name.into(), Arc::new(data), Origin::Platform);
-        match &envelope.event {
-            Event::External { r#type, data } => {
-                let data = validate::validate_event(data, &self.definition.limits, budget).ok()?.into_owned();
-                let id = self.events.id(r#type);
-                let ev = Ev::new(id, r#type.as_str().into(), Arc::new(data), Origin::External);
-                let actor = snapshot.actors.find(envelope.to.as_deref().unwrap_or("root"))?;
-                Some((actor, ev.typed(self.events.numbers(id))))
-            }
-            Event::Done { invocation, effect, .. } | Event::Failed { invocation, effect, .. } => {
-                let (actor_ix, open) = self.owner(snapshot, envelope, invocation, *effect)?;
-                let ev = match &envelope.event {
-                    Event::Failed { error, .. } => {
-                        platform(&format!("error.invoke.{invocation}"), json!({"error": error}))
-                    }
-                    Event::Done { output, .. } => {
-                        platform(&format!("done.invoke.{invocation}"), json!({"output": output}))
-                    }
-                    _ => return None,
-                };
-                Some((snapshot.actors.get(actor_ix)?, ev.typed(self.service(open.service).answer.as_ref())))
-            }
-            Event::Timer { timer, generation } => {
-                let timer = snapshot.timers.iter().find(|t| *t.id == **timer && t.generation == *generation)?;
-                let actor = snapshot.actors.find(&timer.actor).filter(|a| a.status == Status::Active)?;
-                let TimerKind::After { .. } = timer.what else {
-                    return None;
-                };
-                Some((actor, platform(&envelope.event.type_name(Some(snapshot)), json!({}))))
-            }
-            _ => None,
-        }
+    /// Like [`Machine::why_taken`], for the start of a run.
+    #[must_use]
+    pub fn why_started(&self, run: &str, envelope: &Envelope) -> Vec<Taken> {
+        self.explained(|budget| self.start_within(run, envelope, budget))
     }
 
-    fn taken_because<'a>(&'a self, ctx: &EvalContext<'a>, id: TransitionId, t: &'a Transition) -> Taken {
+    fn explained(&self, step: impl FnOnce(&Budget) -> Result<Step, Refusal>) -> Vec<Taken> {
+        let budget = Budget::explaining(&self.definition.limits);
+        let accepted = within(&budget, step(&budget)).is_ok();
+        budget.into_taken_log().filter(|_| accepted).unwrap_or_default()
+    }
+
+    /// `sender` is the event that the transition is taken for; `None` if it needs none.
+    fn taken_because<'a>(
+        &'a self,
+        ctx: &EvalContext<'a>,
+        id: TransitionId,
+        t: &'a Transition,
+        sender: Option<&Ev<'_>>,
+    ) -> Taken {
         let mut read = Map::new();
         if let Some(guard) = &t.guard {
             guard.programs(&mut |program| read.extend(reads(ctx, program)));
         }
         let demands = self.demands_of(ctx, id, t);
-        let is_external = ctx.event.is_some_and(|ev| ev.origin == Origin::External);
+        let is_external = sender.is_some_and(|ev| ev.origin == Origin::External);
         let held = &ctx.by.roles;
         let asked = |set| self.role_names(set).into_iter().filter(move |role| held.contains(role));
-        let own = ctx.event.and_then(|ev| self.events.info(ev.id)).filter(|_| is_external);
+        let own = sender.and_then(|ev| self.events.info(ev.id)).filter(|_| is_external);
         let of_quorum = t.quorum.as_ref().map(|quorum| quorum.of);
         let sets = own.map(|info| info.by).into_iter().chain(is_external.then_some(t.by)).chain(of_quorum);
         let mut roles: Vec<String> = sets.flat_map(asked).collect();
@@ -152,6 +133,8 @@ impl Machine {
         });
         let requires = t.requires.iter().map(|require| self.requirement_met(ctx, require, &mut read)).collect();
         Taken {
+            actor: ctx.actor.identity().id.to_string(),
+            event: sender.map(|ev| ev.name().to_string()),
             transition: t.name.to_string(),
             condition: t.guard.as_ref().map(|guard| guard.text()),
             read,
@@ -185,6 +168,25 @@ impl Machine {
             key: key.map(|key| key.to_string()),
             condition: when.map(|when| when.source().to_string()),
             uses: entry.and_then(|entry| entry.uses),
+        }
+    }
+}
+
+impl StepTransaction<'_> {
+    /// Notes why transitions are about to be taken, if the step is repeated to explain it. What
+    /// that costs is not part of the step.
+    pub(crate) fn note_reasons(&self, actor_ix: usize, enabled: &[TransitionId], ev: Option<&Ev<'_>>, log: &TakenLog) {
+        let budget = Budget::new(&self.m.definition.limits);
+        let ctx = EvalContext { budget: &budget, ..self.context(actor_ix, ev, &[]) };
+        let chart = self.chart(actor_ix);
+        for id in enabled.iter().copied() {
+            let mut log = log.borrow_mut();
+            if log.len() >= MAX_EXPLAINED {
+                return;
+            }
+            let t = chart.transition(id);
+            let eventless = chart.state(t.source).always.contains(&id);
+            log.push(self.m.taken_because(&ctx, id, t, ev.filter(|_| !eventless)));
         }
     }
 }

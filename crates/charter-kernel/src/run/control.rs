@@ -6,9 +6,8 @@ use crate::budget::Budget;
 use crate::envelope::Envelope;
 use crate::machine::{Machine, RoleSet};
 use crate::refusal::{Cause, Code, Refusal};
-use crate::snapshot::{Snapshot, Status};
+use crate::snapshot::{Snapshot, Status, TimerKind};
 use crate::step::{Step, Verdict};
-use crate::time::Millis;
 use crate::transaction::StepTransaction;
 
 /// Run control: the only types beginning with `charter.` that may be sent from outside.
@@ -52,16 +51,20 @@ impl Machine {
 }
 
 impl StepTransaction<'_> {
-    /// Resumes the run: timers continue with the time they had left, then held answers are
-    /// delivered in the order in which they arrived.
+    /// Resumes the run: timers, also those of obligations, continue with the time they had left,
+    /// then held answers are delivered in the order in which they arrived. Permits expire when they
+    /// were to, because a pause extends no right.
     fn resume(&mut self) -> Result<(), Refusal> {
-        let stood = self.at.since(self.s.paused_at.unwrap_or(self.at)).max(Millis(0));
+        let stood = self.stood();
         self.s.status = Status::Active;
         self.s.paused_at = None;
         let timers = std::mem::take(&mut self.s.timers);
         for timer in timers {
             let mut timer = timer;
             Arc::make_mut(&mut timer).due = timer.due.saturating_add(stood);
+            if let TimerKind::Due { kind, key } = &timer.what {
+                self.ledger_mut().set_due(*kind, key, timer.due);
+            }
             self.timers.push(crate::step::TimerChange::Set(timer.clone()));
             self.s.timers.push(timer);
         }

@@ -80,7 +80,7 @@ impl Machine {
         if budget.unknowns().is_none() {
             self.check_unique(info, envelope, &ev, budget)?;
         }
-        if let Some(actor) = actor.filter(|_| budget.unknowns().is_none()) {
+        if let Some(actor) = actor.filter(|_| budget.unknowns().is_none() && budget.taken_log().is_none()) {
             let (machine, by, now) = (self, &envelope.by, envelope.at);
             let event = Some(&ev);
             let ctx = EvalContext { machine, snapshot, actor, event, by, now, locals: &[], entry: None, budget };

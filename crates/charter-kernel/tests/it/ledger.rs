@@ -62,6 +62,31 @@ fn an_open_obligation_blocks_and_is_reported_when_overdue() {
 }
 
 #[test]
+fn a_pause_moves_what_is_due_but_not_when_a_permit_expires() {
+    let text = LEDGER.replace("OPEN: {},", "OPEN: {whilePaused: true},");
+    let due = |run: &Run, key: &str| run.snapshot.ledger().unwrap().entry("directive", key).unwrap().due.unwrap().0;
+    let mut run = Run::start(&text);
+    run.by("op", &["operator"]);
+    run.send_data("OPEN", json!({"key": "before"}));
+    for (key, expires) in [("short", "00:00:05"), ("long", "00:01:00")] {
+        run.send_data("GRANT", json!({"key": key, "expires": format!("1970-01-01T{expires}Z")}));
+    }
+    run.wait(4_000).send("charter.pause");
+    run.wait(20_000).send_data("OPEN", json!({"key": "within"}));
+    assert_eq!((due(&run, "before"), due(&run, "within")), (10_000, 34_000), "as opened, until it is resumed");
+    run.wait(6_000).send("charter.resume");
+    assert_eq!((due(&run, "before"), due(&run, "within")), (36_000, 40_000), "both have left what they had");
+    let timers: Vec<i64> = run.snapshot.timers().iter().map(|timer| timer.due.0).collect();
+    assert_eq!(timers, [36_000, 40_000], "and are reported then");
+    assert_eq!(run.refused("USE", json!({"key": "short", "what": "a"})), "permit.expired", "a pause extends no right");
+    run.send_data("USE", json!({"key": "long", "what": "a"}));
+    run.wait(6_000);
+    assert_eq!(run.var("overdue"), json!(["before"]));
+    run.wait(4_000);
+    assert_eq!(run.var("overdue"), json!(["before", "within"]));
+}
+
+#[test]
 fn the_ledger_is_a_map_of_kinds_with_their_entries() {
     let mut run = Run::start(&LEDGER.replace(
         "REVOKE_ALL: {}}",

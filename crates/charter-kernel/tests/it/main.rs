@@ -24,5 +24,6 @@ mod principals;
 mod refusals;
 mod schema;
 mod sentinel;
+mod taken;
 mod unique;
 mod work;

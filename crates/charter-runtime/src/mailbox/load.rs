@@ -70,6 +70,7 @@ impl Inner {
         let mut current = charter_run::Run::loaded(loaded, info.updated).with_origin(origin.as_ref());
         let read = |from: u64, limit: usize| self.store.records(run, from, limit);
         current.note_refused(read)?;
+        current.note_fork(read)?;
         current.note_attempts(&charter.machine, read)?;
         let trusted = self.is_trusted(run, &charter)?;
         let imported = self.store.imported(run)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use charter_actors::{BoxFuture, Call, Executor, Fault, Outcome, VirtualClock};
 use charter_journal::{MemoryStore, Store, fork, verify};
-use charter_runtime::{Options, RuntimeError};
+use charter_runtime::{Options, Receipt, RuntimeError, SendEvent};
 use serde_json::json;
 
 use crate::common::{self, BEGIN, Host, block_on, charter, host_with, options, who};
@@ -148,6 +148,70 @@ states:
         h.runtime.idle().await;
         let records = h.store.records("f", 0, 9).unwrap();
         assert_eq!(*records.last().unwrap().state, ["late"], "{:?}", h.story("f"));
+    });
+}
+
+/// The records with which its time begins change nothing that a sender could have looked at.
+#[test]
+fn the_last_shared_record_of_a_fork_can_be_expected() {
+    const WAITING: &str = "
+charter: 1
+id: waiting
+roles: {user: {}}
+ledger: {report: {}, pass: {}}
+events: {NOTE: {}, ENTER: {}}
+states:
+  waiting:
+    on:
+      NOTE: {actions: [{open: {kind: report, key: r, due: 1h}}, {grant: {kind: pass, key: p, expires: 1h}}]}
+      ENTER: {requires: {use: {kind: pass, key: p}}}
+    after: {2h: waiting}
+";
+    const DAY: i64 = 86_400_000;
+    let expecting = |kind: &str, seq| SendEvent {
+        expected_seq: Some(seq),
+        ..SendEvent::new("f", kind, json!({}), who("ana", &["user"]))
+    };
+    let code = |receipt: &Receipt| receipt.record.refusal.as_ref().map(|refusal| refusal.code.to_string());
+    for begun in [false, true] {
+        block_on(async {
+            let h = host_with(WAITING, |o| o).await;
+            h.start("r", json!({})).await;
+            h.send("r", "NOTE", json!({})).await;
+            let machine = charter_journal::machine(h.store.as_ref(), h.charter).unwrap();
+            fork(h.store.as_ref(), &machine, "r", 1, "f", true).unwrap();
+            let at =
+                |clock: &VirtualClock| common::open(h.store.clone(), clock.clone(), charter(WAITING), options(clock));
+            let clock = VirtualClock::new(BEGIN + DAY);
+            if begun {
+                let first = at(&clock).await;
+                first.clock.advance(1_000).await;
+                first.runtime.idle().await;
+                assert_eq!(h.store.run("f").unwrap().unwrap().seq, 3, "its time has begun");
+            }
+            let again = at(&clock).await;
+            let expired = again.try_send(expecting("ENTER", 1)).await.unwrap();
+            assert_eq!(code(&expired).as_deref(), Some("permit.expired"), "a fork extends no right");
+            let view = again.runtime.view("f").await.unwrap();
+            let due = view.snapshot.ledger().unwrap().entry("report", "r").unwrap().due.unwrap();
+            assert_eq!(due.0, again.store.records("f", 3, 1).unwrap()[0].at.0 + 3_600_000, "what was left is left");
+            let report = verify(h.store.as_ref(), None).unwrap();
+            assert!(report.findings.is_empty(), "{:?}", report.findings);
+        });
+    }
+    // What has changed the fork since then is not seen.
+    block_on(async {
+        let h = host_with(&WAITING.replace("ENTER: {requires: {use: {kind: pass, key: p}}}", "ENTER: {}"), |o| o).await;
+        h.start("r", json!({})).await;
+        let machine = charter_journal::machine(h.store.as_ref(), h.charter).unwrap();
+        fork(h.store.as_ref(), &machine, "r", 0, "f", true).unwrap();
+        h.clock.advance(1_000).await;
+        let first = h.try_send(expecting("ENTER", 0)).await.unwrap();
+        assert_eq!(code(&first), None);
+        for seen in [0, 1, 2] {
+            let second = h.try_send(expecting("ENTER", seen)).await.unwrap();
+            assert_eq!(code(&second).as_deref(), Some("stale"), "{seen}");
+        }
     });
 }
 

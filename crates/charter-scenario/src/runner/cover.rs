@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use charter_kernel::{Code, Explanation, Snapshot};
+use charter_kernel::{Code, Explanation};
+use serde_json::Value as Json;
+
+use crate::session::{Saved, Session};
 
 /// Coverage of scenarios.
 #[derive(Debug, Default)]
@@ -18,7 +21,7 @@ pub struct Cover {
 }
 
 /// The step of a scenario after which a state was first active.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Reached {
     /// File of the scenario.
     pub file: String,
@@ -26,6 +29,21 @@ pub struct Reached {
     pub scenario: String,
     /// Line of the step after which the state was active; 0 for the start of the run.
     pub line: usize,
+    /// The input of the scenario.
+    pub(crate) input: Json,
+    /// The id of the actor.
+    pub(crate) actor: String,
+    /// The run after the step.
+    pub(crate) saved: Saved,
+}
+
+/// Where a scenario is.
+pub(crate) struct Progress<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) scenario: &'a str,
+    pub(crate) input: &'a Json,
+    /// As in [`Reached`].
+    pub(crate) line: usize,
 }
 
 impl Cover {
@@ -51,12 +69,17 @@ impl Cover {
         self.refused_by.extend(first);
     }
 
-    /// Records the active states in a snapshot.
-    pub(crate) fn reach(&mut self, snapshot: &Snapshot, how: impl Fn() -> Reached) {
-        for actor in snapshot.actors() {
+    /// Records the active states of a run.
+    pub(crate) fn reach<'a>(&mut self, session: &Session<'_>, how: impl Fn() -> Progress<'a>) {
+        for actor in session.snapshot().actors() {
             for path in actor.active() {
                 let key = (actor.machine().to_owned(), path.to_owned());
-                self.reached.entry(key).or_insert_with(&how);
+                self.reached.entry(key).or_insert_with(|| {
+                    let Progress { file, scenario, input, line } = how();
+                    let (file, scenario) = (file.to_owned(), scenario.to_owned());
+                    let (input, actor) = (input.clone(), actor.id().to_owned());
+                    Reached { file, scenario, line, input, actor, saved: session.saved() }
+                });
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Finds transitions that no scenario takes, and proposes the skeleton of a scenario for each.
 //!
-//! A skeleton that begins at the start of a run is tried out: if it does not take its transition, a
-//! comment in it says what to fill in.
+//! A skeleton is tried out, from the start of a run or from where a scenario reaches its state: if
+//! it does not take its transition, a comment in it says what to fill in.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,10 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::cover::Cover;
+use super::run::resume;
 use super::{compile_expressions, run};
 use crate::example::{self, Example};
-use crate::session::Session;
+use crate::session::{Saved, Session};
 
 /// Upper limit of the votes in a skeleton.
 const MAX_VOTES: u32 = 20;
@@ -95,14 +96,19 @@ impl<'m> Charter<'m> {
         root.is_some_and(|root| state.is_empty() || root.active().any(|active| active == state))
     }
 
-    /// Runs a skeleton. The error says why it fails, or that it does not take its transition.
-    fn try_out(&self, text: &str, name: &str, at: &str) -> Result<(), String> {
+    /// Runs a skeleton, from the start or `from` where a scenario is. The error says why it fails,
+    /// or that it does not take its transition.
+    fn try_out(&self, text: &str, from: Option<&Saved>, name: &str, at: &str) -> Result<(), String> {
         let file = read_scenarios(text, "skeleton.yaml").map_err(|e| e.to_string())?;
         let expressions = compile_expressions(&file).map_err(|e| e.to_string())?;
         let mut cover = Cover::default();
         for scenario in &file.scenarios {
-            if let Some(failure) = run(&file, scenario, &expressions, self.machine, &mut cover).failure {
-                return Err(failure.message);
+            let failure = match from {
+                Some(saved) => resume(&file, scenario, &expressions, saved.session(self.machine), &mut cover).err(),
+                None => run(&file, scenario, &expressions, self.machine, &mut cover).failure.map(|f| f.message),
+            };
+            if let Some(failure) = failure {
+                return Err(failure);
             }
         }
         match cover.has_taken(at) || cover.has_refused(name) {
@@ -143,35 +149,49 @@ impl Skeleton {
 fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at: &str) -> String {
     let (source, key, what) = parts(name);
     let found = charter.transition(at).unwrap_or_default();
-    let id = format!("ID_OF_A_{}", machine.to_uppercase().replace('-', "_"));
+    let reached = cover.reached(machine, source);
+    let id = match reached {
+        Some(how) => how.actor.clone(),
+        None => format!("ID_OF_A_{}", machine.to_uppercase().replace('-', "_")),
+    };
     let (to, is_root) = match machine {
         "root" => (String::new(), true),
-        _ => (format!(", to: {id}"), false),
+        _ => (format!(", to: {}", quoted(&id)), false),
     };
     let mut skeleton = Skeleton {
         name: title(source, key, what),
         input: Some(charter.input.to_string()).filter(|input| input != "{}"),
         comments: Vec::new(),
         steps: Vec::new(),
-        expect: expected_state(source, &found, &if is_root { String::new() } else { format!("actor: {id}, ") }),
+        expect: expected_state(
+            source,
+            &found,
+            &if is_root { String::new() } else { format!("actor: {}, ", quoted(&id)) },
+        ),
     };
     let comments = &mut skeleton.comments;
     let at_start = is_root && charter.starts_in(source);
-    match (&charter.start, cover.reached(machine, source)) {
+    // Where the steps begin; `None`: not at a place that is known.
+    let mut from = at_start.then_some(None);
+    match (&charter.start, reached) {
         _ if at_start => {}
-        (_, Some(how)) if how.line == 0 => {
-            comments.push(format!("Take the `input` of {:?} in {}.", how.scenario, how.file))
+        (_, Some(how)) => {
+            skeleton.input = Some(how.input.to_string()).filter(|input| input != "{}");
+            from = Some(Some(&how.saved).filter(|_| how.line > 0));
+            if how.line > 0 {
+                comments.push(format!(
+                    "Begin with the steps of {:?} up to line {} of {}, which reach `{source}`.",
+                    how.scenario, how.line, how.file
+                ));
+            }
         }
-        (_, Some(how)) => comments.push(format!(
-            "As in {:?}, with its `input`, up to line {} of {}, which reaches `{source}`.",
-            how.scenario, how.line, how.file
-        )),
         (Err(why), None) => comments.push(format!("Correct the `input`: {why}.")),
         (Ok(_), None) => comments.push(format!("Add the steps that reach `{source}`; no scenario does yet.")),
     }
-    if !is_root {
+    if !is_root && reached.is_none() {
         comments.push(format!("{id} stands for the id of an actor of the machine `{machine}`."));
     }
+    let known = comments.len();
     match (key, what.rsplit_once('/')) {
         ("on", _) => skeleton.steps = sends(charter.machine, what, &to, &found, comments),
         ("invoke", Some((id, answer))) => {
@@ -198,20 +218,20 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
     }
     let comments = &mut skeleton.comments;
     let condition = condition(charter.machine, &found);
-    if !at_start || skeleton.steps.is_empty() {
+    let Some(from) = from.filter(|_| !skeleton.steps.is_empty()) else {
         comments
             .extend(condition.map(|condition| format!("Fill in values for which its condition holds: {condition}")));
         return skeleton.text();
-    }
-    if !comments.is_empty() {
+    };
+    if comments.len() > known {
         return skeleton.text();
     }
-    let Err(mut why) = charter.try_out(&skeleton.text(), name, at) else {
+    let Err(mut why) = charter.try_out(&skeleton.text(), from, name, at) else {
         return skeleton.text();
     };
     // The run may be in other states in addition, or already further.
     if let Some(expect) = skeleton.expect.take() {
-        match charter.try_out(&skeleton.text(), name, at) {
+        match charter.try_out(&skeleton.text(), from, name, at) {
             Ok(()) => return skeleton.text(),
             Err(other) => why = other,
         }

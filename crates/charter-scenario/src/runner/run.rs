@@ -7,7 +7,7 @@ use charter_kernel::definition::Delay;
 use charter_kernel::{Actor, Machine, Millis, Timestamp};
 use serde_json::{Value as Json, json};
 
-use super::cover::{Cover, Reached};
+use super::cover::{Cover, Progress};
 use super::matching::show;
 use super::scope::{EvalFailure, EvalView, Expressions};
 use super::sending::check_refusal;
@@ -44,6 +44,8 @@ pub(crate) struct Runner<'a> {
     /// The effects of the last step, as a list.
     pub(crate) effects: Json,
     run: Json,
+    /// The input of the run.
+    input: Json,
     steps: usize,
 }
 
@@ -86,22 +88,12 @@ fn begin<'a>(
             help: Some("write it as a literal".into()),
         })?,
     };
-    match (Session::start(machine, "run", input, scenario.at), &scenario.refused) {
+    match (Session::start(machine, "run", input.clone(), scenario.at), &scenario.refused) {
         (Ok((session, outcome)), None) => {
             cover.take(outcome.taken.iter().copied());
-            let how = || Reached { file: file.name.clone(), scenario: scenario.name.clone(), line: 0 };
-            cover.reach(session.snapshot(), how);
-            Ok(Some(Runner {
-                file,
-                scenario,
-                expressions,
-                machine,
-                effects: Json::Array(outcome.effects),
-                run: json!({"id": "run", "charter": machine.definition().id}),
-                session,
-                cover,
-                steps: 0,
-            }))
+            cover.reach(&session, || Progress { file: &file.name, scenario: &scenario.name, input: &input, line: 0 });
+            let effects = Json::Array(outcome.effects);
+            Ok(Some(Runner { effects, input, ..Runner::new(file, scenario, expressions, session, cover) }))
         }
         (Ok(_), Some((span, refusal))) => Err(StepFailure {
             code: codes::NOT_REFUSED,
@@ -130,7 +122,31 @@ fn literal(computed: &Computed) -> Option<Json> {
     }
 }
 
+/// Runs the steps of a scenario in a run that goes on, instead of one that starts.
+pub(super) fn resume(
+    file: &ScenarioFile,
+    scenario: &Scenario,
+    expressions: &Expressions,
+    session: Session<'_>,
+    cover: &mut Cover,
+) -> Result<(), String> {
+    Runner::new(file, scenario, expressions, session, cover).steps(&scenario.steps).map_err(|failure| failure.message)
+}
+
 impl<'a> Runner<'a> {
+    fn new(
+        file: &'a ScenarioFile,
+        scenario: &'a Scenario,
+        expressions: &'a Expressions,
+        session: Session<'a>,
+        cover: &'a mut Cover,
+    ) -> Runner<'a> {
+        let machine = session.machine();
+        let run = json!({"id": "run", "charter": machine.definition().id});
+        let (effects, input) = (json!([]), json!({}));
+        Runner { file, scenario, expressions, machine, session, cover, effects, run, input, steps: 0 }
+    }
+
     fn steps(&mut self, steps: &[ScenarioStep]) -> Result<(), StepFailure> {
         for step in steps {
             self.steps += 1;
@@ -161,11 +177,10 @@ impl<'a> Runner<'a> {
                 return Ok(());
             }
         }
-        let (file, scenario) = (self.file, self.scenario);
-        self.cover.reach(self.session.snapshot(), || Reached {
-            file: file.name.clone(),
-            scenario: scenario.name.clone(),
-            line: line_of(&file.source, step.span.start),
+        let (file, scenario, input) = (self.file, self.scenario, &self.input);
+        self.cover.reach(&self.session, || {
+            let line = line_of(&file.source, step.span.start);
+            Progress { file: &file.name, scenario: &scenario.name, input, line }
         });
         // A snapshot must equal its round trip through JSON. This is checked after every step of
         // every scenario.

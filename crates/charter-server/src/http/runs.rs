@@ -263,7 +263,7 @@ pub(super) async fn fork(
     let new = body.run.unwrap_or_else(charter_runtime::new_run_id);
     app.backend.fork(run.clone(), body.at, new.clone(), !body.live).await?;
     let forked = json!({"run": new, "forked_from": {"run": run, "seq": body.at}, "dry": !body.live});
-    Ok((StatusCode::CREATED, Json(forked)).into_response())
+    Ok((StatusCode::CREATED, [(header::ETAG, tag(body.at))], Json(forked)).into_response())
 }
 
 #[derive(Debug, Deserialize)]

@@ -202,7 +202,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .media("application/octet-stream")
         .problems(&["400", "401", "404", "413"]),
     post("/v1/runs/{run}/fork", "forkRun", "runs", "ForkRun", ("201", "Fork"))
-        .says("Create a run that shares the first records of another", "The new run"),
+        .says("Create a run that shares the first records of another", "The new run, with `ETag: SEQ`"),
     post("/v1/runs/{run}/hook/{client}", "decideCall", "runs", "AnyObject", ("200", "AnyObject"))
         .says(
             "Decide what the agent of a client may do (hooks of type `http`)",

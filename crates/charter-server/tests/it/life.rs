@@ -252,6 +252,26 @@ fn a_fork_is_dry_unless_an_operator_says_otherwise() {
 }
 
 #[test]
+fn the_answer_to_a_fork_has_the_record_to_expect() {
+    const WAITING: &str = "charter: 1\nid: waiting\nroles: {clerk: {}}\nevents: {NOTE: {by: clerk}}\n\
+        states: {s: {on: {NOTE: {}}, after: {1h: s}}}\n";
+    let store = std::sync::Arc::new(charter_journal::MemoryStore::new());
+    let site = Site::offering(&[WAITING], store, |_| {});
+    let ana = site.person("ana", &["clerk"]);
+    ana.start("waiting", "w");
+    assert_eq!(ana.post("/v1/runs/w/events", &json!({"type": "NOTE"})).status, 200);
+    let fork = ana.post("/v1/runs/w/fork", &json!({"at": 1, "run": "f"}));
+    let tag = fork.header("etag").unwrap().to_owned();
+    assert_eq!((fork.status, tag.as_str()), (201, "\"1\""), "{fork:?}");
+    let send = |tag: &str| ana.post_with("/v1/runs/f/events", &json!({"type": "NOTE"}), &[("If-Match", tag)]);
+    // The time of the fork begins at some moment between the two.
+    let noted = send(&tag);
+    assert_eq!((noted.status, noted.json()["verdict"].clone()), (200, json!("accepted")), "{noted:?}");
+    let late = send(&tag);
+    assert_eq!((late.status, late.code().as_str()), (409, "stale"), "{late:?}");
+}
+
+#[test]
 fn the_last_use_of_a_key_survives_a_restart() {
     use charter_journal::{SqliteStore, Store};
     use std::sync::Arc;

@@ -1,6 +1,8 @@
 //! A run in memory that uses only the kernel: it has no journal, executes no effects, and takes the
 //! time only from events. Scenarios and `step` sessions drive it.
 
+mod saved;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -10,6 +12,8 @@ use charter_kernel::{
 };
 use charter_run::{Incoming, Position};
 use serde_json::Value as Json;
+
+pub(crate) use saved::Saved;
 
 /// Upper limit of the timers that one tick fires: a statechart whose timers immediately set new
 /// ones would never settle.
