@@ -44,8 +44,8 @@ impl ClientHandler for Follower {
     }
 }
 
-/// A session with a server. If it is dropped, the server is told that an open call is not wanted any
-/// more, and a program is killed with everything it started.
+/// A session with a server. If it is dropped, the server is told that an open call is not wanted
+/// any more, and a program is killed with everything it started.
 pub(super) struct Connection {
     pub(super) server: RunningService<RoleClient, Follower>,
     /// How requests are sent, if the server has a URL.

@@ -182,7 +182,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .says("The records of a run", "A page of records")
         .params(&[AFTER_SEQ, LIMIT]),
     get("/v1/runs/{run}/stream", "streamRun", "streams", "string")
-        .says("Follow a run", "`record` events, whose `id` is the number of the record, and `news` events without one, for display")
+        .says("Follow a run", "`record` events, whose `id` is the number of the record; `news` events without one")
         .params(&[AFTER_SEQ, RESUME])
         .media(SSE),
     get("/v1/runs/{run}/at/{seq}", "getRunAt", "look", "Run")
