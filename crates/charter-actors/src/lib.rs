@@ -20,6 +20,7 @@ mod place;
 mod progress;
 mod retry_after;
 mod secret;
+mod shown;
 mod variables;
 mod virtual_clock;
 
@@ -45,6 +46,7 @@ pub use network::{Network, NetworkError, is_this_machine};
 pub use progress::{ArrivingText, CallProgress};
 pub use retry_after::retry_after;
 pub use secret::{Secret, Secrets, perform};
+pub use shown::Shown;
 pub use variables::Variables;
 pub use virtual_clock::VirtualClock;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use charter_actors::{
-    Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets, UsageRow,
+    Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets, Shown, UsageRow,
 };
 use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
@@ -21,7 +21,6 @@ use crate::ledger::{Account, Budgets, Ledger, TokenRequest};
 use crate::model::Model;
 use crate::providers::{self, Providers, Selection};
 use crate::settings;
-use crate::shown::Shown;
 use crate::tools::{self, Tool, ToolCall, ToolResult, Toolbox};
 use crate::transport::Transport;
 use crate::watcher::Granted;

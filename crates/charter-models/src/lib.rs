@@ -25,7 +25,6 @@ mod providers;
 mod redact;
 mod schema;
 mod settings;
-mod shown;
 mod sse;
 #[cfg(feature = "tools")]
 mod tool;

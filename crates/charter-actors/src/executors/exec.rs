@@ -12,6 +12,7 @@ use charter_process::Tree;
 use serde_json::Value as Json;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 
 use crate::call::Call;
 use crate::clock::BoxFuture;
@@ -21,6 +22,7 @@ use crate::executor::{Beside, Executor, Fault, FindSecret, Outcome};
 use crate::folder::Folder;
 use crate::kept::NamedFile;
 use crate::secret::Secrets;
+use crate::shown::Shown;
 use crate::variables::Variables;
 
 /// Default limit of a command's standard output: 1 MiB.
@@ -236,7 +238,7 @@ async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) ->
     let secrets = call.secrets();
     let read_stderr = async {
         match errors {
-            Some(errors) => tail(errors, secrets).await,
+            Some(errors) => tail(errors, &call).await,
             None => String::new(),
         }
     };
@@ -293,8 +295,10 @@ async fn head(mut from: impl AsyncRead + Unpin, limit: u64) -> Option<Vec<u8>> {
     (read.is_ok() && fits).then_some(out)
 }
 
-/// Reads everything and returns the last [`MAX_STDERR`] bytes as text, without secrets.
-async fn tail(mut from: impl AsyncRead + Unpin, secrets: &Secrets) -> String {
+/// Reads everything, shows it as it arrives, and returns the last [`MAX_STDERR`] bytes as text,
+/// without secrets.
+async fn tail(mut from: impl AsyncRead + Unpin, call: &Call) -> String {
+    let (secrets, shown, threads) = (call.secrets(), Shown::default(), Handle::current());
     // A secret at the beginning of what is returned must be found as a whole.
     let limit = MAX_STDERR.saturating_add(secrets.reach());
     let mut kept: Vec<u8> = Vec::new();
@@ -303,7 +307,9 @@ async fn tail(mut from: impl AsyncRead + Unpin, secrets: &Secrets) -> String {
         if count == 0 {
             break;
         }
-        kept.extend(page.iter().take(count));
+        let read = page.get(..count).unwrap_or_default();
+        shown.arrived(call, 0, count, &String::from_utf8_lossy(read), &threads);
+        kept.extend(read);
         let extra = kept.len().saturating_sub(limit);
         kept.drain(..extra);
     }

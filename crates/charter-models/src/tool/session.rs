@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use charter_actors::Call;
+use charter_actors::{Call, Shown};
 use charter_process::Tree;
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -13,7 +13,6 @@ use rmcp::service::{NotificationContext, PeerRequestOptions, RequestHandle, Role
 use tokio::runtime::Handle;
 
 use super::post::Post;
-use crate::shown::Shown;
 
 /// How long the cancellation of a call may take.
 const CANCEL: Duration = Duration::from_secs(2);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use charter_actors::{Exec, FindSecret, Http};
 use charter_journal::{MemoryStore, Store};
 use charter_kernel::Principal;
-use charter_runtime::{Charter, Options, Runtime, Start};
+use charter_runtime::{Charter, Options, Runtime, RuntimeEvent, Start};
 use serde_json::json;
 
 use crate::actors::one;
@@ -18,6 +18,11 @@ const KEY: &str = "sk-0123/456+789";
 
 /// Returns the records of a run of one actor, as the journal has them.
 fn journal(actor: &str) -> String {
+    observed(actor).0
+}
+
+/// Returns the records of a run of one actor, and the texts that it showed while it worked.
+fn observed(actor: &str) -> (String, Vec<String>) {
     let document = charter_test_support::document(&one(actor));
     let find: FindSecret = Arc::new(|name: &str| match name {
         "KEY" => Some(format!("Bearer {KEY}")),
@@ -32,11 +37,18 @@ fn journal(actor: &str) -> String {
         let (runtime, _) = Runtime::open(store.clone(), options).await.unwrap();
         let folder = charter_actors::Folder::Dir(env!("CARGO_MANIFEST_DIR").into());
         let charter = runtime.add(Charter::new(&document, folder).unwrap()).await.unwrap().digest();
+        let mut events = runtime.subscribe(Some("r"));
         let start = Start { charter, run: Some("r".into()), input: json!({}), by: Principal::default() };
         runtime.start(start).await.unwrap();
         runtime.ended("r").await.unwrap();
+        let mut shown = Vec::new();
+        while let Some(event) = events.try_next() {
+            if let RuntimeEvent::Progress(progress) = event {
+                shown.push(progress.text);
+            }
+        }
         let records = store.records("r", 0, 100).unwrap();
-        records.iter().map(|r| format!("{}\n", r.text())).collect()
+        (records.iter().map(|r| format!("{}\n", r.text())).collect(), shown)
     })
 }
 
@@ -115,4 +127,15 @@ fn a_command_that_prints_its_variables_does_not_write_them_into_the_journal() {
     assert!(!cut.contains("6+789") && cut.contains("000000"), "{cut}");
     let malformed = actor(r#"printf '%0110d%s' 0 "$TOKEN""#);
     assert!(malformed.contains("malformed") && !malformed.contains("sk-"), "{malformed}");
+}
+
+#[test]
+fn what_a_command_reports_is_shown_without_its_secrets() {
+    let script =
+        r#"echo one >&2; printf "with $TOKEN, " >&2; printf 'sk-0123/45' >&2; sleep 0.5; echo '6+789.' >&2; sleep 0.5"#;
+    let script = script.replace('\'', "''");
+    let (journal, shown) =
+        observed(&format!("{{kind: exec, command: [sh, -c, '{script}'], env: {{TOKEN: {{secret: PLAIN}}}}}}"));
+    assert_eq!(shown, ["one\nwith [secret], [secret]", "one\nwith [secret], [secret].\n"]);
+    assert!(!journal.contains("[secret]"), "it is shown only: {journal}");
 }

@@ -1,19 +1,21 @@
-//! Shows the progress of the calls of an actor: how much of each answer has arrived, the end of its
-//! text, and what delays it.
+//! Shows the progress of an actor: how much has arrived for each of its calls, the end of the text,
+//! and what delays it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use charter_actors::{ArrivingText, Call, CallProgress};
 use tokio::runtime::Handle;
+
+use crate::call::Call;
+use crate::progress::{ArrivingText, CallProgress};
 
 /// Progress is published at most once in this time for each call.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// What has arrived for the calls of an actor, by the index of the call.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Shown(Arc<Mutex<BTreeMap<usize, Arriving>>>);
+pub struct Shown(Arc<Mutex<BTreeMap<usize, Arriving>>>);
 
 #[derive(Debug, Default)]
 struct Arriving {
@@ -29,12 +31,12 @@ impl Shown {
     }
 
     /// A request is sent: what has arrived for the one before is forgotten.
-    pub(crate) fn begin(&self, call: usize) {
+    pub fn begin(&self, call: usize) {
         self.calls().remove(&call);
     }
 
     /// Adds what has arrived, and publishes it soon, on one of `threads`.
-    pub(crate) fn arrived(&self, of: &Call, call: usize, bytes: usize, piece: &str, threads: &Handle) {
+    pub fn arrived(&self, of: &Call, call: usize, bytes: usize, piece: &str, threads: &Handle) {
         self.change(of, call, threads, |arriving| {
             arriving.bytes = arriving.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
             arriving.text.push(piece, of.secrets());
@@ -42,8 +44,7 @@ impl Shown {
     }
 
     /// Publishes a text soon, in place of the one before.
-    #[cfg(feature = "tools")]
-    pub(crate) fn replace(&self, of: &Call, text: &str, threads: &Handle) {
+    pub fn replace(&self, of: &Call, text: &str, threads: &Handle) {
         self.change(of, 0, threads, |arriving| {
             arriving.text = ArrivingText::default();
             arriving.text.push(text, of.secrets());
@@ -74,7 +75,7 @@ impl Shown {
     }
 
     /// Publishes why an answer takes longer.
-    pub(crate) fn note(&self, of: &Call, call: usize, note: &str) {
+    pub fn note(&self, of: &Call, call: usize, note: &str) {
         publish(of, call, 0, String::new(), Some(of.secrets().redact(note).into_owned()));
     }
 }
