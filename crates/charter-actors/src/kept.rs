@@ -167,9 +167,18 @@ impl KeptFiles {
         Ok(self.files.keys().filter(directly).cloned().collect())
     }
 
+    /// The place that a name leads to, if it is inside the folder, or was when the run started.
+    fn place(&self, name: &str) -> Result<Option<Place>, FolderError> {
+        let kept = |place: &Place| {
+            self.manifest.programs.contains_key(&place.key) || self.manifest.folders.contains(&place.key)
+        };
+        let left = || self.at.dir().and_then(|dir| Place::left(dir, name)).filter(kept);
+        Ok(self.at.place(name)?.or_else(left))
+    }
+
     /// Checks that the program of a command is the one in the manifest.
     pub(crate) fn check_program(&self, name: &str) -> Result<(), Fault> {
-        let place = match self.at.place(name) {
+        let place = match self.place(name) {
             Ok(Some(place)) => place,
             Ok(None) if Path::new(name).is_absolute() => return Ok(()),
             Ok(None) => return Err(ConfigError::from(FolderError::Outside(name.into())).into()),
@@ -185,7 +194,7 @@ impl KeptFiles {
 
     /// Checks that an argument of a command leads to what it led to when the run started.
     pub(crate) fn check_argument(&self, name: &str) -> Result<(), Fault> {
-        let place = match self.at.place(name) {
+        let place = match self.place(name) {
             Ok(Some(place)) => place,
             Ok(None) => return Ok(()),
             Err(_) => {

@@ -17,7 +17,8 @@ pub(crate) const MAX_ENTRIES: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Its path in the folder, with `/` between names and without `.` and `..`; empty for the
-    /// folder itself.
+    /// folder itself. Where only links lead into the folder, its name without `.` and inner `..`:
+    /// such a link can be made to lead out again, which must be noticed.
     pub(crate) key: String,
     /// The path that the command opens. It may lead through links and out of a folder again, so its
     /// content counts, not that of the key.
@@ -41,8 +42,17 @@ impl Place {
         let path = dir.join(name);
         let below = |base: Option<PathBuf>, path: Option<PathBuf>| text(path?.strip_prefix(base?).ok()?);
         let as_written = below(plain(dir), plain(&path));
-        let key = as_written.or_else(|| below(dir.canonicalize().ok(), path.canonicalize().ok()))?;
-        Some(Place { key, path })
+        let by_links = || match below(dir.canonicalize().ok(), path.canonicalize().ok())? {
+            inside if inside.is_empty() => Some(inside),
+            _ => outside_key(name),
+        };
+        Some(Place { key: as_written.or_else(by_links)?, path })
+    }
+
+    /// The place of a name that is outside the folder, under the key that it had when links led
+    /// from it into the folder.
+    pub(crate) fn left(dir: &Path, name: &str) -> Option<Place> {
+        Some(Place { key: outside_key(name)?, path: dir.join(name) })
     }
 
     /// What is there now. What cannot be looked at cannot be used by the command either.
@@ -122,6 +132,19 @@ fn plain(path: &Path) -> Option<PathBuf> {
         }
     }
     Some(plain)
+}
+
+/// A name that leads out of the folder as it is written, without `.` and inner `..`.
+fn outside_key(name: &str) -> Option<String> {
+    let mut key = PathBuf::new();
+    for component in Path::new(name).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if key.file_name().is_some() => drop(key.pop()),
+            other => key.push(other),
+        }
+    }
+    key.to_str().map(str::to_owned)
 }
 
 /// A relative path with `/` between its names.

@@ -109,7 +109,7 @@ where
     A::Item: Into<OsString> + Clone,
 {
     let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
-    let cli = match Cli::try_parse_from(&args) {
+    let cli = match parse(&args) {
         Ok(cli) => cli,
         Err(mut error) => {
             // clap suggests passing an unknown option as a value, which is never meant here.
@@ -128,17 +128,27 @@ where
             return usage(&error, json, io);
         }
     };
+    let input = std::mem::replace(&mut io.input, Box::new(std::io::empty()));
+    let mut err = Visible::new(io.err, io.color_err);
     match &cli.command {
         // What these print is read by programs, and may not be changed.
         Command::Graph(_) | Command::Export(_) | Command::Hook(_) | Command::Mcp(_) | Command::Completions { .. } => {
-            perform(&cli, io)
+            perform(&cli, &mut Io { out: io.out, err: &mut err, input, ..*io })
         }
         _ => {
-            let (mut out, mut err) = (Visible::new(io.out), Visible::new(io.err));
-            let input = std::mem::replace(&mut io.input, Box::new(std::io::empty()));
+            let mut out = Visible::new(io.out, io.color_out);
             perform(&cli, &mut Io { out: &mut out, err: &mut err, input, ..*io })
         }
     }
+}
+
+/// Parses arguments as clap does, but with what nobody sees in them as it is shown: clap quotes
+/// them among its own colors, and drops their control characters where it has none.
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(args).map_err(|error| {
+        let shown = args.iter().map(|arg| arg.to_str().map_or_else(|| arg.clone(), |arg| visible::text(arg).into()));
+        Cli::try_parse_from(shown).err().unwrap_or(error)
+    })
 }
 
 /// Parses the arguments of a hook that a client calls; `None` if a person calls `charter hook`, for
@@ -147,7 +157,7 @@ where
 /// # Errors
 /// Why the arguments are not those of a hook: a hook has no other way to say so than to deny.
 pub(crate) fn parse_hook(args: &[OsString]) -> Result<Option<crate::hook::Args>, String> {
-    match Cli::try_parse_from(args) {
+    match parse(args) {
         Ok(Cli { command: Command::Hook(hook), .. }) if hook.is_call() => Ok(Some(hook)),
         Ok(_) => Ok(None),
         Err(error) => {
@@ -259,7 +269,7 @@ fn usage(error: &clap::Error, json: bool, io: &mut Io<'_>) -> Exit {
     let text = error.render();
     if error.use_stderr() {
         // The arguments are quoted, and they may come from a file or a page.
-        let mut err = Visible::new(io.err);
+        let mut err = Visible::new(io.err, io.color_err);
         let _ = match io.color_err {
             _ if json => {
                 let text = text.to_string();

@@ -61,6 +61,31 @@ fn errors_of_the_command_line_show_invisible_characters() {
     assert!(ran.err.contains(r"x\u202ey") && !ran.err.contains('\u{202e}'), "{}{}", ran.out, ran.err);
 }
 
+/// Somebody who pastes a name from a page has it in errors; colors are forced, as on a terminal.
+#[test]
+fn no_argument_or_file_controls_the_terminal() {
+    let folder = Scratch::new("control");
+    let name = folder.file("e\u{1b}[2Jvil.yaml", "charter: 1\nid: \"a\\e[2Jb\"\n");
+    let wrong = "\u{1b}]0;t\u{7}\u{1b}[8mx\u{9b}2J\r";
+    for args in [&[wrong][..], &["runs", "--db", wrong, wrong], &["check", wrong], &["check", &name], &["graph", &name]]
+    {
+        for (json, color) in [(&[][..], "NO_COLOR"), (&[], "CLICOLOR_FORCE"), (&["--json"], "CLICOLOR_FORCE")] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_charter"));
+            let ran = command.args(args).args(json).env(color, "1").output().unwrap();
+            assert_ne!(ran.status.code(), Some(0));
+            let all = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+            assert!(all.contains(r"\u001b["), "{all}");
+            let codes = all.split('\u{1b}').skip(1).map(|rest| rest.split('m').next().unwrap());
+            let known = "0 1 2 4 31 32 33 91 94 1;31 1;36".split(' ');
+            for code in codes {
+                let is_known = known.clone().any(|known| code.strip_prefix('[') == Some(known));
+                assert!(color == "CLICOLOR_FORCE" && is_known, "{all:?}");
+            }
+            assert!(!all.contains(['\u{7}', '\u{9b}', '\r']), "{all:?}");
+        }
+    }
+}
+
 #[test]
 fn a_printed_command_names_a_hidden_character_as_it_is() {
     let folder = Scratch::new("hidden");

@@ -111,11 +111,17 @@ fn a_deleted_run_leaves_only_its_hashes() {
     // The same without an intervention is a finding, and so is a changed list.
     drop(store);
     let sql = rusqlite::Connection::open(&file).unwrap();
-    sql.execute_batch("UPDATE deleted SET run = 'x' WHERE n = 1").unwrap();
-    let store = SqliteStore::open_read_only(&file).unwrap();
-    let found: Vec<String> = verify(&store, None).unwrap().findings.iter().map(ToString::to_string).collect();
+    let found = |change: &str| -> Vec<String> {
+        sql.execute_batch(change).unwrap();
+        let store = SqliteStore::open_read_only(&file).unwrap();
+        verify(&store, None).unwrap().findings.iter().map(ToString::to_string).collect()
+    };
     assert_eq!(
-        found,
+        found("UPDATE deleted SET seq = 2 WHERE run = 'a' AND seq = 1"),
+        ["the deleted records of run `a` are not listed with the numbers that they had"]
+    );
+    assert_eq!(
+        found("UPDATE deleted SET run = 'x' WHERE n = 1"),
         [
             "3 records of run `a` were deleted, but 2 are listed as deleted",
             "0 records of run `x` were deleted, but 1 are listed as deleted"

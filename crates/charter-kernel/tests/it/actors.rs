@@ -330,6 +330,25 @@ machines:
 }
 
 #[test]
+fn a_machine_that_has_ended_is_not_invoked_any_more() {
+    let chart = "
+events: {PING: {}}
+actors: {w: {kind: exec}}
+states:
+  s:
+    invoke: [{src: kid, id: ends, onDone: {actions: {log: ended}}}, {src: kid, id: stays}, {src: w}]
+    on: {PING: {actions: {send: {to: ends, type: PING}}}}
+machines:
+  kid: {states: {a: {on: {PING: b}}, b: {type: final}}}
+";
+    let mut run = Run::start(chart);
+    run.send("PING");
+    assert_eq!((run.logged().as_str(), run.state().as_str()), ("ended", "s"));
+    let open: Vec<_> = run.snapshot.invocations().map(|(_, invocation)| invocation.id.to_string()).collect();
+    assert_eq!(open, ["stays", "w"]);
+}
+
+#[test]
 fn conditions_see_all_actors_by_their_ids() {
     let chart = "
 events: {NEW: {}}

@@ -1,6 +1,6 @@
 //! One budget for an event with everything that it sets off: fuel, bytes, and the snapshot.
 
-use charter_kernel::{Cause, Code, Event, Work};
+use charter_kernel::{Cause, Code, Envelope, Event, Work};
 use serde_json::{Value as Json, json};
 
 use crate::common::Run;
@@ -251,4 +251,32 @@ states:
         why.message,
         "the event costs more than 100 units of fuel (`limits.fuel`), exceeded by the values that it builds; let it do less, or raise the limit"
     );
+}
+
+/// The data is not checked again, so what checking it costs is not charged.
+#[test]
+fn an_event_whose_data_was_checked_has_half_of_the_budget() {
+    let lists = |n: usize| json!({"list": vec![0; n], "text": "x"});
+    let texts = |n: usize| json!({"list": vec![0; 20], "text": "x".repeat(n)});
+    let cases =
+        [("fuel: 5000", Code::TooCostly, &lists as &dyn Fn(usize) -> Json), ("bytes: 65536", Code::TooLarge, &texts)];
+    for (limits, code, data) in cases {
+        let run = Run::start(&format!(
+            "
+events: {{E: {{}}}}
+limits: {{{limits}}}
+states: {{s: {{on: {{E: {{actions: {{each: {{in: '= event.list', as: i, do: {{emit: {{type: OUT, data: '= event.text'}}}}}}}}}}}}}}}}
+"
+        ));
+        let refused = |n: usize| {
+            let event = Event::External { r#type: "E".into(), data: data(n) };
+            let envelope = Envelope { by: run.by.clone(), ..Envelope::host(run.seq + 1, event, run.at) };
+            let checked = run.machine.step_checked(&run.snapshot, &envelope);
+            [checked, run.machine.step(&run.snapshot, &envelope)].map(|step| step.err().map(|refused| refused.code))
+        };
+        // The most that `step` accepts is too much, and a third of it is not.
+        let accepts = |n: usize| refused(n)[1].is_none();
+        let most = (0..18).rev().fold(1, |most, bit| if accepts(most + (1 << bit)) { most + (1 << bit) } else { most });
+        assert_eq!((refused(most), refused(most / 3)), ([Some(code), None], [None, None]), "{limits}");
+    }
 }

@@ -51,6 +51,16 @@ fn site(command: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     }
     symlink("work.sh", site.join("link.sh")).unwrap();
     symlink("pkg", site.join("link")).unwrap();
+    for (link, to) in [
+        ("site/nothing.sh", "../outside/late.sh"),
+        ("site/void", "../outside/late"),
+        ("site/pkg/nothing.sh", "../../outside/late.sh"),
+        ("in.sh", "site/work.sh"),
+        ("in", "site/pkg"),
+        ("into-nothing.sh", "site/late.sh"),
+    ] {
+        symlink(to, all.path().join(link)).unwrap();
+    }
     (all, site)
 }
 
@@ -85,7 +95,7 @@ type Change = Box<dyn Fn(&Path)>;
 #[test]
 fn altered_code_does_not_run_however_it_is_named() {
     let evil = |file: &'static str| move |site: &Path| write(site.join(file), "echo 3 > ran; echo 3");
-    let attacks: [(&str, &str, Change); 16] = [
+    let attacks: [(&str, &str, Change); 24] = [
         ("[sh, sub/../work.sh]", "work.sh", Box::new(evil("work.sh"))),
         ("[sh, ../site/work.sh]", "work.sh", Box::new(evil("work.sh"))),
         ("[sh, .//./work.sh]", "work.sh", Box::new(evil("work.sh"))),
@@ -110,6 +120,20 @@ fn altered_code_does_not_run_however_it_is_named() {
         ("[sh, -c, 'sh later.sh', later.sh]", "later.sh", Box::new(evil("later.sh"))),
         ("[sh, -c, 'sh later/x.sh', later]", "later", Box::new(evil("later/x.sh"))),
         ("[sh, -c, 'sh sub/late.sh', sub/../sub/late.sh]", "sub/late.sh", Box::new(evil("sub/late.sh"))),
+        // Links that led to nothing.
+        ("[sh, -c, 'sh nothing.sh', nothing.sh]", "nothing.sh", Box::new(evil("../outside/late.sh"))),
+        ("[sh, nothing.sh]", "nothing.sh", Box::new(evil("../outside/late.sh"))),
+        ("[sh, -c, 'sh void/x.sh', void]", "void", Box::new(evil("../outside/late/x.sh"))),
+        ("[sh, pkg/nothing.sh, pkg]", "pkg/nothing.sh", Box::new(evil("../outside/late.sh"))),
+        ("[sh, ../into-nothing.sh]", "../into-nothing.sh", Box::new(evil("late.sh"))),
+        // Links outside the folder that led into it, and lead elsewhere now.
+        ("[sh, ../in.sh]", "../in.sh", Box::new(|site| relink(&site.join("../in.sh"), "outside/work.sh"))),
+        (
+            "[sh, -c, 'sh ../in/main.sh', ../in]",
+            "../in/deep/lib.sh",
+            Box::new(|site| relink(&site.join("../in"), "outside/pkg")),
+        ),
+        ("[../in.sh]", "../in.sh", Box::new(|site| relink(&site.join("../in.sh"), "outside/work.sh"))),
     ];
     for (command, file, change) in attacks {
         let error = after(command, change);
@@ -119,9 +143,12 @@ fn altered_code_does_not_run_however_it_is_named() {
 
 #[test]
 fn what_did_not_change_runs() {
-    for command in
-        ["[sh, sub/../work.sh]", "[sh, link.sh, pkg, link, later.sh, ../outside, /]", "[sh, ../site/work.sh]"]
-    {
+    for command in [
+        "[sh, sub/../work.sh]",
+        "[sh, link.sh, pkg, link, later.sh, ../outside, /]",
+        "[sh, ../site/work.sh]",
+        "[sh, ../in.sh, ../in, nothing.sh, void]",
+    ] {
         let error = after(command, |site| write(site.join("unnamed.sh"), "echo 3 > ran"));
         assert_eq!(error, Json::Null, "{command}");
     }

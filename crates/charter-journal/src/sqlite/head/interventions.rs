@@ -1,6 +1,6 @@
 //! Checks the interventions of a file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::Value as Json;
@@ -50,7 +50,7 @@ pub(super) fn check(connection: &Connection, check: &mut HeadCheck) -> rusqlite:
     if !entries::has_tables(connection)? {
         return Ok(());
     }
-    let mut said: BTreeMap<String, i64> = BTreeMap::new();
+    let mut said: BTreeMap<String, Vec<i64>> = BTreeMap::new();
     let mut imported: Vec<String> = Vec::new();
     let mut select = connection.prepare("SELECT n, at, kind, run, reason, hash, json FROM interventions ORDER BY n")?;
     let mut rows = select.query([])?;
@@ -67,8 +67,7 @@ pub(super) fn check(connection: &Connection, check: &mut HeadCheck) -> rusqlite:
         match (kind.as_str(), run) {
             ("deleted", Some(run)) => {
                 let count = content.get("records").and_then(Json::as_i64).unwrap_or_default();
-                let total = said.entry(run.clone()).or_insert(0i64);
-                *total = total.saturating_add(count);
+                said.entry(run.clone()).or_default().push(count);
                 check.remarks.push(format!("run `{run}` was deleted at {at}: {reason}"));
             }
             (KIND, Some(run)) => {
@@ -82,13 +81,36 @@ pub(super) fn check(connection: &Connection, check: &mut HeadCheck) -> rusqlite:
         }
     }
     check.remarks.extend(came(&imported));
-    let mut select = connection.prepare("SELECT run, count(*) FROM deleted GROUP BY run ORDER BY run")?;
-    let deleted = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let deleted: BTreeMap<String, i64> = deleted.collect::<rusqlite::Result<_>>()?;
-    for run in said.keys().chain(deleted.keys()).collect::<BTreeSet<_>>() {
-        let [said, has] = [&said, &deleted].map(|all| all.get(run).copied().unwrap_or_default());
-        if said != has && check.problems.len() < MAX_PROBLEMS {
-            check.problems.push(format!("{said} records of run `{run}` were deleted, but {has} are listed as deleted"));
+    deleted_problems(connection, &mut said, &mut check.problems)
+}
+
+/// Compares the records that are listed as deleted with the numbers of records of the deletions of
+/// each run.
+fn deleted_problems(
+    connection: &Connection,
+    said: &mut BTreeMap<String, Vec<i64>>,
+    problems: &mut Vec<String>,
+) -> rusqlite::Result<()> {
+    let mut listed: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    let mut select = connection.prepare("SELECT run, seq FROM deleted ORDER BY n")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        listed.entry(row.get(0)?).or_default().push(row.get(1)?);
+    }
+    for run in listed.keys() {
+        said.entry(run.clone()).or_default();
+    }
+    for (run, counts) in said {
+        let listed = listed.remove(run).unwrap_or_default();
+        let count = counts.iter().fold(0i64, |sum, count| sum.saturating_add(*count));
+        let has = i64::try_from(listed.len()).unwrap_or(i64::MAX);
+        let problem = match count == has {
+            false => format!("{count} records of run `{run}` were deleted, but {has} are listed as deleted"),
+            true if listed.into_iter().eq(counts.iter().flat_map(|count| 0..*count)) => continue,
+            true => format!("the deleted records of run `{run}` are not listed with the numbers that they had"),
+        };
+        if problems.len() < MAX_PROBLEMS {
+            problems.push(problem);
         }
     }
     Ok(())
