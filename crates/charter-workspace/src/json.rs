@@ -1,7 +1,8 @@
 //! The JSON form of a changeset, parsed as strictly as the text form.
 //!
 //! `{"summary": "...", "changes": [{"operation": "MODIFY", "file_path": "...", "old_sha256": "...",
-//! "content": "..."}]}`; binary content is written as `content_base64`.
+//! "content": "..."}]}`; binary content is written as `content_base64`. `"executable": true` makes
+//! a file executable, `false` makes it not executable; without it, its mode stays as it was.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -30,6 +31,8 @@ struct FormChange {
     content: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    executable: Option<bool>,
 }
 
 /// Parses a changeset in the JSON form. Unknown and duplicate keys are errors.
@@ -96,7 +99,7 @@ fn change_of(change: FormChange) -> Result<Change, ChangesetError> {
         })?),
         (None, None) => None,
     };
-    Ok(Change { operation, path, old_sha256, content })
+    Ok(Change { operation, path, old_sha256, content, executable: change.executable })
 }
 
 /// Renders the JSON form, indented; [`read()`] restores the same changeset.
@@ -115,6 +118,7 @@ pub fn write(changeset: &Changeset) -> String {
             old_sha256: change.old_sha256.map(|d| d.hex()),
             content,
             content_base64,
+            executable: change.executable,
         }
     });
     let form = Form { summary: changeset.summary().to_owned(), changes: changes.collect() };

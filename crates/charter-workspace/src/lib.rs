@@ -18,6 +18,7 @@ mod error;
 mod insights;
 mod intent;
 pub mod json;
+mod manifest;
 mod path;
 mod place;
 mod recover;

@@ -5,7 +5,8 @@
 //! Lines end with LF. Content is taken byte by byte, so a file with CRLF keeps it. A line of the
 //! *form* itself that ends with CRLF is refused: line endings were converted in transit, so the
 //! original line endings of the content are unknown. Content that does not end with a line feed has
-//! `final_newline: false`; binary content has `encoding: base64`.
+//! `final_newline: false`; binary content has `encoding: base64`. `executable: true` makes a file
+//! executable.
 
 mod read;
 mod write;

@@ -164,6 +164,7 @@ struct Head<'t> {
     old_sha256: Option<Digest>,
     base64: Option<bool>,
     final_newline: Option<bool>,
+    executable: Option<bool>,
     place: &'t str,
 }
 
@@ -208,11 +209,11 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     } else {
         Some(content(lines, &head).map_err(|refused| refused.at_change(index, path.as_str()))?)
     };
-    Ok(Change { operation, path, old_sha256: head.old_sha256, content })
+    Ok(Change { operation, path, old_sha256: head.old_sha256, content, executable: head.executable })
 }
 
 fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), ChangesetError> {
-    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding` and `final_newline`, each written `key: value` with one space";
+    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding`, `final_newline` and `executable`, each written `key: value` with one space";
     let Some((key, value)) = line.split_once(": ") else {
         return Err(lines.refuse(format!("expected `key: value`, found `{}`", clip(line)), KEYS));
     };
@@ -247,6 +248,11 @@ fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<()
         "final_newline" => {
             let read = value.parse().map_err(|_| wrong("write `true` (the default) or `false`"))?;
             head.final_newline.replace(read).is_some()
+        }
+        "executable" => {
+            let read =
+                value.parse().map_err(|_| wrong("write `true` or `false`; without it, the mode stays as it was"))?;
+            head.executable.replace(read).is_some()
         }
         _ => return Err(lines.refuse(format!("unknown key `{}`", clip(key)), KEYS)),
     };

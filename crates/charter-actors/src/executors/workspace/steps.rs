@@ -216,7 +216,13 @@ impl Workspaces {
             return Ok(json!({"restored": []}));
         }
         let key = key(call).await?;
-        let restored = self.on(call, move |workspace, watch| workspace.roll_back(&key, watch)).await?;
+        // A cycle that has ended well is undone only while nobody else has changed its files.
+        let finished = call.input.get("finished") == Some(&Json::Bool(true));
+        let restored = self.on(call, move |workspace, watch| match finished {
+            true => workspace.roll_back_unchanged(&key, watch),
+            false => workspace.roll_back(&key, watch),
+        });
+        let restored = restored.await?;
         Ok(json!({"restored": restored}))
     }
 
