@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::changeset::{Change, Changeset, Operation};
 use crate::error::ChangesetError;
+use crate::loose;
 use crate::path::RelPath;
 
 #[derive(Serialize, Deserialize)]
@@ -52,6 +53,27 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
 /// See [`read()`].
 pub fn of_value(value: &serde_json::Value) -> Result<Changeset, ChangesetError> {
     of_form(Form::deserialize(value).map_err(|e| unreadable(&e))?)
+}
+
+/// Like [`of_value()`], for what a model has written: takes operations in lower case, and paths
+/// that begin with `/` or `./`. Returns what it has assumed, too.
+///
+/// # Errors
+/// See [`read()`].
+pub fn of_value_leniently(value: &serde_json::Value) -> Result<(Changeset, Vec<String>), ChangesetError> {
+    let mut form = Form::deserialize(value).map_err(|e| unreadable(&e))?;
+    let mut all = Vec::new();
+    for change in &mut form.changes {
+        if let Some((meant, assumed)) = loose::operation(&change.operation) {
+            change.operation = meant;
+            all.push(assumed);
+        }
+        if let Some((meant, assumed)) = loose::path(&change.file_path) {
+            change.file_path = meant.to_owned();
+            all.push(assumed);
+        }
+    }
+    Ok((of_form(form)?, all))
 }
 
 fn unreadable(e: &serde_json::Error) -> ChangesetError {

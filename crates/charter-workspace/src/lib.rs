@@ -18,6 +18,7 @@ mod error;
 mod insights;
 mod intent;
 pub mod json;
+mod loose;
 mod manifest;
 mod path;
 mod place;

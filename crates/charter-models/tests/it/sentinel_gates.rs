@@ -96,3 +96,17 @@ async fn an_abort_while_it_reflects_puts_back_what_was_changed() {
     host.until("r", "IDLE").await;
     assert_eq!((host.file("greeting.txt").as_str(), host.files().len()), ("Hello, world\n", 2));
 }
+
+/// A model that writes paths from the root of the workspace, and what people see of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_assumed_about_a_proposal_is_shown() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel");
+    let source = fs::read_to_string(folder.join("charter.yaml")).unwrap();
+    let source = source.replacen("'file_path': 'greeter.txt'", "'file_path': '/greeter.txt'", 1);
+    let document = charter_format::read(&source, "charter.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
+    let host = with(charter_runtime::Charter::new(&document, charter_actors::Folder::Dir(folder)).unwrap()).await;
+    host.start("r", json!({})).await;
+    let proposal = host.to_proposal("r").await;
+    assert_eq!(proposal["changes"][1]["file_path"], "greeter.txt");
+    assert_eq!(host.var("r", "assumed").await, json!(["`/greeter.txt` is `greeter.txt` in the workspace"]));
+}

@@ -8,10 +8,11 @@
 //! `final_newline: false`; binary content has `encoding: base64`. `executable: true` makes a file
 //! executable.
 
+mod lines;
 mod read;
 mod write;
 
-pub use read::read;
+pub use read::{read, read_leniently};
 pub use write::write;
 
 /// Info string of the fence that describes a change.
