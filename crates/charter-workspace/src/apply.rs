@@ -149,9 +149,9 @@ impl Workspace {
         self.write_intent(&intent, step.watch)?;
         let stage = self.create_stage(step)?;
         for (i, (change, planned)) in changeset.changes().iter().zip(&intent.paths).enumerate() {
-            if let (Some(content), PathState::File { mode, .. }) = (&change.content, &planned.new) {
+            if let (Some(content), PathState::File { mode, owner, .. }) = (&change.content, &planned.new) {
                 step.announce("write", change.path.as_str())?;
-                stage.write_new(&format!("new-{i}"), content, *mode, change.path.as_str())?;
+                stage.write_new(&format!("new-{i}"), content, *mode, *owner, change.path.as_str())?;
             }
         }
         step.announce("sync", STAGE)?;
@@ -178,7 +178,7 @@ impl Workspace {
         let stage = self.stage()?.ok_or_else(|| Error::Damaged(format!("`{STAGE}` no longer exists")))?;
         step.announce("write", "origin")?;
         stage.remove("origin", STAGE)?;
-        stage.write_new("origin", self.store.folder().as_os_str().as_encoded_bytes(), 0o600, STAGE)?;
+        stage.write_new("origin", self.store.folder().as_os_str().as_encoded_bytes(), 0o600, None, STAGE)?;
         Ok(stage)
     }
 

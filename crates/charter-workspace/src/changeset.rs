@@ -5,11 +5,9 @@ use std::fmt;
 
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
 
-use crate::error::{ChangesetError, Error};
+use crate::error::ChangesetError;
 use crate::path::{RelPath, misleading};
-use crate::store::Store;
 
 /// Maximum number of changes in a changeset.
 pub const MAX_CHANGES: usize = 10_000;
@@ -68,25 +66,33 @@ pub struct Change {
     pub old_sha256: Option<Digest>,
     /// The whole new content; `None` for DELETE.
     pub content: Option<Vec<u8>>,
+    /// Whether the file is executable afterwards; `None`: as before, and not if it is new.
+    pub executable: Option<bool>,
 }
 
 impl Change {
     /// Describes the creation of a file.
     #[must_use]
     pub fn create(path: RelPath, content: impl Into<Vec<u8>>) -> Change {
-        Change { operation: Operation::Create, path, old_sha256: None, content: Some(content.into()) }
+        Change { operation: Operation::Create, path, old_sha256: None, content: Some(content.into()), executable: None }
     }
 
     /// Describes the replacement of a file's content, whose digest is `old`.
     #[must_use]
     pub fn modify(path: RelPath, old: Digest, content: impl Into<Vec<u8>>) -> Change {
-        Change { operation: Operation::Modify, path, old_sha256: Some(old), content: Some(content.into()) }
+        Change {
+            operation: Operation::Modify,
+            path,
+            old_sha256: Some(old),
+            content: Some(content.into()),
+            executable: None,
+        }
     }
 
     /// Describes the deletion of a file whose content has the digest `old`, if given.
     #[must_use]
     pub fn delete(path: RelPath, old: Option<Digest>) -> Change {
-        Change { operation: Operation::Delete, path, old_sha256: old, content: None }
+        Change { operation: Operation::Delete, path, old_sha256: old, content: None, executable: None }
     }
 }
 
@@ -141,35 +147,6 @@ impl Changeset {
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
-    }
-
-    /// Returns the canonical form as a value: operations, paths, sizes, and digests in place of
-    /// contents, so that it is small enough for the context of a run. Two changesets with the same
-    /// manifest change the same files in the same way.
-    #[must_use]
-    pub fn manifest(&self) -> Json {
-        let changes: Vec<Json> = self.changes.iter().map(manifest_of).collect();
-        json!({"summary": self.summary, "changes": changes})
-    }
-
-    /// Restores a changeset from its manifest; the contents come from the store.
-    ///
-    /// # Errors
-    /// The manifest is invalid, or content that it names is not in the store.
-    pub fn from_manifest(manifest: &Json, store: &Store) -> Result<Changeset, Error> {
-        let form: Manifest = Manifest::deserialize(manifest).map_err(|e| {
-            ChangesetError::new(format!("invalid manifest: {e}"), "pass the manifest as it was proposed")
-        })?;
-        let mut changes = Vec::with_capacity(form.changes.len());
-        for (i, change) in form.changes.into_iter().enumerate() {
-            let path = RelPath::parse(&change.file_path).map_err(|fault| {
-                ChangesetError::new(format!("the path {fault}"), "name a file inside the workspace")
-                    .at_change(i, &change.file_path)
-            })?;
-            let content = change.new_sha256.map(|digest| store.get(digest)).transpose()?;
-            changes.push(Change { operation: change.operation, path, old_sha256: change.old_sha256, content });
-        }
-        Ok(Changeset::new(form.summary, changes)?)
     }
 
     /// The digest that an approval names: SHA-256 of the canonical JSON (RFC 8785) of the
@@ -230,46 +207,12 @@ impl Changeset {
     }
 }
 
-/// The canonical form, as deserialized.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Manifest {
-    summary: String,
-    changes: Vec<ManifestChange>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ManifestChange {
-    operation: Operation,
-    file_path: String,
-    old_sha256: Option<Digest>,
-    new_sha256: Option<Digest>,
-    /// Redundant: derived from the content.
-    #[serde(rename = "size")]
-    _size: Option<u64>,
-}
-
 fn verb(operation: Operation) -> &'static str {
     match operation {
         Operation::Create => "create",
         Operation::Modify => "modify",
         Operation::Delete => "delete",
     }
-}
-
-fn manifest_of(change: &Change) -> Json {
-    let mut out = serde_json::Map::new();
-    out.insert("operation".into(), change.operation.as_str().into());
-    out.insert("file_path".into(), change.path.as_str().into());
-    if let Some(old) = change.old_sha256 {
-        out.insert("old_sha256".into(), old.hex().into());
-    }
-    if let Some(content) = &change.content {
-        out.insert("new_sha256".into(), Digest::of_bytes(content).hex().into());
-        out.insert("size".into(), content.len().into());
-    }
-    Json::Object(out)
 }
 
 /// Why a summary is invalid.
@@ -294,6 +237,9 @@ fn change_fault(change: &Change) -> Option<(&'static str, &'static str)> {
             Some(("the new content is missing", "provide the whole new content of the file"))
         }
         (Operation::Delete, Some(_), _) => Some(("DELETE has content", "omit the content, or write MODIFY")),
+        (Operation::Delete, ..) if change.executable.is_some() => {
+            Some(("DELETE says whether the file is executable", "omit `executable`"))
+        }
         _ => None,
     }
 }
@@ -333,6 +279,8 @@ mod tests {
             digest(vec![Change::create(path("a"), "x")]),
             digest(vec![Change::create(path("b"), "x")]),
             digest(vec![Change::create(path("a"), "y")]),
+            digest(vec![Change { executable: Some(true), ..Change::create(path("a"), "x") }]),
+            digest(vec![Change { executable: Some(false), ..Change::create(path("a"), "x") }]),
             digest(vec![Change::modify(path("a"), old, "x")]),
             digest(vec![Change::delete(path("a"), Some(old))]),
             digest(vec![Change::delete(path("a"), None)]),
@@ -365,11 +313,14 @@ mod tests {
             refused(vec![Change::create(ab, ""), Change::delete(a.clone(), None)]),
             "change 1 (`a/b`): `a` is a folder here, but a file in change 2; make these changes in separate changesets"
         );
-        let with =
-            |operation, old, content| refused(vec![Change { operation, path: a.clone(), old_sha256: old, content }]);
+        let with = |operation, old, content| {
+            refused(vec![Change { operation, path: a.clone(), old_sha256: old, content, executable: None }])
+        };
         assert!(with(Operation::Create, Some(Digest::default()), Some(vec![])).contains("CREATE has an `old_sha256`"));
         assert!(with(Operation::Modify, None, None).contains("the new content is missing"));
         assert!(with(Operation::Delete, None, Some(vec![])).contains("DELETE has content"));
+        let mode = Change { executable: Some(true), ..Change::delete(a.clone(), None) };
+        assert!(refused(vec![mode]).contains("executable"));
         assert!(refused(vec![]).contains("no changes"));
         assert!(Changeset::new("a\nb", vec![Change::create(a, "")]).is_err());
     }

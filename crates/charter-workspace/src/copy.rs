@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::changeset::{Changeset, Operation};
 use crate::dir::{Dir, Node};
 use crate::error::{Context as _, Error};
+use crate::intent::new_mode;
 use crate::path::STAGE;
 use crate::store::{self, Within};
 use crate::verify::{Verification, VerifyCommand};
@@ -36,9 +37,7 @@ impl Workspace {
             .changes()
             .iter()
             .zip(olds)
-            .filter_map(|(c, old)| {
-                if let PathState::File { mode, .. } = old { Some((c.path.as_str(), mode & 0o777)) } else { None }
-            })
+            .map(|(change, old)| (change.path.as_str(), new_mode(change, old) & 0o777))
             .collect();
         // What is left of an interrupted verification.
         let _ = std::fs::remove_dir_all(&scratch);
@@ -125,7 +124,7 @@ fn copy(from: &Dir, to: &Path, at: &str, left: &mut Left<'_>) -> Result<(), Erro
                     copy(&below, &path, &format!("{within}/"), left)?;
                 }
             }
-            Node::File { size, mode } => {
+            Node::File { size, mode, .. } => {
                 let (files, bytes) = (left.files.checked_sub(1), left.bytes.checked_sub(size));
                 let (Some(files), Some(bytes)) = (files, bytes) else {
                     let why = format!(

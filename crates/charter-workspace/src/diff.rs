@@ -71,6 +71,14 @@ impl FileDiff {
         };
         diff.push(LineKind::File, format!("--- {}", side(change.operation != Operation::Create, "a")));
         diff.push(LineKind::File, format!("+++ {}", side(change.operation != Operation::Delete, "b")));
+        if let Some(executable) = change.executable {
+            let note = if executable {
+                "(the file is executable afterwards)"
+            } else {
+                "(the file is not executable afterwards)"
+            };
+            diff.push(LineKind::Note, note.to_owned());
+        }
         let new = change.content.as_deref().unwrap_or_default();
         match (change.operation, old) {
             (Operation::Create, _) => diff.compare(&[], new),

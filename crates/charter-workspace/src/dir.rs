@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use charter_kernel::Digest;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
 
@@ -31,6 +31,8 @@ pub(crate) enum Node {
     File {
         size: u64,
         mode: u32,
+        /// User and group.
+        owner: (u32, u32),
     },
     Link {
         target: String,
@@ -167,7 +169,7 @@ impl Dir {
     /// Returns the content and mode of a regular file of at most `limit` bytes.
     pub(crate) fn read(&self, name: &str, path: &str, limit: u64) -> Result<(Vec<u8>, u32), Error> {
         let (file, node) = self.open_file(name, path)?;
-        let Node::File { size, mode } = node else {
+        let Node::File { size, mode, .. } = node else {
             return Err(escape(path, "is not a regular file"));
         };
         let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default());
@@ -191,13 +193,26 @@ impl Dir {
         }
     }
 
-    /// Writes and syncs a new file.
-    pub(crate) fn write_new(&self, name: &str, bytes: &[u8], mode: u32, path: &str) -> Result<(), Error> {
+    /// Writes and syncs a new file, of another owner if one is given.
+    pub(crate) fn write_new(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        mode: u32,
+        owner: Option<(u32, u32)>,
+        path: &str,
+    ) -> Result<(), Error> {
         let doing = || format!("write `{path}`");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, name, flags, Mode::from_raw_mode(0o600)).context(doing)?;
         let mut file = File::from(fd);
         file.write_all(bytes).context(doing)?;
+        let stat = rustix::fs::fstat(&file).context(|| format!("inspect `{path}`"))?;
+        if let Some((user, group)) = owner.filter(|owner| *owner != (stat.st_uid, stat.st_gid)) {
+            let keep = || format!("keep the owner of `{path}` (user {user}, group {group})");
+            rustix::fs::fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group))).context(keep)?;
+        }
+        // Changing the owner clears some bits of the mode.
         rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o7777)).context(doing)?;
         file.sync_all().context(doing)
     }
@@ -302,6 +317,7 @@ fn file_node(stat: &Stat) -> Node {
     Node::File {
         size: u64::try_from(stat.st_size).unwrap_or_default(),
         mode: u32::from(Mode::from_raw_mode(stat.st_mode).bits()) & 0o7777,
+        owner: (stat.st_uid, stat.st_gid),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 
-use crate::changeset::{Changeset, Operation};
+use crate::changeset::{Change, Changeset, Operation};
 use crate::error::Error;
 use crate::path::RelPath;
 use crate::store;
@@ -118,6 +118,18 @@ impl Planned {
     }
 }
 
+/// The mode of a file after a change: the old one, or that of a new file, with what the change says
+/// about executing it. Who may read the file may then execute it, too.
+pub(crate) fn new_mode(change: &Change, old: &PathState) -> u32 {
+    let mode = if let PathState::File { mode, .. } = old { *mode } else { 0o644 };
+    match change.executable {
+        None => mode,
+        Some(true) => mode | ((mode & 0o444) >> 2),
+        // The set-user-id and set-group-id bits mean nothing without it.
+        Some(false) => mode & !0o6111,
+    }
+}
+
 /// Plans the new state of each path.
 pub(crate) fn plan(changeset: &Changeset, olds: &[PathState]) -> Vec<Planned> {
     let pairs = changeset.changes().iter().zip(olds);
@@ -130,9 +142,8 @@ pub(crate) fn plan(changeset: &Changeset, olds: &[PathState]) -> Vec<Planned> {
                 None => PathState::Absent,
                 Some(content) => PathState::File {
                     sha256: Digest::of_bytes(content),
-                    // New content keeps the permissions of the old content, without the setuid,
-                    // setgid and sticky bits.
-                    mode: if let PathState::File { mode, .. } = old { mode & 0o777 } else { 0o644 },
+                    mode: new_mode(change, old),
+                    owner: if let PathState::File { owner, .. } = old { *owner } else { None },
                 },
             },
         })

@@ -1,7 +1,8 @@
 //! The JSON form of a changeset, parsed as strictly as the text form.
 //!
 //! `{"summary": "...", "changes": [{"operation": "MODIFY", "file_path": "...", "old_sha256": "...",
-//! "content": "..."}]}`; binary content is written as `content_base64`.
+//! "content": "..."}]}`; binary content is written as `content_base64`. `"executable": true` makes
+//! a file executable, `false` makes it not executable; without it, its mode stays as it was.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::changeset::{Change, Changeset, Operation};
 use crate::error::ChangesetError;
+use crate::loose;
 use crate::path::RelPath;
 
 #[derive(Serialize, Deserialize)]
@@ -30,6 +32,8 @@ struct FormChange {
     content: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content_base64: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    executable: Option<bool>,
 }
 
 /// Parses a changeset in the JSON form. Unknown and duplicate keys are errors.
@@ -49,6 +53,27 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
 /// See [`read()`].
 pub fn of_value(value: &serde_json::Value) -> Result<Changeset, ChangesetError> {
     of_form(Form::deserialize(value).map_err(|e| unreadable(&e))?)
+}
+
+/// Like [`of_value()`], for what a model has written: takes operations in lower case, and paths
+/// that begin with `/` or `./`. Returns what it has assumed, too.
+///
+/// # Errors
+/// See [`read()`].
+pub fn of_value_leniently(value: &serde_json::Value) -> Result<(Changeset, Vec<String>), ChangesetError> {
+    let mut form = Form::deserialize(value).map_err(|e| unreadable(&e))?;
+    let mut all = Vec::new();
+    for change in &mut form.changes {
+        if let Some((meant, assumed)) = loose::operation(&change.operation) {
+            change.operation = meant;
+            all.push(assumed);
+        }
+        if let Some((meant, assumed)) = loose::path(&change.file_path) {
+            change.file_path = meant.to_owned();
+            all.push(assumed);
+        }
+    }
+    Ok((of_form(form)?, all))
 }
 
 fn unreadable(e: &serde_json::Error) -> ChangesetError {
@@ -96,7 +121,7 @@ fn change_of(change: FormChange) -> Result<Change, ChangesetError> {
         })?),
         (None, None) => None,
     };
-    Ok(Change { operation, path, old_sha256, content })
+    Ok(Change { operation, path, old_sha256, content, executable: change.executable })
 }
 
 /// Renders the JSON form, indented; [`read()`] restores the same changeset.
@@ -115,6 +140,7 @@ pub fn write(changeset: &Changeset) -> String {
             old_sha256: change.old_sha256.map(|d| d.hex()),
             content,
             content_base64,
+            executable: change.executable,
         }
     });
     let form = Form { summary: changeset.summary().to_owned(), changes: changes.collect() };

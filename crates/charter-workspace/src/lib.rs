@@ -18,6 +18,8 @@ mod error;
 mod insights;
 mod intent;
 pub mod json;
+mod loose;
+mod manifest;
 mod path;
 mod place;
 mod recover;

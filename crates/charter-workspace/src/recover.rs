@@ -122,6 +122,25 @@ impl Workspace {
         }
     }
 
+    /// Rolls back an apply as [`Workspace::roll_back`] does, but only if each of its files is still
+    /// as it was left.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if somebody has changed one of the files since: then nothing is changed.
+    pub fn roll_back_unchanged(&self, key: &str, watch: &mut dyn Watch) -> Result<Vec<String>, Error> {
+        self.ensure_clean()?;
+        let Some(plan) = self.read_plan(key)? else {
+            return Ok(Vec::new());
+        };
+        for planned in &plan.paths {
+            if !self.look(&planned.path()?)?.same(&planned.new) {
+                let why = "has changed since it was applied; nothing was put back".into();
+                return Err(Error::Conflict { path: planned.path.clone(), why });
+            }
+        }
+        self.roll_back(key, watch)
+    }
+
     /// Builds the intent of a finished apply from its result and its checkpoint.
     fn read_plan(&self, key: &str) -> Result<Option<Intent>, Error> {
         let Some(applied) = self.applied(key)? else {
@@ -231,8 +250,8 @@ impl Workspace {
                 step.announce("write", shown)?;
                 stage.remove(&aside, shown)?;
                 match old {
-                    PathState::File { sha256, mode } => {
-                        stage.write_new(&aside, &self.store.get(*sha256)?, *mode, shown)?
+                    PathState::File { sha256, mode, owner } => {
+                        stage.write_new(&aside, &self.store.get(*sha256)?, *mode, *owner, shown)?
                     }
                     PathState::Link { target } => stage.link(target, &aside, shown)?,
                     PathState::Absent => {}

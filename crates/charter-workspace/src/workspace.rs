@@ -36,8 +36,16 @@ pub struct Workspace {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PathState {
     Absent,
-    File { sha256: Digest, mode: u32 },
-    Link { target: String },
+    File {
+        sha256: Digest,
+        mode: u32,
+        /// User and group.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<(u32, u32)>,
+    },
+    Link {
+        target: String,
+    },
 }
 
 impl PathState {
@@ -246,7 +254,9 @@ fn state(path: &Path, store: &Store) -> PathBuf {
 pub(crate) fn look(dir: &Dir, name: &str, path: &str) -> Result<PathState, Error> {
     match dir.node(name, path)? {
         Node::Absent => Ok(PathState::Absent),
-        Node::File { mode, .. } => Ok(PathState::File { sha256: dir.digest(name, path)?, mode }),
+        Node::File { mode, owner, .. } => {
+            Ok(PathState::File { sha256: dir.digest(name, path)?, mode, owner: Some(owner) })
+        }
         Node::Link { target } => Ok(PathState::Link { target }),
         other => Err(escape(path, &format!("is {}; a changeset can change regular files only", other.describe()))),
     }

@@ -104,6 +104,7 @@ async fn two_runs_on_one_workspace() {
     assert!(error["message"].as_str().unwrap().contains("in use by `r`"), "{error}");
     // After the cycle of the first run, the second run may start one.
     host.send("r", "REJECT_CONTEXT", json!({"reason": "later"})).await;
+    host.settled("r").await;
     host.settled("s").await;
     host.send("s", "RESET", json!({})).await;
     host.send("s", "START", json!({"goal": "g"})).await;
@@ -121,6 +122,7 @@ async fn a_run_keeps_its_workspace_while_no_host_is_running() {
     assert_eq!(error["code"], "locked");
     assert!(error["message"].as_str().unwrap().contains("in use by `r`"), "{error}");
     host.send("r", "ABORT", json!({"reason": "later"})).await;
+    host.settled("r").await;
     host.settled("s").await;
     let host = again(host).await;
     host.send("s", "RESET", json!({})).await;

@@ -5,12 +5,14 @@
 //! Lines end with LF. Content is taken byte by byte, so a file with CRLF keeps it. A line of the
 //! *form* itself that ends with CRLF is refused: line endings were converted in transit, so the
 //! original line endings of the content are unknown. Content that does not end with a line feed has
-//! `final_newline: false`; binary content has `encoding: base64`.
+//! `final_newline: false`; binary content has `encoding: base64`. `executable: true` makes a file
+//! executable.
 
+mod lines;
 mod read;
 mod write;
 
-pub use read::read;
+pub use read::{read, read_leniently};
 pub use write::write;
 
 /// Info string of the fence that describes a change.

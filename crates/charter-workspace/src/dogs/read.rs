@@ -4,9 +4,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use charter_kernel::Digest;
 
+use super::lines::Lines;
 use super::{FENCE, backticks, longest_run};
 use crate::changeset::{Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, Operation, summary_fault};
 use crate::error::ChangesetError;
+use crate::loose::{self, clip};
 use crate::path::RelPath;
 
 /// Parses a changeset in the text form.
@@ -37,6 +39,24 @@ use crate::path::RelPath;
 /// # Errors
 /// A line is unknown or ambiguous; the error says which line, why, and how to correct it.
 pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
+    read_with(text, None).map(|(changeset, _)| changeset)
+}
+
+/// Parses what a model has written: like [`read`], but where only one reading is possible, it takes
+/// text around the changes, a missing head, lower-case operations and paths that begin with `/` or
+/// `./`. Returns what it has assumed, too.
+///
+/// # Errors
+/// As [`read`]. A fence that is neither a change nor its content is refused, because it may be the
+/// rest of a content whose fence was closed too early.
+pub fn read_leniently(text: &[u8]) -> Result<(Changeset, Vec<String>), ChangesetError> {
+    match read(text) {
+        Ok(changeset) => Ok((changeset, Vec::new())),
+        Err(_) => read_with(text, Some(Vec::new())),
+    }
+}
+
+fn read_with(text: &[u8], assumed: Option<Vec<String>>) -> Result<(Changeset, Vec<String>), ChangesetError> {
     if text.len() > MAX_CONTENT_BYTES.saturating_mul(2) {
         let why = format!("the text has {} bytes; the limit is {}", text.len(), MAX_CONTENT_BYTES.saturating_mul(2));
         return Err(ChangesetError::new(why, "split the changeset"));
@@ -46,10 +66,13 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
         let line = before.iter().filter(|b| **b == b'\n').count().saturating_add(1);
         ChangesetError::new("the text is not UTF-8", "write binary content with `encoding: base64`").at_line(line)
     })?;
-    let mut lines = Lines { rest: text, number: 0 };
-    let (summary, count, counted_at) = head(&mut lines)?;
+    let mut lines = Lines { rest: text, number: 0, assumed };
+    let (summary, counted) = match lines.assumed {
+        None => head(&mut lines).map(|(summary, count, at)| (Some(summary), Some((count, at))))?,
+        Some(_) => loose_head(&mut lines)?,
+    };
     let (mut changes, mut places) = (Vec::new(), Vec::new());
-    while let Some(line) = lines.filled() {
+    while let Some(line) = lines.fence()? {
         let at = lines.number;
         let change = change(&mut lines, line, changes.len()).map_err(|refused| refused.at_line(at))?;
         changes.push(change);
@@ -60,60 +83,50 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
             );
         }
     }
-    if count != changes.len() {
+    if let Some((count, counted_at)) = counted.filter(|(count, _)| *count != changes.len()) {
         let why = format!("`**Changes:** {count}`, but the text has {} changes", changes.len());
         return Err(ChangesetError::new(why, "write the number of `paws-change` fences").at_line(counted_at));
     }
-    Changeset::new(summary, changes).map_err(|refused| {
+    let mut assumed = lines.assumed.unwrap_or_default();
+    let summary = summary.map(str::to_owned).unwrap_or_else(|| {
+        assumed.push("there is no summary; the first file stands for it".to_owned());
+        changes.first().map_or_else(String::new, |first| format!("{} {}", first.operation, first.path))
+    });
+    let read = Changeset::new(summary, changes).map_err(|refused| {
         let line = refused.change.as_ref().and_then(|(n, _)| places.get(n.saturating_sub(1)));
         match line.copied() {
             Some(line) => refused.at_line(line),
             None => refused,
         }
-    })
+    })?;
+    Ok((read, assumed))
 }
 
-/// The lines of a file without their line feeds, counted from 1.
-struct Lines<'t> {
-    rest: &'t str,
-    number: usize,
-}
+/// What a head says, as far as there is one: the summary, and the number of changes with its line.
+type LooseHead<'t> = (Option<&'t str>, Option<(usize, usize)>);
 
-impl<'t> Lines<'t> {
-    fn next(&mut self) -> Option<&'t str> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        self.number = self.number.saturating_add(1);
-        let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
-        self.rest = rest;
-        Some(line)
-    }
-
-    /// Returns the next line that is not blank.
-    fn filled(&mut self) -> Option<&'t str> {
-        while let Some(line) = self.next() {
-            if !line.trim_matches([' ', '\t']).is_empty() {
-                return Some(line);
+/// Parses the lines before the first fence: a summary and a number of changes, if they are there.
+fn loose_head<'t>(lines: &mut Lines<'t>) -> Result<LooseHead<'t>, ChangesetError> {
+    let (mut summary, mut count) = (None, None);
+    let twice = |at| Err(ChangesetError::new("the head is there twice", "write one changeset").at_line(at));
+    loop {
+        let (rest, number) = (lines.rest, lines.number);
+        let Some(line) = lines.filled().filter(|line| backticks(line.trim_start()) < 3) else {
+            (lines.rest, lines.number) = (rest, number);
+            return Ok((summary, count));
+        };
+        lines.no_cr(line)?;
+        if let Some(text) = line.strip_prefix("**Summary:**") {
+            if summary.replace(text.trim()).is_some() {
+                return twice(lines.number);
+            }
+        } else if let Some(number) = line.strip_prefix("**Changes:**") {
+            let read =
+                number.trim().parse().map_err(|_| lines.refuse("the number of changes is not a number", FORM))?;
+            if count.replace((read, lines.number)).is_some() {
+                return twice(lines.number);
             }
         }
-        None
-    }
-
-    /// Creates an error at the last line read.
-    fn refuse(&self, why: impl Into<String>, help: impl Into<String>) -> ChangesetError {
-        ChangesetError::new(why, help).at_line(self.number.max(1))
-    }
-
-    /// Refuses a line of the form that ends with CR.
-    fn no_cr(&self, line: &str) -> Result<(), ChangesetError> {
-        if line.ends_with('\r') {
-            return Err(self.refuse(
-                "the line ends with CRLF",
-                "end lines with LF: the original line endings of the content cannot be restored",
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -164,6 +177,7 @@ struct Head<'t> {
     old_sha256: Option<Digest>,
     base64: Option<bool>,
     final_newline: Option<bool>,
+    executable: Option<bool>,
     place: &'t str,
 }
 
@@ -208,18 +222,31 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     } else {
         Some(content(lines, &head).map_err(|refused| refused.at_change(index, path.as_str()))?)
     };
-    Ok(Change { operation, path, old_sha256: head.old_sha256, content })
+    Ok(Change { operation, path, old_sha256: head.old_sha256, content, executable: head.executable })
 }
 
-fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), ChangesetError> {
-    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding` and `final_newline`, each written `key: value` with one space";
+fn field<'t>(lines: &mut Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), ChangesetError> {
+    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding`, `final_newline` and `executable`, each written `key: value` with one space";
     let Some((key, value)) = line.split_once(": ") else {
         return Err(lines.refuse(format!("expected `key: value`, found `{}`", clip(line)), KEYS));
     };
-    let wrong = |help: &str| lines.refuse(format!("invalid `{key}`: `{}`", clip(value)), help);
+    let (mut value, mut operation, number) = (value, value.to_owned(), lines.number.max(1));
+    if lines.assumed.is_some() {
+        value = value.trim();
+        operation = value.to_owned();
+        if let Some((meant, assumed)) = loose::path(value).filter(|_| key == "file_path") {
+            lines.assume(assumed);
+            value = meant;
+        }
+        if let Some((meant, assumed)) = loose::operation(value).filter(|_| key == "operation") {
+            lines.assume(assumed);
+            operation = meant;
+        }
+    }
+    let wrong = |help: &str| ChangesetError::new(format!("invalid `{key}`: `{}`", clip(value)), help).at_line(number);
     let twice = match key {
         "operation" => {
-            let read = Operation::parse(value).ok_or_else(|| wrong("write CREATE, MODIFY or DELETE"))?;
+            let read = Operation::parse(&operation).ok_or_else(|| wrong("write CREATE, MODIFY or DELETE"))?;
             head.operation.replace(read).is_some()
         }
         "file_path" => {
@@ -248,6 +275,11 @@ fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<()
             let read = value.parse().map_err(|_| wrong("write `true` (the default) or `false`"))?;
             head.final_newline.replace(read).is_some()
         }
+        "executable" => {
+            let read =
+                value.parse().map_err(|_| wrong("write `true` or `false`; without it, the mode stays as it was"))?;
+            head.executable.replace(read).is_some()
+        }
         _ => return Err(lines.refuse(format!("unknown key `{}`", clip(key)), KEYS)),
     };
     if twice {
@@ -259,7 +291,7 @@ fn field<'t>(lines: &Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<()
 /// Parses the content: the lines up to the next line that equals the opening fence.
 fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, ChangesetError> {
     const HELP: &str = "write the whole new content of the file in a fence of backticks after the `paws-change` fence";
-    let Some(opening) = lines.filled() else {
+    let Some(opening) = lines.fence()? else {
         return Err(lines.refuse("unexpected end of text: expected the content", HELP));
     };
     lines.no_cr(opening)?;
@@ -313,13 +345,4 @@ fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, ChangesetE
         }
     }
     Ok(text.as_bytes().to_vec())
-}
-
-/// Returns the start of a line, for a message.
-fn clip(line: &str) -> String {
-    let mut out: String = line.chars().take(60).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if out.len() < line.len() && line.chars().nth(60).is_some() {
-        out.push('…');
-    }
-    out
 }

@@ -39,6 +39,9 @@ fn write_change(out: &mut String, change: &Change) {
     if let Some(old) = change.old_sha256 {
         field("old_sha256", &old.hex());
     }
+    if let Some(executable) = change.executable {
+        field("executable", if executable { "true" } else { "false" });
+    }
     let text = match change.content.as_deref().map(std::str::from_utf8) {
         None => {
             out.push_str("\n```\n");

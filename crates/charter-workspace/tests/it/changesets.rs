@@ -240,3 +240,35 @@ fn fifty_megabytes_are_quick() {
     assert!(read == changeset);
     eprintln!("50 MB written and read in {:?}", started.elapsed());
 }
+
+/// What models write around a changeset, in one reading; and what could be read in two ways.
+#[test]
+fn what_models_write_is_taken_where_it_is_unambiguous() {
+    let change =
+        "```paws-change\noperation: create\nfile_path: /src/a.rs\n```\n\nThe file:\n\n```rust\nfn a() {}\n```\n";
+    let text = format!("Sure! Here is what I would do.\n\n{change}\nLet me know if this works.\n");
+    assert!(dogs::read(text.as_bytes()).is_err());
+    let (read, assumed) = dogs::read_leniently(text.as_bytes()).unwrap();
+    let expected = Changeset::new("CREATE src/a.rs", vec![Change::create(path("src/a.rs"), "fn a() {}\n")]).unwrap();
+    assert_eq!(read, expected);
+    let all = assumed.join("; ");
+    for part in ["`create` is CREATE", "`/src/a.rs` is `src/a.rs`", "1 line of text before", "no summary"] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    // With a head, and nothing to assume about what is written as it should be.
+    let head = format!("Certainly.\n\n## Plan\n\n**Summary:** Adds a\n**Changes:** 1\n\n---\n\n{change}");
+    assert_eq!(dogs::read_leniently(head.as_bytes()).unwrap().0.summary(), "Adds a");
+    let strict = dogs::write(&expected);
+    assert_eq!(dogs::read_leniently(strict.as_bytes()).unwrap(), (expected, vec![]));
+
+    let refused = |text: &str| dogs::read_leniently(text.as_bytes()).unwrap_err().to_string();
+    // A change is missing.
+    assert!(refused(&head.replace("**Changes:** 1", "**Changes:** 2")).contains("the text has 1 changes"));
+    // The content has a fence of its own, so that the rest of it looks like text.
+    let inner = change.replace("fn a() {}\n", "Run:\n```\ncargo test\n```\nand look.\n");
+    assert!(refused(&inner).contains("expected the start of a change"), "{}", refused(&inner));
+    // Paths that lead out, and what is no operation.
+    assert!(refused(&change.replace("/src/a.rs", "/../a")).contains("`../a`"));
+    assert!(refused(&change.replace("create", "rename")).contains("invalid `operation`: `rename`"));
+    assert!(refused(&change.replace("Here", "").replace("The file:", "**Summary:** x\r")).contains("CRLF"));
+}

@@ -6,3 +6,4 @@ mod apply;
 mod changesets;
 mod context;
 mod folder;
+mod modes;

@@ -64,7 +64,8 @@ pub(super) fn changeset_schema() -> Json {
                 "properties": {
                     "operation": {"enum": ["CREATE", "MODIFY", "DELETE"]},
                     "file_path": {"type": "string", "description": "Relative to the workspace, like src/main.rs."},
-                    "content": {"type": "string", "description": "The whole new content of the file; not for DELETE."}
+                    "content": {"type": "string", "description": "The whole new content of the file; not for DELETE."},
+                    "executable": {"type": "boolean", "description": "Whether the file is executable; left out, its mode stays as it was."}
                 }
             }}
         }

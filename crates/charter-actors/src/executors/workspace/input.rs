@@ -91,10 +91,10 @@ pub(super) fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
 }
 
 /// Parses a changeset that an actor wrote: the JSON form, or the text form as a string or as the
-/// member `text`.
-pub(super) fn read_changeset(answer: &Json) -> Result<Changeset, charter_workspace::ChangesetError> {
+/// member `text`. Returns what was assumed, too.
+pub(super) fn read_changeset(answer: &Json) -> Result<(Changeset, Vec<String>), charter_workspace::ChangesetError> {
     match answer.as_str().or_else(|| answer.get("text").and_then(Json::as_str)) {
-        Some(text) => dogs::read(text.as_bytes()),
-        None => form::of_value(answer),
+        Some(text) => dogs::read_leniently(text.as_bytes()),
+        None => form::of_value_leniently(answer),
     }
 }

@@ -36,9 +36,9 @@ use hold::Holds;
 /// |---|---|---|
 /// | `curate` | `patterns`, `with`, `without`, `feedback`, `cleared`, `verify` | `{place, files: [{path, size, sha256, kind}], curator, passedOver: [{path, why}], morePassedOver, insights}` |
 /// | `plan`, `reflect` | `files`, and anything else | the answer of the other actor |
-/// | `propose` | `files` | `{changeset, digest, proposer}`: the manifest; contents, old and new, go into the store |
+/// | `propose` | `files` | `{changeset, digest, proposer, assumed}`: the manifest; contents, old and new, go into the store |
 /// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify` | a report of what was done |
-/// | `rollback` | `cycle`, `needed` | `{restored}` |
+/// | `rollback` | `cycle`, `needed`, `finished` | `{restored}` |
 /// | `remember` | `cycle`, `insights` | `{}` |
 ///
 /// `place` in an input is the folder as `curate` has found it. Every later call finds this folder,

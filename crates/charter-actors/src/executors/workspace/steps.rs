@@ -20,6 +20,8 @@ const MAX_SHOWN: u64 = 1 << 20;
 const MAX_REPAIRS: usize = 2;
 /// Maximum number of files in the answer of `curate` that are left out, with the reason.
 const MAX_PASSED_OVER: usize = 200;
+/// Maximum number of assumptions in the answer of `propose`.
+const MAX_ASSUMED: usize = 20;
 /// Maximum number of insights in the answer of `curate`: the latest ones.
 const MAX_INSIGHTS: usize = 20;
 
@@ -126,10 +128,10 @@ impl Workspaces {
         let shown: BTreeMap<RelPath, Digest> = approved(&call.input)?.into_iter().collect();
         let kind = by(call).unwrap_or_default();
         let mut tries = 0usize;
-        let changeset = loop {
+        let (changeset, mut assumed) = loop {
             let answer = delegate::ask(call, kind, input.clone(), Some(delegate::changeset_schema())).await?;
-            match read_changeset(&answer).and_then(|c| c.bind(&shown)) {
-                Ok(changeset) => break changeset,
+            match read_changeset(&answer).and_then(|(c, assumed)| Ok((c.bind(&shown)?, assumed))) {
+                Ok(read) => break read,
                 Err(refused) if tries >= MAX_REPAIRS => {
                     return Err(Fault::new("changeset", refused.to_string()).retryable());
                 }
@@ -138,7 +140,14 @@ impl Workspaces {
             }
             tries = tries.saturating_add(1);
         };
-        let output = json!({"changeset": changeset.manifest(), "digest": changeset.digest().hex(), "proposer": call.principal().id});
+        let more = assumed.len().saturating_sub(MAX_ASSUMED);
+        assumed.truncate(MAX_ASSUMED);
+        if more > 0 {
+            assumed.push(format!("{more} more"));
+        }
+        let output = json!({
+            "changeset": changeset.manifest(), "digest": changeset.digest().hex(), "proposer": call.principal().id, "assumed": assumed,
+        });
         let keep = self.on(call, move |workspace, watch| {
             for content in changeset.changes().iter().filter_map(|c| c.content.as_ref()) {
                 workspace.store().put(content, watch)?;
@@ -216,7 +225,13 @@ impl Workspaces {
             return Ok(json!({"restored": []}));
         }
         let key = key(call).await?;
-        let restored = self.on(call, move |workspace, watch| workspace.roll_back(&key, watch)).await?;
+        // A cycle that has ended well is undone only while nobody else has changed its files.
+        let finished = call.input.get("finished") == Some(&Json::Bool(true));
+        let restored = self.on(call, move |workspace, watch| match finished {
+            true => workspace.roll_back_unchanged(&key, watch),
+            false => workspace.roll_back(&key, watch),
+        });
+        let restored = restored.await?;
         Ok(json!({"restored": restored}))
     }
 

@@ -109,3 +109,20 @@ fn insights_reach_the_next_planning() {
     });
     assert_eq!(plan.unwrap()["insights"][0], insight);
 }
+
+#[test]
+fn people_say_how_long_a_question_waits() {
+    let input = json!({"workspace": "w", "goal": "g", "contextReview": "30m", "proposalReview": "2d"});
+    let mut run = Run::on(super::machine(), input).unwrap();
+    run.done("curate", output("curate"));
+    run.wait(30 * 60_000 - 1);
+    assert_eq!(run.state(), "AWAITING_CONTEXT_APPROVAL");
+    must(&mut run, "approver", "APPROVE_CONTEXT");
+    run.done("plan", output("plan"));
+    run.done("propose", output("propose"));
+    run.wait(2 * 86_400_000 - 1);
+    assert_eq!(run.state(), "AWAITING_PROPOSAL_APPROVAL");
+    run.wait(1);
+    assert_eq!((run.state().as_str(), run.var("reason")), ("IDLE", json!("proposal-expired")));
+    assert!(Run::on(super::machine(), json!({"workspace": "w", "contextReview": "0s"})).is_err());
+}

@@ -11,7 +11,7 @@ use crate::common::Run;
 use charter_kernel::{Digest, Machine, Principal};
 use serde_json::{Value as Json, json};
 
-const EVENTS: [&str; 9] = [
+const EVENTS: [&str; 10] = [
     "START",
     "APPROVE_CONTEXT",
     "REVISE_CONTEXT",
@@ -20,6 +20,7 @@ const EVENTS: [&str; 9] = [
     "EDIT_PROPOSAL",
     "REJECT_PROPOSAL",
     "ABORT",
+    "UNDO",
     "RESET",
 ];
 const ROLES: [&str; 5] = ["operator", "approver", "agent", "system", ""];
@@ -66,6 +67,7 @@ fn output(actor: &str) -> Json {
         }
         "plan" => json!({"plan": "change a"}),
         "propose" => json!({"changeset": changeset("x"), "proposer": "agent"}),
+        "rollback" => json!({"restored": []}),
         "reflect" => json!({"outcome": "success", "insights": []}),
         _ => json!({}),
     }
