@@ -263,6 +263,7 @@ fn deleted_records_leave_a_gap() {
         &["missing: records 0 to 1 of run `c`"],
     );
     check("UPDATE heads SET hash = replace(hash, 'a', 'b') WHERE n = 6", &["the head after entry 6 is "]);
+    check("UPDATE heads SET hash = 'sha256:' || upper(substr(hash, 8)) WHERE n = 6", &["the head after entry 6 is "]);
 }
 
 #[test]

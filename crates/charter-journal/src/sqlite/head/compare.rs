@@ -219,7 +219,7 @@ fn stored_heads(connection: &Connection) -> rusqlite::Result<Vec<(i64, JournalHe
     let rows = select.query_map([], |row| {
         let number = |i: usize| row.get::<_, i64>(i).map(|n| u64::try_from(n).unwrap_or_default());
         let hash: String = row.get(4)?;
-        let hash = Digest::parse(&hash).unwrap_or_default();
+        let hash = entries::stored_hash(&hash);
         Ok((row.get(0)?, JournalHead { runs: number(1)?, records: number(2)?, entries: number(3)?, hash }))
     })?;
     // The row of a file without entries is at position 0.

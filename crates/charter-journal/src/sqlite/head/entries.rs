@@ -89,7 +89,7 @@ fn newest(connection: &Connection, at_most: Option<u64>) -> rusqlite::Result<Pos
     let row = select.query_row([at_most], |row| {
         let number = |i: usize| row.get::<_, i64>(i).map(|n| u64::try_from(n).unwrap_or_default());
         let hash: String = row.get(4)?;
-        let hash = Digest::parse(&hash).unwrap_or_default();
+        let hash = stored_hash(&hash);
         Ok(Position {
             n: row.get(0)?,
             head: JournalHead { runs: number(1)?, records: number(2)?, entries: number(3)?, hash },
@@ -310,6 +310,12 @@ pub(in crate::sqlite) fn has_entry(connection: &Connection, n: i64) -> rusqlite:
     select.exists([n])
 }
 
+/// The hash of a stored head. Written in another way, such as with capital letters, it is not what
+/// was stored.
+pub(super) fn stored_hash(text: &str) -> Digest {
+    Digest::parse(text).filter(|hash| hash.to_string() == text).unwrap_or_default()
+}
+
 /// The stored head at a position; that of an empty journal at 0.
 pub(super) fn stored_at(connection: &Connection, n: i64) -> rusqlite::Result<Option<JournalHead>> {
     if n <= 0 {
@@ -319,7 +325,7 @@ pub(super) fn stored_at(connection: &Connection, n: i64) -> rusqlite::Result<Opt
     let row = select.query_row([n], |row| {
         let number = |i: usize| row.get::<_, i64>(i).map(|n| u64::try_from(n).unwrap_or_default());
         let hash: String = row.get(3)?;
-        let hash = Digest::parse(&hash).unwrap_or_default();
+        let hash = stored_hash(&hash);
         Ok(JournalHead { runs: number(0)?, records: number(1)?, entries: number(2)?, hash })
     });
     row.optional()
