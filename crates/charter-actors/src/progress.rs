@@ -55,7 +55,7 @@ impl ArrivingText {
     /// The end of the text, without secrets.
     #[must_use]
     pub fn end(&self, secrets: &Secrets) -> String {
-        let whole = secrets.redact_cut(&self.text);
+        let whole = secrets.redact_arriving(&self.text);
         // At the beginning of what is kept, the end of a secret cannot be recognized.
         let hidden = if self.cut { secrets.reach().min(MAX_REACH) } else { 0 };
         let start = whole.len().saturating_sub(MAX_SHOWN).max(hidden.min(whole.len()));

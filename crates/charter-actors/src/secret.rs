@@ -157,6 +157,18 @@ impl Secrets {
         without(text, self.find_cut(text))
     }
 
+    /// Removes the secrets from a text that is still arriving, and what may be the beginning of one
+    /// at its end, however short.
+    #[must_use]
+    pub(crate) fn redact_arriving(&self, text: &str) -> String {
+        let mut shown = self.redact_cut(text).into_owned();
+        let begins = self.forms.iter().filter_map(|form| form.begins_at_end_of(&shown, 1));
+        if let Some(start) = begins.min() {
+            shown.truncate(start);
+        }
+        shown
+    }
+
     /// Removes the secrets from a text that was sent in pieces and may have been cut off.
     pub fn redact_pieces(&self, pieces: Vec<&mut String>) {
         let whole: String = pieces.iter().map(|piece| piece.as_str()).collect();
@@ -210,7 +222,8 @@ impl Secrets {
     /// Like [`Secrets::find`], with the beginning of a secret at the end of the text.
     fn find_cut(&self, text: &str) -> Vec<(usize, usize)> {
         let mut found = self.find(text);
-        let begins = self.forms.iter().filter(|form| !form.word).filter_map(|form| form.begins_at_end_of(text));
+        let begins =
+            self.forms.iter().filter(|form| !form.word).filter_map(|form| form.begins_at_end_of(text, MIN_PART));
         if let Some(start) = begins.min() {
             let start = found.iter().filter(|(_, end)| *end > start).map(|(first, _)| *first).fold(start, usize::min);
             found.retain(|(_, end)| *end <= start);
@@ -280,10 +293,10 @@ fn without(text: &str, found: Vec<(usize, usize)>) -> Cow<'_, str> {
 }
 
 impl Form {
-    /// Where the end of a text begins that is the beginning of this form, at least
-    /// [`MIN_PART`] characters of it.
-    fn begins_at_end_of(&self, text: &str) -> Option<usize> {
-        let ends = self.text.char_indices().map(|(at, _)| at).skip(MIN_PART);
+    /// Where the end of a text begins that is the beginning of this form, at least `least`
+    /// characters of it.
+    fn begins_at_end_of(&self, text: &str, least: usize) -> Option<usize> {
+        let ends = self.text.char_indices().map(|(at, _)| at).skip(least);
         let longest = ends.filter_map(|at| self.text.get(..at)).filter(|begin| text.ends_with(begin)).last()?;
         text.len().checked_sub(longest.len())
     }

@@ -8,6 +8,7 @@ use charter_actors::{Network, Secret};
 use charter_models::{Model, ModelError, Models, Provider, Providers, Transport, cassette::Cassette};
 
 use crate::io::Failure;
+use crate::journal::text::quoted;
 use crate::load::plain;
 use crate::network;
 
@@ -56,6 +57,19 @@ pub struct Args {
 }
 
 impl Args {
+    /// The options about models, for a suggested command that goes on with the same ones. Cassettes
+    /// belong to one command.
+    pub(crate) fn options(&self) -> String {
+        let file = self.models.as_ref().map(|file| file.display().to_string());
+        let all = [("--model", &self.model), ("--model-url", &self.model_url), ("--models", &file)];
+        let given = all.iter().filter_map(|(option, value)| Some((option, value.as_ref()?)));
+        let mut options: String = given.map(|(option, value)| format!(" {option} {}", quoted(value))).collect();
+        if self.allow_insecure {
+            options.push_str(" --allow-insecure");
+        }
+        options
+    }
+
     /// Whether an option about models is given.
     pub(crate) fn is_given(&self) -> bool {
         let files = [&self.models, &self.record_models, &self.replay_models, &self.record_missing];

@@ -106,6 +106,13 @@ pub(crate) fn add(
         let model = entry.model(&host, allow_insecure).map_err(|why| wrong(&why))?;
         providers.named.remove(&host);
         providers.unusable.remove(&host);
+        if entry.key.as_deref().is_some_and(|key| !is_name(key)) {
+            let upper = host.to_uppercase().replace('-', "_");
+            let why = format!(
+                "`key` must be the name of an environment variable with the key, such as `{upper}_KEY`, not the key"
+            );
+            return Err(wrong(&why));
+        }
         let key = entry.key.as_deref().map(|key| (key, variable(key)));
         match key {
             Some((key, None)) => {
@@ -186,4 +193,9 @@ impl Entry {
         }
         Ok(model)
     }
+}
+/// Whether a text is the name of a variable, as they are written, and not a key by mistake.
+fn is_name(text: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_uppercase() || b == b'_' || b.is_ascii_digit();
+    text.len() <= 64 && text.bytes().all(is_part) && text.bytes().next().is_some_and(|b| !b.is_ascii_digit())
 }

@@ -103,9 +103,12 @@ pub trait Progress: Sync {
     fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
         Watcher::act(&(), place, tool, call, data)
     }
-    /// See [`Watcher::settle`].
-    fn settle(&self, call: usize, model: &Model, spent: Usage) {
-        let _ = (call, model, spent);
+    /// See [`Watcher::keep`].
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
+        Watcher::keep(&(), model, exchange, has_ended)
     }
 }
 
@@ -221,8 +224,7 @@ impl ModelActor {
                     let question = Question { model, prompt, schema, settings, budget, tools, rounds };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
-                        let mut result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));
-                        result.1.iter_mut().for_each(|exchange| exchange.call = call);
+                        let result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));
                         if result.0.is_err() {
                             failed.store(true, Ordering::Relaxed);
                         }

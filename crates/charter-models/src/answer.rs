@@ -82,6 +82,10 @@ fn without_thoughts(text: &str) -> &str {
         {
             return answer;
         }
+        // What was thought before the model was cut off is no answer.
+        if text.starts_with(begin) {
+            return "";
+        }
     }
     text
 }
@@ -169,6 +173,7 @@ mod tests {
         assert_eq!(wrong("{\"sure\": 0.5} or {\"sure\": 0.6}"), two);
         assert_eq!(wrong("Like {\"sure\": \"x\"}."), "`/sure`: \"x\" is not of type \"number\"");
         assert_eq!(wrong("<think>{\"sure\": 0.5}</think>"), "there is no answer");
+        assert_eq!(wrong("<think>maybe {\"sure\": 0.5} hmm"), "there is no answer");
         // A key twice is refused in prose, too.
         assert!(wrong("So: {\"sure\": 0.1, \"sure\": 0.9}.").starts_with("it is not valid JSON"));
         assert!(wrong(&"{ [".repeat(20_000)).starts_with("it is not valid JSON"));

@@ -1,6 +1,7 @@
 //! The exchange with a model, stored with the effect: requests and responses up to a size limit,
 //! and never a key.
 
+use charter_kernel::Digest;
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
@@ -34,6 +35,17 @@ impl Usage {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
+    }
+
+    /// What is left without a part of it.
+    pub(crate) fn minus(self, part: Usage) -> Usage {
+        Usage {
+            input: self.input.saturating_sub(part.input),
+            output: self.output.saturating_sub(part.output),
+            cached: self.cached.saturating_sub(part.cached),
+            cache_written: self.cache_written.saturating_sub(part.cache_written),
+            estimated: self.estimated,
+        }
     }
 
     pub(crate) fn add(&mut self, other: Usage) {
@@ -89,6 +101,12 @@ pub struct Exchange {
     /// The part of `requests` that was sent.
     #[serde(skip)]
     pub sent: u32,
+    /// The part of `spent`, of `sent` and of `millis` that has been written down.
+    #[serde(skip)]
+    pub(crate) written: (Usage, u32, u64),
+    /// The digest of the blob with this exchange.
+    #[serde(skip)]
+    pub(crate) stored: Option<Digest>,
     /// Index among the parallel calls of the actor.
     #[serde(skip)]
     pub call: usize,
@@ -104,6 +122,11 @@ pub struct Exchange {
 }
 
 impl Exchange {
+    /// The part of `spent` that is not written down yet.
+    pub(crate) fn unwritten(&self) -> Usage {
+        self.spent.minus(self.written.0)
+    }
+
     /// Counts tokens, and whether they were paid for.
     pub(crate) fn count(&mut self, usage: Usage, sent: bool) {
         self.usage.add(usage);

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use charter_actors::{
-    Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets, Shown, UsageRow,
+    Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets, Shown, StoreError,
+    UsageRow,
 };
 use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
@@ -85,14 +87,17 @@ impl Models {
         let account = self.ledger.account(budgets, call);
         let threads = tokio::runtime::Handle::current();
         let progress = Observer { call, shown: Shown::default(), stopped, account, threads };
-        let within = call.left();
+        // Pauses must not outlast the time that the charter gives the invocation.
+        let deadline = call.host().snapshot(&call.run)?.timeout_of(call.effect_id);
+        let until = deadline.map_or(call.deadline, |due| due.min(call.deadline));
+        let within = Duration::from_millis(u64::try_from(until.since(call.clock().now()).0).unwrap_or(0));
         let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
-        let stored = store(call, &exchanges);
-        count(call, &exchanges, stored)?;
-        let stored = stored.map(|digest| digest.to_string());
-        answer.map_err(|fault| match stored {
-            Some(digest) => fault.with("exchange", digest),
-            None => fault,
+        answer.map_err(|fault| {
+            let of_fault = |exchange: &&Exchange| exchange.fault.as_ref() == Some(&fault.code);
+            match exchanges.iter().rev().find(of_fault).or(exchanges.last()).and_then(|exchange| exchange.stored) {
+                Some(digest) => fault.with("exchange", digest.to_string()),
+                None => fault,
+            }
         })
     }
 }
@@ -223,57 +228,53 @@ impl Progress for Observer<'_> {
         let place = format!("{}.{place}", self.call.attempt);
         self.threads.block_on(act::act(self.call, &place, &tool.event, data, &go_on)).map(|acted| acted.of(call))
     }
-    fn settle(&self, call: usize, model: &Model, spent: Usage) {
-        self.account.settle(call, model, spent);
+    fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
+        if has_ended {
+            exchange.stored = store(self.call, exchange);
+        }
+        let (_, requests, millis) = exchange.written;
+        let (requests, taken) = (exchange.sent.saturating_sub(requests), exchange.unwritten());
+        if requests > 0 || (has_ended && exchange.sent > 0) {
+            let row = UsageRow {
+                run: self.call.run.to_string(),
+                effect: self.call.effect.to_string(),
+                actor: self.call.name().to_owned(),
+                attempt: self.call.attempt,
+                call: u32::try_from(exchange.call).unwrap_or(u32::MAX),
+                at: self.call.clock().now(),
+                model: exchange.model.clone(),
+                address: exchange.base_url.clone(),
+                answered_as: exchange.answered_as.clone(),
+                requests,
+                millis: exchange.millis.saturating_sub(millis),
+                outcome: match has_ended {
+                    true => exchange.fault.clone().unwrap_or_else(|| "answered".to_owned()),
+                    false => "open".to_owned(),
+                },
+                exchange: exchange.stored,
+                input: taken.input,
+                output: taken.output,
+                cached: taken.cached,
+                cache_written: taken.cache_written,
+                estimated: taken.estimated,
+                cost: model.price.map(|price| price.cost(taken)),
+            };
+            let failed = |e: StoreError| Fault::new("journal", e.to_string()).retryable();
+            self.call.host().put_usage(vec![row]).map_err(failed)?;
+        }
+        exchange.written = (exchange.spent, exchange.sent, exchange.millis);
+        self.account.written(exchange.call, model);
+        Ok(())
     }
 }
 
-/// Stores the exchanges and returns the digest of the blob. If that fails, the answer is still
-/// valid.
-fn store(call: &Call, exchanges: &[Exchange]) -> Option<Digest> {
-    if exchanges.is_empty() {
-        return None;
-    }
-    let exchanges: Vec<Json> = exchanges.iter().map(Exchange::json).collect();
+/// Stores an exchange and returns the digest of the blob. If that fails, the answer is still valid.
+fn store(call: &Call, exchange: &Exchange) -> Option<Digest> {
     let blob = json!({
         "effect": call.effect.as_ref(),
         "actor": call.name(),
         "attempt": call.attempt,
-        "exchanges": exchanges,
+        "exchanges": [exchange.json()],
     });
     call.host().put_blob(blob.to_string().as_bytes()).ok()
-}
-
-/// Writes what the exchanges took. Budgets depend on it, so an answer that is not counted does not
-/// count.
-fn count(call: &Call, exchanges: &[Exchange], stored: Option<Digest>) -> Result<(), Fault> {
-    let asked: Vec<UsageRow> = exchanges
-        .iter()
-        .filter(|exchange| exchange.sent > 0)
-        .map(|exchange| UsageRow {
-            run: call.run.to_string(),
-            effect: call.effect.to_string(),
-            actor: call.name().to_owned(),
-            attempt: call.attempt,
-            call: u32::try_from(exchange.call).unwrap_or(u32::MAX),
-            at: call.clock().now(),
-            model: exchange.model.clone(),
-            address: exchange.base_url.clone(),
-            answered_as: exchange.answered_as.clone(),
-            requests: exchange.sent,
-            input: exchange.spent.input,
-            output: exchange.spent.output,
-            cached: exchange.spent.cached,
-            cache_written: exchange.spent.cache_written,
-            estimated: exchange.spent.estimated,
-            millis: exchange.millis,
-            cost: exchange.cost,
-            outcome: exchange.fault.clone().unwrap_or_else(|| "answered".to_owned()),
-            exchange: stored,
-        })
-        .collect();
-    if asked.is_empty() {
-        return Ok(());
-    }
-    call.host().put_usage(asked).map_err(|e| Fault::new("journal", e.to_string()).retryable())
 }

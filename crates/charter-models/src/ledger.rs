@@ -59,7 +59,7 @@ struct Claims {
 struct Claim {
     run: Arc<str>,
     actor: Arc<str>,
-    /// What the question has spent: it is not in the journal yet.
+    /// What the question has spent and is not in the journal yet.
     spent: Amount,
     /// The most that its present request may take.
     reserved: Amount,
@@ -81,8 +81,7 @@ impl Amount {
     }
 }
 
-/// The questions of one attempt of an actor. Once dropped, they claim nothing any more: what they
-/// spent must be in the journal by then.
+/// The questions of one attempt of an actor. Once dropped, they claim nothing any more.
 pub(crate) struct Account<'a> {
     ledger: &'a Ledger,
     budgets: &'a Budgets,
@@ -109,7 +108,7 @@ pub(crate) struct TokenRequest<'a> {
     /// Index among the parallel calls of the actor.
     pub(crate) call: usize,
     pub(crate) model: &'a Model,
-    /// What the earlier requests of the question took.
+    /// What earlier requests of the question took that is not in the journal yet.
     pub(crate) spent: Usage,
     /// The estimated tokens of this request.
     pub(crate) question: u64,
@@ -168,11 +167,9 @@ impl Account<'_> {
         scopes.into_iter().filter(|(_, allowance, _)| !allowance.is_none())
     }
 
-    /// Reserves nothing any more: a question has ended, and what it spent is not in the journal
-    /// yet.
-    pub(crate) fn settle(&self, call: usize, model: &Model, spent: Usage) {
-        let claim = self.claim(Amount::of(model, spent), Amount::default());
-        self.ledger.lock().open.insert((self.number, call, model.title()), claim);
+    /// Claims nothing any more for a question: what it took is in the journal.
+    pub(crate) fn written(&self, call: usize, model: &Model) {
+        self.ledger.lock().open.remove(&(self.number, call, model.title()));
     }
 
     fn key(&self, wanted: &TokenRequest<'_>) -> (u64, usize, String) {

@@ -4,7 +4,7 @@ use charter_actors::Fault;
 use serde_json::Value as Json;
 
 use crate::codes;
-use crate::exchange::Usage;
+use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
 use crate::tools::{Tool, ToolCall, ToolResult};
 
@@ -29,7 +29,7 @@ pub trait Watcher {
         let _ = sentence;
     }
     /// Grants tokens for the answer to a request, at most `wanted`. `spent` is what the question
-    /// has taken so far, and `question` the estimated tokens of the request.
+    /// has taken and is not written down yet, and `question` the estimated tokens of the request.
     ///
     /// # Errors
     /// A budget of the host does not allow the request.
@@ -45,9 +45,14 @@ pub trait Watcher {
         let _ = (place, call, data);
         Err(Fault::new(codes::CONFIG, format!("this host offers no tools, such as `{}`", tool.name)))
     }
-    /// Called when a question has ended; `spent` is what it took.
-    fn settle(&self, model: &Model, spent: Usage) {
-        let _ = (model, spent);
+    /// Writes down what a question has taken since the last time, before it goes on, or after it
+    /// has ended.
+    ///
+    /// # Errors
+    /// It cannot be written, so the question must not go on, and its answer does not count.
+    fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
+        let _ = (model, exchange, has_ended);
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use charter_actors::Fault;
 use serde_json::Value as Json;
 
 use crate::actor::Progress;
-use crate::exchange::Usage;
+use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
 use crate::tools::{Tool, ToolCall, ToolResult};
 use crate::watcher::{Granted, Watcher};
@@ -40,7 +40,8 @@ impl Watcher for Watching<'_> {
     fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
         self.progress.act(&format!("{}.{place}", self.call), tool, call, data)
     }
-    fn settle(&self, model: &Model, spent: Usage) {
-        self.progress.settle(self.call, model, spent);
+    fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
+        exchange.call = self.call;
+        self.progress.keep(model, exchange, has_ended)
     }
 }

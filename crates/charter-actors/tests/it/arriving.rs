@@ -27,6 +27,22 @@ fn a_key_is_not_shown_wherever_the_pieces_end() {
 }
 
 #[test]
+fn no_beginning_of_a_secret_is_shown_while_it_arrives() {
+    for key in ["hunter22", "pin123", "longSecretKey99"] {
+        let secrets: Secrets = [Secret::new(key.to_owned())].iter().collect();
+        let mut text = ArrivingText::default();
+        text.push("password: ", &secrets);
+        for c in key.chars() {
+            text.push(&c.to_string(), &secrets);
+            let end = text.end(&secrets);
+            assert!(end == "password: " || end == "password: [secret]", "{end}");
+        }
+        text.push(" it is.", &secrets);
+        assert_eq!(text.end(&secrets), "password: [secret] it is.");
+    }
+}
+
+#[test]
 fn without_secrets_the_end_is_shown_as_it_is() {
     let (mut text, none) = (ArrivingText::default(), Secrets::default());
     text.push("a", &none);

@@ -33,12 +33,20 @@ pub struct Db {
     /// The key for the server; better in CHARTER_KEY, where other users do not see it
     #[arg(id = "server_key", long = "key", value_name = "KEY")]
     key: Option<String>,
+    /// What a command that hosts runs says besides, for suggested commands that do.
+    #[arg(skip)]
+    host: String,
 }
 
 impl Db {
     /// The option for a file.
     pub(crate) fn of_file(path: &Path) -> Db {
-        Db { db: path.to_owned(), server: None, key: None }
+        Db { db: path.to_owned(), server: None, key: None, host: String::new() }
+    }
+
+    /// The same journal, for a command that hosts its runs with these options about models.
+    pub(crate) fn hosted_with(&self, models: &crate::models::Args) -> Db {
+        Db { host: models.options(), ..self.clone() }
     }
 
     /// Opens the journal file for reading, or the server; another process may be writing.
@@ -119,6 +127,11 @@ impl Db {
             None if self.db == usual() => String::new(),
             None => format!(" --db {}", self.name()),
         }
+    }
+
+    /// The options for a suggested command that hosts runs, as this one does.
+    pub(crate) fn host_options(&self) -> String {
+        format!("{}{}", self.option(), self.host)
     }
 
     /// Renders the journal file for a suggested command.

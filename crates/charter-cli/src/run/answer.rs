@@ -45,7 +45,8 @@ pub struct Args {
 /// # Errors
 /// There is no such task, it is for other roles, or the answer is missing.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let args = &Args { who: args.who.known_to(&args.db)?, ..args.clone() };
+    let db = args.db.hosted_with(&args.models);
+    let args = &Args { who: args.who.known_to(&args.db)?, db, ..args.clone() };
     let data = args.data.as_ref().map(|text| event_data(text, "charter answer TASK")).transpose()?;
     Host::with(&args.db, &args.models, Opener::Here, io, |host, io| answer(args, data, host, machine_output, io))
 }

@@ -74,23 +74,36 @@ fn changed(actor: &str, last: Option<&LastModel>, begun: &[String], now: &[Strin
         Some(first) => format!("from now on, `{first} answers"),
         None => format!("from now on, {rules} answer"),
     };
-    Some(format!("{before} for `{actor}`; {after}: to go on as before, stop, and choose what it had"))
+    let how = "to go on as before, stop, and select its model with `--models`, `--model` or the environment";
+    Some(format!("{before} for `{actor}`; {after}; {how}"))
+}
+
+/// The word before a line of [`changes`].
+pub(super) const ANOTHER: &str = "another answerer:";
+
+/// What to tell about the actors of a run that another model answers for here than before, by actor.
+pub(super) fn changes(run: &str, view: &View, host: &Host) -> Result<BTreeMap<String, String>, Failure> {
+    if Answers::of(view) != Answers::Model {
+        return Ok(BTreeMap::new());
+    }
+    let Some((last, now)) = host.asked(run, &view.charter)? else { return Ok(BTreeMap::new()) };
+    let (begun, none) = (view.charter.manifest().models, Vec::new());
+    let actors = view.charter.machine().definition().actors.keys();
+    let told = actors.filter_map(|actor| {
+        let of = |models: &Models| models.get(actor).unwrap_or(&none).clone();
+        let last = last.iter().find(|last| last.actor == *actor);
+        Some((actor.clone(), clean(&changed(actor, last, &of(&begun), &of(&now))?)))
+    });
+    Ok(told.collect())
 }
 
 /// Writes the lines, and how to choose a model.
 pub(super) fn write(run: &str, view: &View, host: &Host, begins: bool, io: &mut Io<'_>) -> Result<(), Failure> {
     let (paint, answers) = (Paint(io.color_err), Answers::of(view));
     let (title, offline) = host.models();
-    let asked = if begins || answers != Answers::Model { None } else { host.asked(run, &view.charter)? };
-    if let Some((last, now)) = asked {
-        let begun = view.charter.manifest().models;
-        let none = Vec::new();
-        for actor in view.charter.machine().definition().actors.keys() {
-            let of = |models: &Models| models.get(actor).unwrap_or(&none).clone();
-            let last = last.iter().find(|last| last.actor == *actor);
-            if let Some(line) = changed(actor, last, &of(&begun), &of(&now)) {
-                writeln!(io.err, "{} {}", paint.warning("another answerer:"), clean(&line))?;
-            }
+    if !begins && answers == Answers::Model {
+        for line in changes(run, view, host)?.values() {
+            writeln!(io.err, "{} {line}", paint.warning(ANOTHER))?;
         }
     }
     let offline = match answers {

@@ -296,6 +296,7 @@ pub(crate) fn settle(
     let mut progress = Progress::new(run, io);
     progress.know(&host.view(run)?, Some(seen));
     progress.observe(host);
+    progress.answerers = std::mem::take(&mut events.answerers);
     let mut patience = Patience::default();
     loop {
         while let Some(event) = host.next(&mut events, Duration::ZERO)? {

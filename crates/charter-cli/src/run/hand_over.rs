@@ -68,7 +68,7 @@ impl HandOver {
         };
         let mut message = format!("warning: nobody fires the timers of runs that were left here: {failure}\n");
         let resume = |(run, _): &(String, bool)| {
-            format!("to continue: {} run --resume {run}{}\n", program::name(), self.db.option())
+            format!("to continue: {} run --resume {run}{}\n", program::name(), self.db.host_options())
         };
         message.extend(left.iter().map(resume));
         message

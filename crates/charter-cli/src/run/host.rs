@@ -21,7 +21,7 @@ use tokio::runtime::Runtime as Threads;
 use super::answers::Models;
 use super::background::Background;
 use super::{setup, size};
-use crate::io::{Exit, Failure, Io};
+use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
 use crate::journal::access::{self, Access, MAX_LOST};
 use crate::models::{self, Recording};
@@ -51,6 +51,8 @@ pub(crate) struct Host {
     /// Whether this process stays for others: a signal ends it with what they have left to it.
     pub(super) stays: bool,
     /// Whether a signal ends the program, which does nothing more than that signal asks for.
+    /// What the user should know about where the journal is open.
+    notice: RefCell<Option<String>>,
     pub(super) interrupted: Arc<AtomicBool>,
     /// What is done first when a signal ends the program; then its exit code is 0.
     pub(super) ending: Arc<Mutex<Option<Ending>>>,
@@ -112,9 +114,18 @@ impl Host {
     ) -> Result<Exit, Failure> {
         db.check()?;
         let host = Host::open(db, models, opener)?;
+        host.tell(io)?;
         let exit = work(&host, io);
         host.close(io);
         exit
+    }
+
+    /// Prints what the user should know about where the journal is open.
+    pub(crate) fn tell(&self, io: &mut Io<'_>) -> Result<(), Failure> {
+        if let Some(notice) = self.notice.take() {
+            writeln!(io.err, "{} {notice}", Paint(io.color_err).warning("warning:"))?;
+        }
+        Ok(())
     }
 
     /// Opens a journal file in this process and resumes all of its runs; `None` if another process
@@ -137,6 +148,7 @@ impl Host {
             resumed: Arc::default(),
             timers: RefCell::new(false),
             stays,
+            notice: RefCell::default(),
             interrupted: Arc::default(),
             ending: Arc::default(),
             ended: Arc::default(),
@@ -175,9 +187,9 @@ impl Host {
             Access::Other(client) => {
                 let started = background.as_ref().is_some_and(|b| b.is(client.pid()));
                 if !started && self.models.is_given() {
-                    return Err(Failure::with_help(
-                        format!("process {} has the journal open and calls the models of its runs", client.pid()),
-                        "leave out the options about models, or stop that process",
+                    let pid = client.pid();
+                    *self.notice.borrow_mut() = Some(format!(
+                        "process {pid} has the journal open and calls the models of its runs: the options about models have no effect"
                     ));
                 }
                 Place::Other(client)

@@ -216,11 +216,13 @@ impl Who {
 /// # Errors
 /// The charter or the input cannot be read, the journal is in use, or the run does not exist.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let args = &Args { who: args.who.known_to(&args.db)?, ..args.clone() };
+    let db = args.db.hosted_with(&args.models);
+    let args = &Args { who: args.who.known_to(&args.db)?, db, ..args.clone() };
     let (host, run, events, beginning) = match (&args.charter, &args.resume) {
         (_, Some(resume)) => {
             args.db.check()?;
             let host = Host::open(&args.db, &args.models, args.opener())?;
+            host.tell(io)?;
             let info = host.find(resume)?;
             let events = host.watch(&info.run, Some(info.seq))?;
             (host, info.run, events, Beginning::Resumed)
@@ -296,7 +298,7 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
             let first = host.call(|b| b.records(run.clone(), 0, 1))?.into_iter().next();
             return Err(Failure::with_help(
                 format!("run `{run}` already exists{}", first.map(|r| differs(&r, &start)).unwrap_or_default()),
-                format!("choose another id, or resume it: `charter run --resume {run}{}`", args.db.option()),
+                format!("choose another id, or resume it: `charter run --resume {run}{}`", args.db.host_options()),
             ));
         }
         started => started?,

@@ -1,7 +1,7 @@
 //! Shows the progress of a run on standard error: a line for each change and, on a terminal, a
 //! status line with the running actors and their elapsed times.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use charter_journal::{Record, SourceKind, Verdict};
@@ -48,6 +48,8 @@ pub(crate) struct Progress {
     answered: BTreeSet<String>,
     machine: Option<Arc<Machine>>,
     arriving: Arriving,
+    /// What to tell when an actor begins that another model answers for than before.
+    pub(super) answerers: BTreeMap<String, String>,
     /// The option `--db` of suggested commands.
     db: String,
     /// The last error message that was shown: if the next failure has the same one, it is not shown
@@ -69,6 +71,7 @@ impl Progress {
             answered: BTreeSet::new(),
             machine: None,
             arriving: Arriving::default(),
+            answerers: BTreeMap::new(),
             db: String::new(),
             failure: None,
         }
@@ -121,8 +124,11 @@ impl Progress {
             return Ok(());
         }
         if self.live {
-            let leave =
-                format!("Ctrl-C interrupts; `charter run --resume {}{}` continues the run", self.run, db.option());
+            let leave = format!(
+                "Ctrl-C interrupts; `charter run --resume {}{}` continues the run",
+                self.run,
+                db.host_options()
+            );
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
         answers::write(&self.run, view, host, beginning == Beginning::Started, io)?;
@@ -172,6 +178,10 @@ impl Progress {
                     .join("\n  ")
             }
             Update::Began(work) | Update::Waiting(work) if self.is_old_task(work) => return Ok(()),
+            Update::Began(work) if self.answerers.contains_key(&*work.src) => {
+                let line = self.answerers.remove(&*work.src).unwrap_or_default();
+                format!("{} {line}\n  {} started", paint.warning(answers::ANOTHER), clean(&work.src))
+            }
             Update::Began(work) if work.attempt > 1 => {
                 self.arriving.forget(&work.src);
                 format!("{} started, attempt {}", clean(&work.src), work.attempt)

@@ -53,7 +53,8 @@ pub struct Args {
 /// # Errors
 /// The run does not exist, or another process has the journal open.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let args = &Args { who: args.who.known_to(&args.db)?, ..args.clone() };
+    let db = args.db.hosted_with(&args.models);
+    let args = &Args { who: args.who.known_to(&args.db)?, db, ..args.clone() };
     let data = data(args.data.as_ref())?;
     let opener = match args.detach {
         true => Opener::Background,

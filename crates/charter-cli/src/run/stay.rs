@@ -161,7 +161,7 @@ impl Host {
                 runtime.working().into_iter().partition(|call| left.contains(&*call.run));
             let stops = if stopped.is_empty() { "" } else { ": stopping running actors" };
             let mut message = format!("interrupted{stops}\n");
-            let to_continue = |run: &String| format!("to continue: {} run --resume {run}{}\n", program::name(), db.option());
+            let to_continue = |run: &String| format!("to continue: {} run --resume {run}{}\n", program::name(), db.host_options());
             message.extend(own.difference(&left).map(to_continue));
             let mut to_the_end = true;
             if !others.is_empty() {

@@ -35,7 +35,7 @@ impl<'a> Suggest<'a> {
         now: Timestamp,
     ) -> Suggest<'a> {
         let needed = offers.iter().flat_map(|offer| offer.roles.clone()).collect();
-        Suggest { machine, snapshot, who, file: db.option(), now, needed }
+        Suggest { machine, snapshot, who, file: db.host_options(), now, needed }
     }
 
     /// The command that sends an event.

@@ -1,10 +1,11 @@
 //! The events of a run, across the hosts that carry it out one after the other.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use charter_runtime::backend::{Update, Updates};
 
+use super::answers;
 use super::host::Host;
 use crate::io::Failure;
 
@@ -12,7 +13,9 @@ impl Host {
     /// Subscribes to the events of a run. `seen` is its last record that is known.
     pub(crate) fn watch(&self, run: &str, seen: Option<u64>) -> Result<Watch, Failure> {
         let updates = self.call(|b| b.updates(Some(run.to_owned())))?;
-        Ok(Watch { run: run.to_owned(), updates, seen, missed: VecDeque::new() })
+        let view = seen.and_then(|_| self.view(run).ok());
+        let answerers = view.map_or(Ok(BTreeMap::new()), |view| answers::changes(run, &view, self))?;
+        Ok(Watch { run: run.to_owned(), updates, seen, missed: VecDeque::new(), answerers })
     }
 
     /// Waits for the next event, at most for `time`.
@@ -52,4 +55,6 @@ pub(crate) struct Watch {
     seen: Option<u64>,
     /// Records that were written while there was no connection.
     missed: VecDeque<Update>,
+    /// See [`answers::changes`].
+    pub(super) answerers: BTreeMap<String, String>,
 }

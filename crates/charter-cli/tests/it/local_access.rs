@@ -306,14 +306,16 @@ fn a_holder_that_does_not_answer_is_named() {
 }
 
 #[test]
-fn options_about_models_are_refused_if_another_process_calls_them() {
+fn options_about_models_have_no_effect_if_another_process_calls_them() {
     let site = site("models", "0.1");
     site.run("run slow.yaml --run a");
     let _holder = site.start("host");
     let pid = site.holder();
-    let (code, _, err) = site.any("send a NOTE --role boss --model offline");
-    assert_eq!(code, 2);
-    assert!(err.contains(&format!("process {pid} has the journal open and calls the models of its runs")), "{err}");
+    let (_, _, err) = site.any("send a NOTE --role boss --model offline");
+    let warning = format!(
+        "warning: process {pid} has the journal open and calls the models of its runs: the options about models have no effect"
+    );
+    assert!(err.contains(&warning), "{err}");
 }
 
 #[test]

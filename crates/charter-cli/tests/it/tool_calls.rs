@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::providers::{Server, charter};
 use crate::support::Scratch;
+use crate::usage::sql;
 use serde_json::{Value as Json, json};
 
 /// A clerk that may look things up and note them; only a manager may pay.
@@ -298,6 +299,10 @@ fn killed_between_two_calls_each_event_is_recorded_once() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    // What the first reply took is counted, although the question never ended.
+    let select = "SELECT outcome, requests, input > 0 FROM usage";
+    let counted = sql(&scratch, select);
+    assert!(counted.contains(r#"["open",1,1]"#), "{counted}");
     let (output, text) = charter(&scratch, "run --resume r --models m.toml", None);
     assert!(output.status.success(), "{text}");
     let count = |event: &str| log(&scratch).iter().filter(|record| record["event"]["type"] == event).count();

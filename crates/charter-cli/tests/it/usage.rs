@@ -76,7 +76,7 @@ fn go(scratch: &Scratch, run: &str) -> String {
     charter(scratch, &format!("send {run} GO --models m.toml"), None).1
 }
 
-fn sql(scratch: &Scratch, query: &str) -> String {
+pub(crate) fn sql(scratch: &Scratch, query: &str) -> String {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_charter"))
         .current_dir(&scratch.0)
         .args(["sql", "charter.db", query, "--json", "--arrays"])

@@ -123,6 +123,14 @@ impl Snapshot {
         self.actors().flat_map(|a| a.invocations.iter().map(move |i| (a, i.as_ref())))
     }
 
+    /// When an invocation times out; `None` if it has no timeout or is not open. In a paused run it
+    /// is later.
+    #[must_use]
+    pub fn timeout_of(&self, invocation: EffectId) -> Option<Timestamp> {
+        let is_its = |what: &TimerKind| matches!(what, TimerKind::Timeout { effect, .. } if *effect == invocation);
+        self.timers.iter().find(|timer| is_its(&timer.what)).map(|timer| timer.due)
+    }
+
     /// Whether the answer to an effect is held until the run is resumed.
     #[must_use]
     pub fn holds_answer(&self, effect: EffectId) -> bool {

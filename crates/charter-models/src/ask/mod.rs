@@ -94,11 +94,11 @@ pub fn ask(
     let answer = answer.map(|value| secrets.redact_json(value)).map_err(|fault| secrets.redact_fault(fault));
     trace::answered(&span, &answer, &asking.exchange);
     let mut exchange = asking.exchange;
-    watcher.settle(question.model, exchange.spent);
     exchange.millis = u64::try_from(asking.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     exchange.fault = answer.as_ref().err().map(|fault| fault.code.clone());
     exchange.cost = question.model.price.map(|price| price.cost(exchange.spent));
-    (answer, exchange)
+    let written = watcher.keep(question.model, &mut exchange, true);
+    (written.and(answer), exchange)
 }
 
 struct Asking<'a> {
@@ -127,6 +127,7 @@ impl Asking<'_> {
         loop {
             let reply = self.reply(&turns, &wire.schema, round >= self.question.rounds)?;
             if !reply.calls.is_empty() {
+                self.write_down()?;
                 let results = self.round(round, reply.calls)?;
                 turns.extend([Turn::Calls(reply.message), Turn::Results(results)]);
                 round = round.saturating_add(1);
@@ -200,8 +201,15 @@ impl Asking<'_> {
         self.mode != first && is_rejected(fault) && OutputMode::ALL.iter().any(|mode| mode.is_blamed(&fault.message))
     }
 
+    /// Has what was taken so far written down, so that it counts even if the process ends.
+    fn write_down(&mut self) -> Result<(), Fault> {
+        self.exchange.millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.watcher.keep(self.question.model, &mut self.exchange, false)
+    }
+
     /// Sends one request.
     fn attempt(&mut self, turns: &[Turn], schema: &Json, last: bool) -> Result<Reply, Failed> {
+        self.write_down()?;
         let (model, system) = (self.question.model, &self.question.prompt.system);
         let tools = self.question.tools;
         let sizes = turns.iter().map(Turn::size).chain(tools.iter().map(Tool::size));

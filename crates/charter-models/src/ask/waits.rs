@@ -34,7 +34,7 @@ impl Asking<'_> {
             true => (room, "the token budget allows no more; raise `budget.tokens`"),
             false => (wanted, "raise `maxTokens` of the actor; thinking counts, too"),
         };
-        let granted = self.watcher.grant(self.question.model, self.exchange.spent, question, wanted)?;
+        let granted = self.watcher.grant(self.question.model, self.exchange.unwritten(), question, wanted)?;
         Ok(Limit { tokens: granted.tokens, advice: granted.short.map_or(Cow::Borrowed(advice), Cow::Owned) })
     }
 

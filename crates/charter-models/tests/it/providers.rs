@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use charter_actors::{Fault, Folder, Secret};
+use charter_journal::MemoryStore;
+use charter_kernel::Principal;
 use charter_kernel::definition::ActorDecl;
 use charter_models::actor::{ModelActor, Source};
 use charter_models::limits::Limits;
-use charter_models::{Exchange, HttpTransport, Model, Provider, codes};
+use charter_models::{Exchange, HttpTransport, Model, Models, Provider, Providers, codes};
+use charter_runtime::{Charter, Options, Runtime, Start};
 use serde_json::{Value as Json, json};
 
 use crate::servers::{Act, JSON, Server, anthropic, openai, server};
@@ -122,4 +125,44 @@ fn wrong_keys_are_refused() {
     ] {
         assert_eq!(read(config).unwrap_err(), message);
     }
+}
+
+#[test]
+fn a_pause_beyond_the_time_of_the_invocation_is_not_waited_for() {
+    let headers = "content-type: application/json\r\nretry-after: 13\r\n";
+    let (busy, good) = (server(vec![Act::Say(429, headers, json!({}).to_string())]), server(vec![anthropic(GOOD)]));
+    let source = "
+charter: 1
+id: asks
+actors:
+  ask:
+    kind: model
+    prompt: p.md
+    model: near:m
+    fallback: ['far:m']
+    timeout: 12s
+    output: {type: object, required: [sure], properties: {sure: {type: number}}}
+context: {sure: 0.0}
+output: {sure: '= context.sure'}
+states:
+  asking: {invoke: {src: ask, onDone: {target: over, actions: {assign: {sure: '= event.output.sure'}}}, onError: over}}
+  over: {type: final}
+";
+    let document = charter_test_support::document(source);
+    let folder = Folder::Texts(Arc::new([("p.md".to_owned(), "You judge.\n---\nWhat?".to_owned())].into()));
+    let named = [("near", Provider::OpenAi, &busy), ("far", Provider::Anthropic, &good)];
+    let named = named.map(|(host, provider, server)| (host.to_owned(), model(host, provider, server)));
+    let providers = Providers { named: named.into(), ..Providers::default() };
+    let rt = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let begun = Instant::now();
+    let output = rt.block_on(async {
+        let options = Options::default().executor("model", Models::of(providers, HttpTransport::default()));
+        let (runtime, _) = Runtime::open(Arc::new(MemoryStore::new()), options).await.unwrap();
+        let charter = runtime.add(Charter::new(&document, folder).unwrap()).await.unwrap().digest();
+        let start = Start { charter, run: Some("r".into()), input: json!({}), by: Principal::default() };
+        runtime.start(start).await.unwrap();
+        runtime.ended("r").await.unwrap().snapshot.output().unwrap().clone()
+    });
+    assert_eq!(output, json!({"sure": 0.9}));
+    assert!(begun.elapsed() < Duration::from_secs(10), "the other model is asked at once");
 }
