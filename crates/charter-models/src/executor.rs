@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use charter_actors::{
-    Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets, Shown, UsageRow,
+    Beside, BoxFuture, Call, ConfigError, Estimate, Executor, Fault, Folder, NamedFile, Outcome, Secrets, Shown,
+    UsageRow,
 };
 use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
@@ -147,6 +148,14 @@ impl Executor for Models {
 
     fn secrets_of(&self, _: &ActorDecl) -> Secrets {
         self.providers.as_ref().map(|(providers, _)| providers.secrets()).unwrap_or_default()
+    }
+
+    fn estimate(&self, actor: &ActorDecl, folder: &Folder, input: &Json) -> Result<Option<Estimate>, Fault> {
+        let read = ModelActor::read(actor, folder)?;
+        match &self.providers {
+            Some((providers, _)) if !providers.models(&read.selection)?.is_empty() => read.estimate(input),
+            _ => Ok(None),
+        }
     }
 
     fn is_idempotent(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::sentinel_host::{Host, sentinel, with};
+use crate::sentinel_host::{Host, edited, sentinel, with};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,11 +100,8 @@ async fn an_abort_while_it_reflects_puts_back_what_was_changed() {
 /// A model that writes paths from the root of the workspace, and what people see of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_assumed_about_a_proposal_is_shown() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel");
-    let source = fs::read_to_string(folder.join("charter.yaml")).unwrap();
-    let source = source.replacen("'file_path': 'greeter.txt'", "'file_path': '/greeter.txt'", 1);
-    let document = charter_format::read(&source, "charter.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
-    let host = with(charter_runtime::Charter::new(&document, charter_actors::Folder::Dir(folder)).unwrap()).await;
+    let edit = |source: String| source.replacen("'file_path': 'greeter.txt'", "'file_path': '/greeter.txt'", 1);
+    let host = edited(edit, charter_models::Models::offline()).await;
     host.start("r", json!({})).await;
     let proposal = host.to_proposal("r").await;
     assert_eq!(proposal["changes"][1]["file_path"], "greeter.txt");

@@ -49,15 +49,15 @@ pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Jso
     }
 }
 
-/// The JSON Schema of a changeset.
-pub(super) fn changeset_schema() -> Json {
+/// The JSON Schema of a changeset of at most so many changes.
+pub(super) fn changeset_schema(max_changes: usize) -> Json {
     json!({
         "type": "object",
         "required": ["summary", "changes"],
         "additionalProperties": false,
         "properties": {
             "summary": {"type": "string", "minLength": 1, "description": "What the changes do, in one line."},
-            "changes": {"type": "array", "minItems": 1, "items": {
+            "changes": {"type": "array", "minItems": 1, "maxItems": max_changes, "items": {
                 "type": "object",
                 "required": ["operation", "file_path"],
                 "additionalProperties": false,

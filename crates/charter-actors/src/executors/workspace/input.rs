@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charter_journal::Record;
 use charter_kernel::Digest;
-use charter_workspace::{Changeset, Insight, ListedFile, RelPath, dogs, json as form};
+use charter_workspace::{Bundle, Changeset, Insight, ListedFile, RelPath, dogs, json as form};
 use serde_json::{Map, Value as Json, json};
 
 use crate::call::Call;
@@ -59,6 +59,18 @@ pub(super) fn approved(input: &Json) -> Result<Vec<(RelPath, Digest)>, Fault> {
         Ok((path, digest))
     };
     files.iter().map(one).collect()
+}
+
+/// Files as actors are shown them: path, size, digest and, if it is text, content.
+pub(super) fn contents(bundle: &Bundle) -> Vec<Json> {
+    let described = |(path, bytes): (&RelPath, &Vec<u8>)| {
+        let mut file = json!({"path": path.as_str(), "size": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()});
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            set(&mut file, "content", text.into());
+        }
+        file
+    };
+    bundle.files.iter().map(described).collect()
 }
 
 /// The texts in `feedback` that are about the context.

@@ -8,7 +8,8 @@ use charter_workspace::{
 };
 use serde_json::{Value as Json, json};
 
-use super::input::{approved, by, insights, key, limit, read_changeset, record, selected, set, wishes};
+use super::fits::{few_enough, max_changes};
+use super::input::{approved, by, contents, insights, key, limit, read_changeset, record, selected, set, wishes};
 use super::{Workspaces, delegate};
 use crate::call::Call;
 use crate::executor::Fault;
@@ -93,6 +94,7 @@ impl Workspaces {
             );
             return Err(Fault::new("too-large", &why));
         }
+        self.fits(call, &files).await?;
         set(&mut output, "files", json!(files));
         set(&mut output, "curator", curator.into());
         Ok(output)
@@ -110,15 +112,7 @@ impl Workspaces {
         let mut input = (*call.input).clone();
         let files = approved(&input)?;
         let bundle = self.on(call, move |workspace, _| workspace.bundle(&files)).await?;
-        let described = |(path, bytes): (&RelPath, &Vec<u8>)| {
-            let mut file = json!({"path": path.as_str(), "size": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()});
-            if let Ok(text) = std::str::from_utf8(bytes) {
-                set(&mut file, "content", text.into());
-            }
-            file
-        };
-        let files: Vec<Json> = bundle.files.iter().map(described).collect();
-        set(&mut input, "files", files.into());
+        set(&mut input, "files", contents(&bundle).into());
         Ok(input)
     }
 
@@ -127,10 +121,14 @@ impl Workspaces {
         let mut input = self.with_contents(call).await?;
         let shown: BTreeMap<RelPath, Digest> = approved(&call.input)?.into_iter().collect();
         let kind = by(call).unwrap_or_default();
-        let mut tries = 0usize;
+        let (mut tries, most) = (0usize, max_changes(call));
         let (changeset, mut assumed) = loop {
-            let answer = delegate::ask(call, kind, input.clone(), Some(delegate::changeset_schema())).await?;
-            match read_changeset(&answer).and_then(|(c, assumed)| Ok((c.bind(&shown)?, assumed))) {
+            let answer = delegate::ask(call, kind, input.clone(), Some(delegate::changeset_schema(most))).await?;
+            let read = |(changeset, assumed): (Changeset, Vec<String>)| {
+                few_enough(&changeset, most)?;
+                Ok((changeset.bind(&shown)?, assumed))
+            };
+            match read_changeset(&answer).and_then(read) {
                 Ok(read) => break read,
                 Err(refused) if tries >= MAX_REPAIRS => {
                     return Err(Fault::new("changeset", refused.to_string()).retryable());
