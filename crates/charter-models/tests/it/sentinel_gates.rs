@@ -107,3 +107,35 @@ async fn what_was_assumed_about_a_proposal_is_shown() {
     assert_eq!(proposal["changes"][1]["file_path"], "greeter.txt");
     assert_eq!(host.var("r", "assumed").await, json!(["`/greeter.txt` is `greeter.txt` in the workspace"]));
 }
+
+/// Edits are a way to write a change: the approval is of the resulting content.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn edits_are_approved_as_the_content_that_they_make() {
+    let whole = "'content': input.files.filter(f, f.path == 'greeting.txt')[0].content.replace('Hello', 'Guten Tag')";
+    let host_with = async |search: &str| {
+        let edits = format!("'edits': [{{'search': '{search}', 'replace': 'Guten Tag'}}]");
+        let edit = |source: String| {
+            assert!(source.contains(whole));
+            source.replacen(whole, &edits, 1)
+        };
+        let host = edited(edit, charter_models::Models::offline()).await;
+        host.start("r", json!({})).await;
+        host
+    };
+    let host = host_with("Hello").await;
+    let proposal = host.to_proposal("r").await;
+    let new = charter_kernel::Digest::of_bytes(b"Guten Tag, world\n").hex();
+    assert_eq!((&proposal["changes"][0]["new_sha256"], &proposal["changes"][0]["size"]), (&json!(new), &json!(17)));
+    host.approve("r", &proposal, None).await;
+    host.until("r", "IDLE").await;
+    assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
+
+    let host = host_with("o").await;
+    host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
+    let digest = charter_kernel::Digest::of_json(&host.var("r", "bundle").await).hex();
+    host.send("r", "APPROVE_CONTEXT", json!({"digest": digest})).await;
+    let error = host.error("r").await;
+    let expected = "change 1 (`greeting.txt`): edit 1 (`o`): its old text is in the file 2 times";
+    assert!(error["message"].as_str().unwrap().starts_with(expected), "{error}");
+    assert_eq!(host.files(), ["greeting.txt", "other.txt"]);
+}

@@ -5,5 +5,6 @@
 mod apply;
 mod changesets;
 mod context;
+mod edits;
 mod folder;
 mod modes;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charter_journal::Record;
 use charter_kernel::Digest;
-use charter_workspace::{Bundle, Changeset, Insight, ListedFile, RelPath, dogs, json as form};
+use charter_workspace::{Bundle, Draft, Insight, ListedFile, RelPath, dogs, json as form};
 use serde_json::{Map, Value as Json, json};
 
 use crate::call::Call;
@@ -104,9 +104,9 @@ pub(super) fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
 
 /// Parses a changeset that an actor wrote: the JSON form, or the text form as a string or as the
 /// member `text`. Returns what was assumed, too.
-pub(super) fn read_changeset(answer: &Json) -> Result<(Changeset, Vec<String>), charter_workspace::ChangesetError> {
+pub(super) fn read_draft(answer: &Json) -> Result<(Draft, Vec<String>), charter_workspace::ChangesetError> {
     match answer.as_str().or_else(|| answer.get("text").and_then(Json::as_str)) {
-        Some(text) => dogs::read_leniently(text.as_bytes()),
-        None => form::of_value_leniently(answer),
+        Some(text) => dogs::draft_leniently(text.as_bytes()),
+        None => form::draft_leniently(answer),
     }
 }

@@ -1,15 +1,13 @@
 //! The steps of an agent's work: curate, plan, propose, apply, roll back, reflect, remember.
 
-use std::collections::BTreeMap;
-
 use charter_kernel::{Auth, Digest};
 use charter_workspace::{
-    ApplyRequest, Changeset, ChangesetApproval, CurateOptions, FileKind, Insight, ListedFile, RelPath, leaves_out,
+    ApplyRequest, Bundle, Changeset, ChangesetApproval, CurateOptions, Draft, FileKind, Insight, ListedFile, leaves_out,
 };
 use serde_json::{Value as Json, json};
 
 use super::fits::{few_enough, max_changes};
-use super::input::{approved, by, contents, insights, key, limit, read_changeset, record, selected, set, wishes};
+use super::input::{approved, by, contents, insights, key, limit, read_draft, record, selected, set, wishes};
 use super::{Workspaces, delegate};
 use crate::call::Call;
 use crate::executor::Fault;
@@ -102,33 +100,34 @@ impl Workspaces {
 
     /// Asks the other actor, which is shown the contents of the approved files.
     pub(super) async fn plan(&self, call: &Call) -> Result<Json, Fault> {
-        let input = self.with_contents(call).await?;
+        let (input, _) = self.with_contents(call).await?;
         delegate::ask(call, by(call).unwrap_or_default(), input, None).await
     }
 
-    /// Returns the input with the contents of the files that it names. Each must have the approved
-    /// digest.
-    async fn with_contents(&self, call: &Call) -> Result<Json, Fault> {
+    /// Returns the input with the contents of the files that it names, and these files. Each must
+    /// have the approved digest.
+    async fn with_contents(&self, call: &Call) -> Result<(Json, Bundle), Fault> {
         let mut input = (*call.input).clone();
         let files = approved(&input)?;
         let bundle = self.on(call, move |workspace, _| workspace.bundle(&files)).await?;
         set(&mut input, "files", contents(&bundle).into());
-        Ok(input)
+        Ok((input, bundle))
     }
 
     /// Asks for a changeset. Its contents, and those that it would replace, go into the store.
     pub(super) async fn propose(&self, call: &Call) -> Result<Json, Fault> {
-        let mut input = self.with_contents(call).await?;
-        let shown: BTreeMap<RelPath, Digest> = approved(&call.input)?.into_iter().collect();
+        let (mut input, bundle) = self.with_contents(call).await?;
+        let shown = bundle.digests();
         let kind = by(call).unwrap_or_default();
         let (mut tries, most) = (0usize, max_changes(call));
         let (changeset, mut assumed) = loop {
             let answer = delegate::ask(call, kind, input.clone(), Some(delegate::changeset_schema(most))).await?;
-            let read = |(changeset, assumed): (Changeset, Vec<String>)| {
+            let read = |(draft, assumed): (Draft, Vec<String>)| {
+                let changeset = draft.on(&bundle.files)?;
                 few_enough(&changeset, most)?;
                 Ok((changeset.bind(&shown)?, assumed))
             };
-            match read_changeset(&answer).and_then(read) {
+            match read_draft(&answer).and_then(read) {
                 Ok(read) => break read,
                 Err(refused) if tries >= MAX_REPAIRS => {
                     return Err(Fault::new("changeset", refused.to_string()).retryable());
