@@ -20,6 +20,8 @@ mod sentinel;
 #[cfg(unix)]
 mod sentinel_gates;
 #[cfg(unix)]
+mod sentinel_git;
+#[cfg(unix)]
 mod sentinel_host;
 #[cfg(unix)]
 mod sentinel_hostile;

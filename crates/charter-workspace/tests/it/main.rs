@@ -7,4 +7,5 @@ mod changesets;
 mod context;
 mod edits;
 mod folder;
+mod git;
 mod modes;

@@ -4,6 +4,7 @@
 
 mod delegate;
 mod fits;
+mod git;
 mod hold;
 mod input;
 mod scratch;
@@ -35,11 +36,11 @@ use hold::Holds;
 ///
 /// | `do` | input | output |
 /// |---|---|---|
-/// | `curate` | `patterns`, `with`, `without`, `feedback`, `cleared`, `verify` | `{place, files: [{path, size, sha256, kind}], curator, passedOver: [{path, why}], morePassedOver, insights}` |
+/// | `curate` | `patterns`, `with`, `without`, `feedback`, `cleared`, `verify`, `git` | `{place, files: [{path, size, sha256, kind}], curator, passedOver: [{path, why}], morePassedOver, uncommitted, insights}` |
 /// | `plan`, `reflect` | `files`, and anything else | the answer of the other actor |
 /// | `propose` | `files` | `{changeset, digest, proposer, assumed}`: the manifest; contents, old and new, go into the store |
-/// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify` | a report of what was done |
-/// | `rollback` | `cycle`, `needed`, `finished` | `{restored}` |
+/// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify`, `git` | a report of what was done |
+/// | `rollback` | `cycle`, `needed`, `finished`, `git` | `{restored}` |
 /// | `remember` | `cycle`, `insights` | `{}` |
 ///
 /// `place` in an input is the folder as `curate` has found it. Every later call finds this folder,

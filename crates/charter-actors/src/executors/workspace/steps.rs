@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::fits::{few_enough, max_changes};
 use super::input::{approved, by, contents, insights, key, limit, read_draft, record, selected, set, wishes};
-use super::{Workspaces, delegate};
+use super::{Workspaces, delegate, git};
 use crate::call::Call;
 use crate::executor::Fault;
 use charter_run::texts;
@@ -49,15 +49,16 @@ impl Workspaces {
             verify.check().map_err(super::fault)?;
         }
         let cleared = call.input.get("cleared").is_some_and(|c| !c.is_null());
+        let look = git::look(call)?;
         let found = self.on(call, move |workspace, watch| {
             if cleared && workspace.dirty()?.is_some() {
                 workspace.clear_dirty(watch)?;
             }
             let learned = workspace.learned()?;
             let newest = learned.into_iter().rev().take(MAX_INSIGHTS).rev().map(|l| l.insight);
-            Ok((workspace.curate(&request)?, newest.collect::<Vec<_>>(), workspace.identity()?))
+            Ok((workspace.curate(&request)?, newest.collect::<Vec<_>>(), workspace.identity()?, look(workspace)?))
         });
-        let (mut listing, insights, place) = found.await?;
+        let (mut listing, insights, place, uncommitted) = found.await?;
         // A model reads the texts itself.
         let wishes = if by(call).is_none() { wishes(&call.input) } else { Vec::new() };
         let (kept, left_out) = listing.files.into_iter().partition(|file: &ListedFile| {
@@ -71,8 +72,7 @@ impl Workspaces {
         passed_over.extend(listing.skipped.iter().map(|(path, why)| json!({"path": path, "why": why})));
         let more = passed_over.len().saturating_sub(MAX_PASSED_OVER);
         passed_over.truncate(MAX_PASSED_OVER);
-        let mut output =
-            json!({"place": place, "insights": insights, "passedOver": passed_over, "morePassedOver": more});
+        let mut output = json!({"place": place, "insights": insights, "passedOver": passed_over, "morePassedOver": more, "uncommitted": uncommitted});
         let (files, curator) = match by(call) {
             None => (listing.files.into_iter().filter(|f| f.kind == FileKind::Text).collect(), call.principal().id),
             Some(kind) => {
@@ -170,12 +170,21 @@ impl Workspaces {
         if verify.as_ref().is_some_and(|verify| verify.unconfined) {
             self.is_authenticated(call).await?;
         }
+        let branch = git::wanted(call, &key)?.map(|branch| branch.approved(&approval));
         let applied = self.on(call, move |workspace, watch| {
             let changeset = Changeset::from_manifest(&manifest, workspace.store())?;
+            // An attempt after an interruption finds the changes made.
+            if let (Some(branch), None) = (&branch, workspace.applied(&key)?) {
+                branch.check(workspace, &changeset)?;
+            }
             let order = ApplyRequest { key: &key, changeset: &changeset, approval: &approval, verify: verify.as_ref() };
-            workspace.apply(order, watch)
+            let mut applied = json!(workspace.apply(order, watch)?);
+            if let Some(branch) = &branch {
+                set(&mut applied, "git", branch.commit(workspace, &changeset)?);
+            }
+            Ok(applied)
         });
-        Ok(json!(applied.await?))
+        applied.await
     }
 
     /// Returns the approval. The record that requests the apply must itself be an approval of the
@@ -224,9 +233,16 @@ impl Workspaces {
         let key = key(call).await?;
         // A cycle that has ended well is undone only while nobody else has changed its files.
         let finished = call.input.get("finished") == Some(&Json::Bool(true));
-        let restored = self.on(call, move |workspace, watch| match finished {
-            true => workspace.roll_back_unchanged(&key, watch),
-            false => workspace.roll_back(&key, watch),
+        let branch = git::wanted(call, &key)?;
+        let restored = self.on(call, move |workspace, watch| {
+            let restored = match finished {
+                true => workspace.roll_back_unchanged(&key, watch)?,
+                false => workspace.roll_back(&key, watch)?,
+            };
+            if let Some(branch) = branch {
+                branch.leave(workspace)?;
+            }
+            Ok(restored)
         });
         let restored = restored.await?;
         Ok(json!({"restored": restored}))
