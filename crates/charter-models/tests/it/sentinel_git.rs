@@ -136,3 +136,19 @@ async fn what_cannot_be_committed_is_not_made() {
     assert!(error["message"].as_str().unwrap().contains("the branch `sentinel/r/1` exists already"), "{error}");
     assert_eq!(host.files(), [".git", "greeting.txt", "other.txt"]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_whose_commit_fails_are_put_back() {
+    let host = repository().await;
+    // Git cannot make the branch `sentinel/r/1` beside it.
+    git(&host, &["branch", "sentinel"]);
+    let before = state(&host);
+    cycle(&host, "r", json!({"git": "branch"})).await;
+    let error = host.error("r").await;
+    assert_eq!((&error["code"], &error["state"]), (&json!("git"), &json!("APPLYING_CHANGESET")));
+    assert!(error["message"].as_str().unwrap().contains("'refs/heads/sentinel' exists"), "{error}");
+    assert_eq!(host.settled("r").await, "done");
+    assert_eq!((host.file("greeting.txt").as_str(), host.files().len()), ("Hello, world\n", 3));
+    assert_eq!(state(&host), before);
+    assert_eq!(git(&host, &["status", "--porcelain"]), "");
+}
