@@ -67,6 +67,15 @@ pub trait Executor: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Estimates a question before it is asked; `None`: it costs nothing, or nobody knows.
+    ///
+    /// # Errors
+    /// The question can never be asked.
+    fn estimate(&self, actor: &ActorDecl, folder: &Folder, input: &Json) -> Result<Option<Estimate>, Fault> {
+        let _ = (actor, folder, input);
+        Ok(None)
+    }
+
     /// Whether an interrupted call may be repeated if the charter does not set `idempotent`.
     fn is_idempotent(&self) -> bool {
         false
@@ -86,6 +95,23 @@ pub trait Executor: Send + Sync + 'static {
 
     /// Makes one attempt. Hosts use [`perform`](crate::perform), which also removes the secrets.
     fn call(&self, call: Call) -> BoxFuture<'static, Result<Outcome, Fault>>;
+}
+
+/// What a question takes of the budget of its actor, about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// Tokens of the question, without its answer.
+    pub question: u64,
+    /// Tokens that question and answer may take together.
+    pub budget: u64,
+}
+
+impl Estimate {
+    /// Whether the budget leaves something for an answer.
+    #[must_use]
+    pub fn fits(self) -> bool {
+        self.question < self.budget
+    }
 }
 
 /// What is beside an actor: the files of its charter and the executors of its host.

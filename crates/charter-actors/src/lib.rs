@@ -35,7 +35,7 @@ pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
 pub use commands::{check_command, command_files};
 pub use config::ActorConfig;
 pub use error::{ConfigError, FolderError};
-pub use executor::{Beside, Executor, Executors, FindSecret, Outcome};
+pub use executor::{Beside, Estimate, Executor, Executors, FindSecret, Outcome};
 #[cfg(unix)]
 pub use executors::Workspaces;
 pub use executors::{Exec, Http, Human, Journal, Scripted, check_keys, default_env, standard};

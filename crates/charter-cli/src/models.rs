@@ -132,7 +132,9 @@ pub fn choose(
         providers.recorded = Some(model);
         return Ok(ModelChoice { title, models: Models::of(providers, cassette), offline: false, network });
     }
-    let chosen = named(args, &variable)?;
+    // A file of providers wins over the model that the environment names.
+    let of_file = |name: &str| variable(name).filter(|_| !matches!(name, "CHARTER_MODEL" | "CHARTER_MODEL_URL"));
+    let chosen = if args.models.is_some() { named(args, &of_file) } else { named(args, &variable) }?;
     let overrides = args.model.is_some()
         || args.model_url.is_some()
         || (args.models.is_none() && variable("CHARTER_MODEL").is_some());

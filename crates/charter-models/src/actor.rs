@@ -43,17 +43,17 @@ const MAX_CALLS: usize = 16;
 /// The configuration of an actor of kind `model`.
 #[derive(Debug, Clone)]
 pub struct ModelActor {
-    template: Option<PromptTemplate>,
+    pub(crate) template: Option<PromptTemplate>,
     /// The configuration of each parallel call; `None` if there is a single call.
-    calls: Option<Vec<Json>>,
-    budget: Budget,
+    pub(crate) calls: Option<Vec<Json>>,
+    pub(crate) budget: Budget,
     settings: Settings,
     offline: Option<Json>,
     pub(crate) selection: Selection,
     pub(crate) toolbox: Option<Toolbox>,
     attachments: Vec<Json>,
     /// Schema of the answer of one call.
-    schema: Option<Json>,
+    pub(crate) schema: Option<Json>,
 }
 
 /// The source of answers.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use charter_actors::{
-    Beside, BoxFuture, Call, ConfigError, Executor, Fault, Folder, NamedFile, Outcome, Secrets, Shown, StoreError,
+    Beside, BoxFuture, Call, ConfigError, Estimate, Executor, Fault, Folder, NamedFile, Outcome, Secrets, Shown,
+    StoreError,
     UsageRow,
 };
 use charter_kernel::Digest;
@@ -152,6 +153,14 @@ impl Executor for Models {
 
     fn secrets_of(&self, _: &ActorDecl) -> Secrets {
         self.providers.as_ref().map(|(providers, _)| providers.secrets()).unwrap_or_default()
+    }
+
+    fn estimate(&self, actor: &ActorDecl, folder: &Folder, input: &Json) -> Result<Option<Estimate>, Fault> {
+        let read = ModelActor::read(actor, folder)?;
+        match &self.providers {
+            Some((providers, _)) if !providers.models(&read.selection)?.is_empty() => read.estimate(input),
+            _ => Ok(None),
+        }
     }
 
     fn is_idempotent(&self) -> bool {

@@ -10,6 +10,7 @@ mod budget;
 pub mod cassette;
 mod chain;
 pub mod codes;
+mod estimate;
 mod exchange;
 mod executor;
 #[cfg(feature = "http")]

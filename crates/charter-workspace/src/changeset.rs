@@ -186,25 +186,34 @@ impl Changeset {
             if change.operation == Operation::Create {
                 continue;
             }
-            let refuse = |why: String, help| Err(ChangesetError::new(why, help).at_change(i, change.path.as_str()));
             let Some(digest) = shown.get(&change.path) else {
-                return refuse(
-                    format!("it would {} a file that is not in the approved context", verb(change.operation)),
-                    "change only files in the context, or request that this file be added to it",
-                );
+                return Err(unshown(change.operation).at_change(i, change.path.as_str()));
             };
             match change.old_sha256 {
                 Some(old) if old != *digest => {
-                    return refuse(
-                        format!("`old_sha256` is {}, but the file in the context has {}", old.hex(), digest.hex()),
-                        "copy it from the context, or omit it",
-                    );
+                    return Err(other_content(old, *digest).at_change(i, change.path.as_str()));
                 }
                 _ => change.old_sha256 = Some(*digest),
             }
         }
         Ok(self)
     }
+}
+
+/// The error for a change to a file that the proposer was not shown.
+pub(crate) fn unshown(operation: Operation) -> ChangesetError {
+    ChangesetError::new(
+        format!("it would {} a file that is not in the approved context", verb(operation)),
+        "change only files in the context, or request that this file be added to it",
+    )
+}
+
+/// The error for a change to a file that had other content when the proposer was shown it.
+pub(crate) fn other_content(old: Digest, digest: Digest) -> ChangesetError {
+    ChangesetError::new(
+        format!("`old_sha256` is {}, but the file in the context has {}", old.hex(), digest.hex()),
+        "copy it from the context, or omit it",
+    )
 }
 
 fn verb(operation: Operation) -> &'static str {

@@ -80,6 +80,9 @@ pub enum Error {
     /// A pattern or option is invalid.
     #[error("{0}")]
     Usage(String),
+    /// The program `git` failed.
+    #[error("{0}")]
+    Git(String),
     /// The store does not contain what was written to it.
     #[error("the store is damaged: {0}")]
     Damaged(String),
@@ -125,6 +128,7 @@ impl Error {
             Error::Verify { .. } => "verify",
             Error::TooLarge(_) => "too-large",
             Error::Usage(_) => "usage",
+            Error::Git(_) => "git",
             Error::Damaged(_) => "damaged",
             Error::Stopped(_) => "stopped",
             Error::Io { .. } => "io",

@@ -3,6 +3,10 @@
 //! `{"summary": "...", "changes": [{"operation": "MODIFY", "file_path": "...", "old_sha256": "...",
 //! "content": "..."}]}`; binary content is written as `content_base64`. `"executable": true` makes
 //! a file executable, `false` makes it not executable; without it, its mode stays as it was.
+//! `"edits": [{"search": "...", "replace": "..."}]` in place of the content replaces places in the
+//! file; each `search` is text that the file has exactly once.
+
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,6 +14,7 @@ use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::changeset::{Change, Changeset, Operation};
+use crate::draft::{Draft, DraftChange, Edit};
 use crate::error::ChangesetError;
 use crate::loose;
 use crate::path::RelPath;
@@ -33,17 +38,27 @@ struct FormChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content_base64: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    edits: Option<Vec<FormEdit>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     executable: Option<bool>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FormEdit {
+    search: String,
+    replace: String,
 }
 
 /// Parses a changeset in the JSON form. Unknown and duplicate keys are errors.
 ///
 /// # Errors
 /// The changeset is invalid; the error says what is wrong and how to correct it, with the line
-/// (JSON errors) or the number of the change.
+/// (JSON errors) or the number of the change. Edits are refused, because there is no file to edit:
+/// [`draft_leniently()`] takes them.
 pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
     let form: Form = serde_json::from_slice(text).map_err(|e| unreadable(&e))?;
-    of_form(form)
+    of_form(form)?.on(&BTreeMap::new())
 }
 
 /// Like [`read()`], for a value that is already parsed (an actor's answer), in which duplicate keys
@@ -52,15 +67,15 @@ pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
 /// # Errors
 /// See [`read()`].
 pub fn of_value(value: &serde_json::Value) -> Result<Changeset, ChangesetError> {
-    of_form(Form::deserialize(value).map_err(|e| unreadable(&e))?)
+    of_form(Form::deserialize(value).map_err(|e| unreadable(&e))?)?.on(&BTreeMap::new())
 }
 
-/// Like [`of_value()`], for what a model has written: takes operations in lower case, and paths
-/// that begin with `/` or `./`. Returns what it has assumed, too.
+/// Like [`of_value()`], for what a model has written: takes edits, operations in lower case, and
+/// paths that begin with `/` or `./`. Returns what it has assumed, too.
 ///
 /// # Errors
 /// See [`read()`].
-pub fn of_value_leniently(value: &serde_json::Value) -> Result<(Changeset, Vec<String>), ChangesetError> {
+pub fn draft_leniently(value: &serde_json::Value) -> Result<(Draft, Vec<String>), ChangesetError> {
     let mut form = Form::deserialize(value).map_err(|e| unreadable(&e))?;
     let mut all = Vec::new();
     for change in &mut form.changes {
@@ -85,16 +100,16 @@ fn unreadable(e: &serde_json::Error) -> ChangesetError {
     if e.line() > 0 { refused.at_line(e.line()) } else { refused }
 }
 
-fn of_form(form: Form) -> Result<Changeset, ChangesetError> {
+fn of_form(form: Form) -> Result<Draft, ChangesetError> {
     let mut changes = Vec::with_capacity(form.changes.len());
     for (i, change) in form.changes.into_iter().enumerate() {
         let place = change.file_path.clone();
         changes.push(change_of(change).map_err(|refused| refused.at_change(i, &place))?);
     }
-    Changeset::new(form.summary, changes)
+    Ok(Draft { summary: form.summary, changes })
 }
 
-fn change_of(change: FormChange) -> Result<Change, ChangesetError> {
+fn change_of(change: FormChange) -> Result<DraftChange, ChangesetError> {
     let operation = Operation::parse(&change.operation).ok_or_else(|| {
         ChangesetError::new(format!("invalid `operation`: `{}`", change.operation), "write CREATE, MODIFY or DELETE")
     })?;
@@ -121,7 +136,13 @@ fn change_of(change: FormChange) -> Result<Change, ChangesetError> {
         })?),
         (None, None) => None,
     };
-    Ok(Change { operation, path, old_sha256, content, executable: change.executable })
+    if content.is_some() && change.edits.is_some() {
+        return Err(ChangesetError::new("both the content and `edits` are given", "provide one of them"));
+    }
+    let edits = change.edits.map(|edits| edits.into_iter().map(|e| Edit { search: e.search, replace: e.replace }));
+    let edits = edits.map(Iterator::collect);
+    let change = Change { operation, path, old_sha256, content, executable: change.executable };
+    Ok(DraftChange { change, edits, line: None })
 }
 
 /// Renders the JSON form, indented; [`read()`] restores the same changeset.
@@ -140,6 +161,7 @@ pub fn write(changeset: &Changeset) -> String {
             old_sha256: change.old_sha256.map(|d| d.hex()),
             content,
             content_base64,
+            edits: None,
             executable: change.executable,
         }
     });

@@ -35,7 +35,7 @@ impl Answers {
             let config = view.snapshot.actor("root")?.variable("config")?;
             config.get("inference.adapter")?.as_str()
         };
-        if actors.values().any(|a| a.kind == "model" || text(a, "by", "model")) {
+        if actors.values().any(asks) {
             return Answers::Model;
         }
         if actors.values().any(infers) {
@@ -78,6 +78,28 @@ fn changed(actor: &str, last: Option<&LastModel>, begun: &[String], now: &[Strin
     Some(format!("{before} for `{actor}`; {after}; {how}"))
 }
 
+/// Whether a model, or the `offline` rules, answer for an actor.
+fn asks(actor: &ActorDecl) -> bool {
+    actor.kind == "model" || actor.config.get("by").and_then(Json::as_str) == Some("model")
+}
+
+/// Who answers for the actors of a charter: one name, or one for each group of actors.
+fn by_actor(view: &View, now: &Models) -> String {
+    let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let actors = &view.charter.machine().definition().actors;
+    for (name, _) in actors.iter().filter(|(name, actor)| asks(actor) || now.contains_key(*name)) {
+        let first = now.get(name).and_then(|models| models.first());
+        let who = first.map_or("rules of the charter", |model| model.split(" at ").next().unwrap_or(model));
+        groups.entry(clean(who)).or_default().push(name);
+    }
+    let is_one = groups.len() == 1;
+    let told = groups.into_iter().map(|(who, actors)| match is_one {
+        true => who,
+        false => format!("{who} for {}", clean(&actors.join(", "))),
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
 /// The word before a line of [`changes`].
 pub(super) const ANOTHER: &str = "another answerer:";
 
@@ -109,8 +131,11 @@ pub(super) fn write(run: &str, view: &View, host: &Host, begins: bool, io: &mut 
     let offline = match answers {
         Answers::Model if offline => "no model is called; simple rules of the charter answer instead",
         Answers::Model => {
-            let who = format!("models: {title}");
-            writeln!(io.err, "{}", paint.faint(&who))?;
+            // A cassette answers for all actors.
+            let replays = title.contains(" (from ");
+            let asked = if replays { None } else { host.asked(run, &view.charter)? };
+            let who = asked.map_or(title, |(_, now)| by_actor(view, &now));
+            writeln!(io.err, "{}", paint.faint(&format!("models: {who}")))?;
             return Ok(());
         }
         Answers::Mock => "no model is called; a mock of the program answers instead (`inference.adapter` is `mock`)",

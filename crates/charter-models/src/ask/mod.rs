@@ -335,6 +335,6 @@ fn is_rejected(fault: &Fault) -> bool {
 }
 
 /// Estimates the number of tokens in a text from its size in bytes.
-fn estimate(bytes: usize) -> u64 {
+pub(crate) fn estimate(bytes: usize) -> u64 {
     u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }

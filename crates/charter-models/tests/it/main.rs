@@ -17,11 +17,17 @@ mod providers;
 mod secrets;
 #[cfg(unix)]
 mod sentinel;
+#[cfg(unix)]
 mod sentinel_gates;
+#[cfg(unix)]
+mod sentinel_git;
 #[cfg(unix)]
 mod sentinel_host;
 #[cfg(unix)]
 mod sentinel_hostile;
+#[cfg(unix)]
+mod sentinel_limits;
+
 #[cfg(feature = "http")]
 mod servers;
 #[cfg(feature = "http")]

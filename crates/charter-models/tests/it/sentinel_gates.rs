@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::sentinel_host::{Host, sentinel, with};
+use crate::sentinel_host::{Host, edited, sentinel, with};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,13 +100,42 @@ async fn an_abort_while_it_reflects_puts_back_what_was_changed() {
 /// A model that writes paths from the root of the workspace, and what people see of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_assumed_about_a_proposal_is_shown() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel");
-    let source = fs::read_to_string(folder.join("charter.yaml")).unwrap();
-    let source = source.replacen("'file_path': 'greeter.txt'", "'file_path': '/greeter.txt'", 1);
-    let document = charter_format::read(&source, "charter.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
-    let host = with(charter_runtime::Charter::new(&document, charter_actors::Folder::Dir(folder)).unwrap()).await;
+    let edit = |source: String| source.replacen("'file_path': 'greeter.txt'", "'file_path': '/greeter.txt'", 1);
+    let host = edited(edit, charter_models::Models::offline()).await;
     host.start("r", json!({})).await;
     let proposal = host.to_proposal("r").await;
     assert_eq!(proposal["changes"][1]["file_path"], "greeter.txt");
     assert_eq!(host.var("r", "assumed").await, json!(["`/greeter.txt` is `greeter.txt` in the workspace"]));
+}
+
+/// Edits are a way to write a change: the approval is of the resulting content.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn edits_are_approved_as_the_content_that_they_make() {
+    let whole = "'content': input.files.filter(f, f.path == 'greeting.txt')[0].content.replace('Hello', 'Guten Tag')";
+    let host_with = async |search: &str| {
+        let edits = format!("'edits': [{{'search': '{search}', 'replace': 'Guten Tag'}}]");
+        let edit = |source: String| {
+            assert!(source.contains(whole));
+            source.replacen(whole, &edits, 1)
+        };
+        let host = edited(edit, charter_models::Models::offline()).await;
+        host.start("r", json!({})).await;
+        host
+    };
+    let host = host_with("Hello").await;
+    let proposal = host.to_proposal("r").await;
+    let new = charter_kernel::Digest::of_bytes(b"Guten Tag, world\n").hex();
+    assert_eq!((&proposal["changes"][0]["new_sha256"], &proposal["changes"][0]["size"]), (&json!(new), &json!(17)));
+    host.approve("r", &proposal, None).await;
+    host.until("r", "IDLE").await;
+    assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
+
+    let host = host_with("o").await;
+    host.until("r", "AWAITING_CONTEXT_APPROVAL").await;
+    let digest = charter_kernel::Digest::of_json(&host.var("r", "bundle").await).hex();
+    host.send("r", "APPROVE_CONTEXT", json!({"digest": digest})).await;
+    let error = host.error("r").await;
+    let expected = "change 1 (`greeting.txt`): edit 1 (`o`): its old text is in the file 2 times";
+    assert!(error["message"].as_str().unwrap().starts_with(expected), "{error}");
+    assert_eq!(host.files(), ["greeting.txt", "other.txt"]);
 }

@@ -20,10 +20,9 @@ pub(crate) struct Host {
     _temporary: Option<Arc<tempfile::TempDir>>,
 }
 
-pub(crate) async fn open(root: &Path, journal: Arc<dyn Store>, charter: Charter) -> Host {
-    let options = Options::default()
-        .executor("workspace", Workspaces::new(root.join("store")))
-        .executor("model", Models::offline());
+pub(crate) async fn open(root: &Path, journal: Arc<dyn Store>, charter: Charter, models: Models) -> Host {
+    let options =
+        Options::default().executor("workspace", Workspaces::new(root.join("store"))).executor("model", models);
     let (runtime, _) = Runtime::open(journal.clone(), options).await.unwrap();
     let charter = runtime.add(charter).await.unwrap().digest();
     Host { runtime, charter, journal, root: root.to_owned(), _temporary: None }
@@ -33,16 +32,28 @@ pub(crate) async fn sentinel() -> Host {
     with(sentinel_charter()).await
 }
 
+/// sentinel with another text.
+pub(crate) async fn edited(edit: impl FnOnce(String) -> String, models: Models) -> Host {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel");
+    let source = edit(fs::read_to_string(folder.join("charter.yaml")).unwrap());
+    let document = charter_format::read(&source, "charter.yaml", &Default::default()).unwrap_or_else(|e| panic!("{e}"));
+    with_models(Charter::new(&document, charter_actors::Folder::Dir(folder)).unwrap(), models).await
+}
+
 pub(crate) fn sentinel_charter() -> Charter {
     Charter::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../charters/sentinel")).unwrap()
 }
 
 pub(crate) async fn with(charter: Charter) -> Host {
+    with_models(charter, Models::offline()).await
+}
+
+async fn with_models(charter: Charter, models: Models) -> Host {
     let temporary = tempfile::tempdir().unwrap();
     fs::create_dir(temporary.path().join("w")).unwrap();
     fs::write(temporary.path().join("w/greeting.txt"), "Hello, world\n").unwrap();
     fs::write(temporary.path().join("w/other.txt"), "other\n").unwrap();
-    let mut host = open(temporary.path(), Arc::new(MemoryStore::new()), charter).await;
+    let mut host = open(temporary.path(), Arc::new(MemoryStore::new()), charter, models).await;
     host._temporary = Some(Arc::new(temporary));
     host
 }
@@ -53,7 +64,7 @@ pub(crate) async fn again(host: Host) -> Host {
     host.runtime.shutdown(Duration::ZERO).await;
     drop(host);
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let mut host = open(&root, journal, sentinel_charter()).await;
+    let mut host = open(&root, journal, sentinel_charter(), Models::offline()).await;
     host._temporary = kept;
     host
 }

@@ -1,6 +1,8 @@
 //! The text form of a changeset, "DOGS": a heading, `**Summary:**`, `**Changes:** n` and a rule;
 //! then, for each change, a `paws-change` fence with the operation and the path, and a second fence
-//! with the whole new content.
+//! with the whole new content. With `edits: n` in the first fence, n pairs of fences follow it:
+//! `search` with text of the file, which it has exactly once, and `replace` with what takes its
+//! place, both without the line feed of their last line.
 //!
 //! Lines end with LF. Content is taken byte by byte, so a file with CRLF keeps it. A line of the
 //! *form* itself that ends with CRLF is refused: line endings were converted in transit, so the
@@ -8,11 +10,12 @@
 //! `final_newline: false`; binary content has `encoding: base64`. `executable: true` makes a file
 //! executable.
 
+mod content;
 mod lines;
 mod read;
 mod write;
 
-pub use read::{read, read_leniently};
+pub use read::{draft, draft_leniently, read};
 pub use write::write;
 
 /// Info string of the fence that describes a change.

@@ -1,12 +1,14 @@
 //! Parses the text form strictly: anything unknown or ambiguous is an error.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use std::collections::BTreeMap;
+
 use charter_kernel::Digest;
 
+use super::content::{content, edits};
 use super::lines::Lines;
-use super::{FENCE, backticks, longest_run};
+use super::{FENCE, backticks};
 use crate::changeset::{Change, Changeset, MAX_CHANGES, MAX_CONTENT_BYTES, Operation, summary_fault};
+use crate::draft::{Draft, DraftChange};
 use crate::error::ChangesetError;
 use crate::loose::{self, clip};
 use crate::path::RelPath;
@@ -37,26 +39,35 @@ use crate::path::RelPath;
 /// `````
 ///
 /// # Errors
-/// A line is unknown or ambiguous; the error says which line, why, and how to correct it.
+/// A line is unknown or ambiguous; the error says which line, why, and how to correct it. Edits are
+/// refused, because there is no file to edit: [`draft`] takes them.
 pub fn read(text: &[u8]) -> Result<Changeset, ChangesetError> {
-    read_with(text, None).map(|(changeset, _)| changeset)
+    draft(text)?.on(&BTreeMap::new())
 }
 
-/// Parses what a model has written: like [`read`], but where only one reading is possible, it takes
-/// text around the changes, a missing head, lower-case operations and paths that begin with `/` or
-/// `./`. Returns what it has assumed, too.
+/// Parses a changeset in the text form, which may have edits.
+///
+/// # Errors
+/// As [`read`].
+pub fn draft(text: &[u8]) -> Result<Draft, ChangesetError> {
+    read_with(text, None).map(|(draft, _)| draft)
+}
+
+/// Parses what a model has written: like [`draft`], but where only one reading is possible, it
+/// takes text around the changes, a missing head, lower-case operations and paths that begin with
+/// `/` or `./`. Returns what it has assumed, too.
 ///
 /// # Errors
 /// As [`read`]. A fence that is neither a change nor its content is refused, because it may be the
 /// rest of a content whose fence was closed too early.
-pub fn read_leniently(text: &[u8]) -> Result<(Changeset, Vec<String>), ChangesetError> {
-    match read(text) {
-        Ok(changeset) => Ok((changeset, Vec::new())),
+pub fn draft_leniently(text: &[u8]) -> Result<(Draft, Vec<String>), ChangesetError> {
+    match draft(text) {
+        Ok(draft) => Ok((draft, Vec::new())),
         Err(_) => read_with(text, Some(Vec::new())),
     }
 }
 
-fn read_with(text: &[u8], assumed: Option<Vec<String>>) -> Result<(Changeset, Vec<String>), ChangesetError> {
+fn read_with(text: &[u8], assumed: Option<Vec<String>>) -> Result<(Draft, Vec<String>), ChangesetError> {
     if text.len() > MAX_CONTENT_BYTES.saturating_mul(2) {
         let why = format!("the text has {} bytes; the limit is {}", text.len(), MAX_CONTENT_BYTES.saturating_mul(2));
         return Err(ChangesetError::new(why, "split the changeset"));
@@ -71,12 +82,11 @@ fn read_with(text: &[u8], assumed: Option<Vec<String>>) -> Result<(Changeset, Ve
         None => head(&mut lines).map(|(summary, count, at)| (Some(summary), Some((count, at))))?,
         Some(_) => loose_head(&mut lines)?,
     };
-    let (mut changes, mut places) = (Vec::new(), Vec::new());
+    let mut changes = Vec::new();
     while let Some(line) = lines.fence()? {
         let at = lines.number;
         let change = change(&mut lines, line, changes.len()).map_err(|refused| refused.at_line(at))?;
-        changes.push(change);
-        places.push(at);
+        changes.push(DraftChange { line: Some(at), ..change });
         if changes.len() > MAX_CHANGES {
             return Err(
                 ChangesetError::new(format!("more than {MAX_CHANGES} changes"), "split the changeset").at_line(at)
@@ -90,16 +100,9 @@ fn read_with(text: &[u8], assumed: Option<Vec<String>>) -> Result<(Changeset, Ve
     let mut assumed = lines.assumed.unwrap_or_default();
     let summary = summary.map(str::to_owned).unwrap_or_else(|| {
         assumed.push("there is no summary; the first file stands for it".to_owned());
-        changes.first().map_or_else(String::new, |first| format!("{} {}", first.operation, first.path))
+        changes.first().map_or_else(String::new, |first| format!("{} {}", first.change.operation, first.change.path))
     });
-    let read = Changeset::new(summary, changes).map_err(|refused| {
-        let line = refused.change.as_ref().and_then(|(n, _)| places.get(n.saturating_sub(1)));
-        match line.copied() {
-            Some(line) => refused.at_line(line),
-            None => refused,
-        }
-    })?;
-    Ok((read, assumed))
+    Ok((Draft { summary, changes }, assumed))
 }
 
 /// What a head says, as far as there is one: the summary, and the number of changes with its line.
@@ -171,17 +174,18 @@ const FORM: &str = "a changeset is a heading, `**Summary:** ...`, `**Changes:** 
 
 /// The fields of a `paws-change` fence.
 #[derive(Default)]
-struct Head<'t> {
+pub(super) struct Head<'t> {
     operation: Option<Operation>,
     path: Option<RelPath>,
     old_sha256: Option<Digest>,
-    base64: Option<bool>,
-    final_newline: Option<bool>,
+    pub(super) base64: Option<bool>,
+    pub(super) final_newline: Option<bool>,
+    edits: Option<usize>,
     executable: Option<bool>,
     place: &'t str,
 }
 
-fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, ChangesetError> {
+fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<DraftChange, ChangesetError> {
     let opened_at = lines.number;
     let fence = backticks(opening);
     lines.no_cr(opening)?;
@@ -213,20 +217,29 @@ fn change(lines: &mut Lines<'_>, opening: &str, index: usize) -> Result<Change, 
     let Some(path) = head.path.clone() else {
         return missing("file_path");
     };
-    let content = if operation == Operation::Delete {
-        if head.base64.is_some() || head.final_newline.is_some() {
-            let why = "DELETE has no content, but `encoding` or `final_newline` is set";
-            return Err(ChangesetError::new(why, "remove it").at_line(opened_at).at_change(index, path.as_str()));
+    let refuse =
+        |why: &str| Err(ChangesetError::new(why, "remove it").at_line(opened_at).at_change(index, path.as_str()));
+    let written = head.base64.is_some() || head.final_newline.is_some();
+    let (content, edits) = match (operation, head.edits) {
+        (Operation::Delete, None) if written => {
+            return refuse("DELETE has no content, but `encoding` or `final_newline` is set");
         }
-        None
-    } else {
-        Some(content(lines, &head).map_err(|refused| refused.at_change(index, path.as_str()))?)
+        (Operation::Delete, None) => (None, None),
+        (Operation::Modify, Some(_)) if written => {
+            return refuse("the change is edits, but `encoding` or `final_newline` is set");
+        }
+        (Operation::Modify, Some(count)) => {
+            (None, Some(edits(lines, count).map_err(|refused| refused.at_change(index, path.as_str()))?))
+        }
+        (_, Some(_)) => return refuse("`edits` is set, but only MODIFY has edits"),
+        (_, None) => (Some(content(lines, &head).map_err(|refused| refused.at_change(index, path.as_str()))?), None),
     };
-    Ok(Change { operation, path, old_sha256: head.old_sha256, content, executable: head.executable })
+    let change = Change { operation, path, old_sha256: head.old_sha256, content, executable: head.executable };
+    Ok(DraftChange { change, edits, line: None })
 }
 
 fn field<'t>(lines: &mut Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Result<(), ChangesetError> {
-    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding`, `final_newline` and `executable`, each written `key: value` with one space";
+    const KEYS: &str = "the keys are `operation`, `file_path`, `old_sha256`, `encoding`, `final_newline`, `executable` and `edits`, each written `key: value` with one space";
     let Some((key, value)) = line.split_once(": ") else {
         return Err(lines.refuse(format!("expected `key: value`, found `{}`", clip(line)), KEYS));
     };
@@ -280,69 +293,14 @@ fn field<'t>(lines: &mut Lines<'t>, line: &'t str, head: &mut Head<'t>) -> Resul
                 value.parse().map_err(|_| wrong("write `true` or `false`; without it, the mode stays as it was"))?;
             head.executable.replace(read).is_some()
         }
+        "edits" => {
+            let read = value.parse().map_err(|_| wrong("write how many edits follow, such as `edits: 2`"))?;
+            head.edits.replace(read).is_some()
+        }
         _ => return Err(lines.refuse(format!("unknown key `{}`", clip(key)), KEYS)),
     };
     if twice {
         return Err(lines.refuse(format!("`{key}` is given twice"), "write it once"));
     }
     Ok(())
-}
-
-/// Parses the content: the lines up to the next line that equals the opening fence.
-fn content(lines: &mut Lines<'_>, head: &Head<'_>) -> Result<Vec<u8>, ChangesetError> {
-    const HELP: &str = "write the whole new content of the file in a fence of backticks after the `paws-change` fence";
-    let Some(opening) = lines.fence()? else {
-        return Err(lines.refuse("unexpected end of text: expected the content", HELP));
-    };
-    lines.no_cr(opening)?;
-    let opened_at = lines.number;
-    let fence = backticks(opening);
-    let language = opening.get(fence..).unwrap_or_default();
-    if fence < 3 || language == FENCE {
-        return Err(lines.refuse(format!("expected the content, found `{}`", clip(opening)), HELP));
-    }
-    if language.contains('`') || language.chars().any(char::is_control) {
-        return Err(lines.refuse(format!("invalid content fence `{}`", clip(opening)), HELP));
-    }
-    let start = lines.rest;
-    let mut length = 0usize;
-    loop {
-        let Some(line) = lines.next() else {
-            let help = format!("close it with a line of {fence} backticks");
-            return Err(ChangesetError::new("the content fence is not closed", help).at_line(opened_at));
-        };
-        let run = longest_run(line);
-        if run >= fence {
-            if line.len() == fence {
-                break;
-            }
-            lines.no_cr(line)?;
-            let why = format!("ambiguous content: {run} backticks in a row inside a fence of {fence}");
-            let help = format!("use a fence of {} or more backticks for this content", run.saturating_add(1));
-            return Err(lines.refuse(why, help));
-        }
-        length = length.saturating_add(line.len()).saturating_add(1);
-    }
-    let mut text = start.get(..length).unwrap_or_default();
-    if head.base64 == Some(true) {
-        if head.final_newline.is_some() {
-            return Err(ChangesetError::new("`final_newline` does not apply to base64", "remove it").at_line(opened_at));
-        }
-        let joined: String = text.split('\n').collect();
-        return STANDARD.decode(joined).map_err(|e| {
-            ChangesetError::new(format!("invalid base64 content: {e}"), "use the standard alphabet, with padding")
-                .at_line(opened_at)
-        });
-    }
-    if head.final_newline == Some(false) {
-        text = text.strip_suffix('\n').ok_or_else(|| {
-            ChangesetError::new("`final_newline: false`, but the content is empty", "remove `final_newline`")
-                .at_line(opened_at)
-        })?;
-        if text.is_empty() || text.ends_with('\n') {
-            let why = "`final_newline: false`, but the content ends with an empty line";
-            return Err(ChangesetError::new(why, "remove one of them").at_line(opened_at));
-        }
-    }
-    Ok(text.as_bytes().to_vec())
 }

@@ -94,6 +94,11 @@ proptest! {
     }
 }
 
+fn leniently(text: &[u8]) -> Result<(Changeset, Vec<String>), charter_workspace::ChangesetError> {
+    let (draft, assumed) = dogs::draft_leniently(text)?;
+    Ok((draft.on(&Default::default())?, assumed))
+}
+
 fn form(body: &str) -> String {
     format!("# Proposal\n\n**Summary:** s\n**Changes:** 1\n\n---\n\n{body}")
 }
@@ -248,7 +253,7 @@ fn what_models_write_is_taken_where_it_is_unambiguous() {
         "```paws-change\noperation: create\nfile_path: /src/a.rs\n```\n\nThe file:\n\n```rust\nfn a() {}\n```\n";
     let text = format!("Sure! Here is what I would do.\n\n{change}\nLet me know if this works.\n");
     assert!(dogs::read(text.as_bytes()).is_err());
-    let (read, assumed) = dogs::read_leniently(text.as_bytes()).unwrap();
+    let (read, assumed) = leniently(text.as_bytes()).unwrap();
     let expected = Changeset::new("CREATE src/a.rs", vec![Change::create(path("src/a.rs"), "fn a() {}\n")]).unwrap();
     assert_eq!(read, expected);
     let all = assumed.join("; ");
@@ -257,11 +262,11 @@ fn what_models_write_is_taken_where_it_is_unambiguous() {
     }
     // With a head, and nothing to assume about what is written as it should be.
     let head = format!("Certainly.\n\n## Plan\n\n**Summary:** Adds a\n**Changes:** 1\n\n---\n\n{change}");
-    assert_eq!(dogs::read_leniently(head.as_bytes()).unwrap().0.summary(), "Adds a");
+    assert_eq!(leniently(head.as_bytes()).unwrap().0.summary(), "Adds a");
     let strict = dogs::write(&expected);
-    assert_eq!(dogs::read_leniently(strict.as_bytes()).unwrap(), (expected, vec![]));
+    assert_eq!(leniently(strict.as_bytes()).unwrap(), (expected, vec![]));
 
-    let refused = |text: &str| dogs::read_leniently(text.as_bytes()).unwrap_err().to_string();
+    let refused = |text: &str| leniently(text.as_bytes()).unwrap_err().to_string();
     // A change is missing.
     assert!(refused(&head.replace("**Changes:** 1", "**Changes:** 2")).contains("the text has 1 changes"));
     // The content has a fence of its own, so that the rest of it looks like text.

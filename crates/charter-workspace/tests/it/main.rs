@@ -5,5 +5,7 @@
 mod apply;
 mod changesets;
 mod context;
+mod edits;
 mod folder;
+mod git;
 mod modes;

@@ -49,22 +49,35 @@ pub(super) async fn ask(call: &Call, kind: &str, input: Json, schema: Option<Jso
     }
 }
 
-/// The JSON Schema of a changeset.
-pub(super) fn changeset_schema() -> Json {
+/// The JSON Schema of a changeset of at most so many changes.
+pub(super) fn changeset_schema(max_changes: usize) -> Json {
     json!({
         "type": "object",
         "required": ["summary", "changes"],
         "additionalProperties": false,
         "properties": {
             "summary": {"type": "string", "minLength": 1, "description": "What the changes do, in one line."},
-            "changes": {"type": "array", "minItems": 1, "items": {
+            "changes": {"type": "array", "minItems": 1, "maxItems": max_changes, "items": {
                 "type": "object",
                 "required": ["operation", "file_path"],
                 "additionalProperties": false,
                 "properties": {
                     "operation": {"enum": ["CREATE", "MODIFY", "DELETE"]},
                     "file_path": {"type": "string", "description": "Relative to the workspace, like src/main.rs."},
-                    "content": {"type": "string", "description": "The whole new content of the file; not for DELETE."},
+                    "content": {"type": "string", "description": "The whole new content of the file; not for DELETE, and not beside `edits`."},
+                    "edits": {
+                        "type": "array", "minItems": 1,
+                        "description": "Only for MODIFY, in place of `content`: places that change.",
+                        "items": {
+                            "type": "object",
+                            "required": ["search", "replace"],
+                            "additionalProperties": false,
+                            "properties": {
+                                "search": {"type": "string", "minLength": 1, "description": "Text of the file, exactly; the file has it exactly once."},
+                                "replace": {"type": "string", "description": "What takes its place."}
+                            }
+                        }
+                    },
                     "executable": {"type": "boolean", "description": "Whether the file is executable; left out, its mode stays as it was."}
                 }
             }}

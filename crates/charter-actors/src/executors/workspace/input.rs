@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charter_journal::Record;
 use charter_kernel::Digest;
-use charter_workspace::{Changeset, Insight, ListedFile, RelPath, dogs, json as form};
+use charter_workspace::{Bundle, Draft, Insight, ListedFile, RelPath, dogs, json as form};
 use serde_json::{Map, Value as Json, json};
 
 use crate::call::Call;
@@ -61,6 +61,18 @@ pub(super) fn approved(input: &Json) -> Result<Vec<(RelPath, Digest)>, Fault> {
     files.iter().map(one).collect()
 }
 
+/// Files as actors are shown them: path, size, digest and, if it is text, content.
+pub(super) fn contents(bundle: &Bundle) -> Vec<Json> {
+    let described = |(path, bytes): (&RelPath, &Vec<u8>)| {
+        let mut file = json!({"path": path.as_str(), "size": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()});
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            set(&mut file, "content", text.into());
+        }
+        file
+    };
+    bundle.files.iter().map(described).collect()
+}
+
 /// The texts in `feedback` that are about the context.
 pub(super) fn wishes(input: &Json) -> Vec<&str> {
     let all = input.get("feedback").and_then(Json::as_array).into_iter().flatten();
@@ -92,9 +104,9 @@ pub(super) fn insights(value: &Json) -> Result<Vec<Insight>, Fault> {
 
 /// Parses a changeset that an actor wrote: the JSON form, or the text form as a string or as the
 /// member `text`. Returns what was assumed, too.
-pub(super) fn read_changeset(answer: &Json) -> Result<(Changeset, Vec<String>), charter_workspace::ChangesetError> {
+pub(super) fn read_draft(answer: &Json) -> Result<(Draft, Vec<String>), charter_workspace::ChangesetError> {
     match answer.as_str().or_else(|| answer.get("text").and_then(Json::as_str)) {
-        Some(text) => dogs::read_leniently(text.as_bytes()),
-        None => form::of_value_leniently(answer),
+        Some(text) => dogs::draft_leniently(text.as_bytes()),
+        None => form::draft_leniently(answer),
     }
 }

@@ -3,10 +3,13 @@
 //! who asks, what was approved, and what may be shown to whom.
 
 mod delegate;
+mod fits;
+mod git;
 mod hold;
 mod input;
 mod scratch;
 mod steps;
+mod verify;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +19,7 @@ use std::time::Duration;
 
 use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
-use charter_workspace::{Error, FolderIdentity, VerifyCommand, Watch, Workspace};
+use charter_workspace::{Error, FolderIdentity, Watch, Workspace};
 use serde_json::Value as Json;
 
 use crate::call::Call;
@@ -26,7 +29,6 @@ use crate::executor::{Beside, Executor, Fault, Outcome};
 use crate::folder::Folder;
 use crate::kept::NamedFile;
 use crate::lock;
-use charter_run::{delay, texts};
 use hold::Holds;
 
 /// Kind `workspace`. The input of every actor has `workspace`, a folder (`scratch:NAME` is a copy
@@ -34,11 +36,11 @@ use hold::Holds;
 ///
 /// | `do` | input | output |
 /// |---|---|---|
-/// | `curate` | `patterns`, `with`, `without`, `feedback`, `cleared`, `verify` | `{place, files: [{path, size, sha256, kind}], curator, passedOver: [{path, why}], morePassedOver, insights}` |
+/// | `curate` | `patterns`, `with`, `without`, `feedback`, `cleared`, `verify`, `git` | `{place, files: [{path, size, sha256, kind}], curator, passedOver: [{path, why}], morePassedOver, uncommitted, insights}` |
 /// | `plan`, `reflect` | `files`, and anything else | the answer of the other actor |
 /// | `propose` | `files` | `{changeset, digest, proposer, assumed}`: the manifest; contents, old and new, go into the store |
-/// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify` | a report of what was done |
-/// | `rollback` | `cycle`, `needed`, `finished` | `{restored}` |
+/// | `apply` | `cycle`, `changeset`, `approval: {by, digest, proposer}`, `verify`, `git` | a report of what was done |
+/// | `rollback` | `cycle`, `needed`, `finished`, `git` | `{restored}` |
 /// | `remember` | `cycle`, `insights` | `{}` |
 ///
 /// `place` in an input is the folder as `curate` has found it. Every later call finds this folder,
@@ -47,7 +49,9 @@ use hold::Holds;
 /// `by`: the kind of the other actor that is asked (`scripted`, `model`, `exec`, ...), configured
 /// by keys next to it; it receives the input, with the contents of the approved files in `files`.
 /// `answer`: the schema of its answer, if that differs from the output. `maxFiles`, `maxFileBytes`,
-/// `maxBytes` limit what it is shown; `verify` (a command), `verifyTimeout`, `verifyOutput`.
+/// `maxBytes` limit what it is shown; `maxChanges` limits a changeset; `verify` (a command),
+/// `verifyTimeout`, `verifyOutput`. `shownTo` of `curate` names the actors that are going to be
+/// shown the files: what is too much for their budgets is an error before anybody is asked.
 ///
 /// `verify` in an input is a command, a list of commands, or an object: `command`, and if they are
 /// to differ, `timeout`, `env` (names of variables that the host gives; `HOME` lets the commands
@@ -118,8 +122,19 @@ const TASKS: [(&str, Task); 7] = [
 ];
 
 /// Keys of this kind; with `by`, all other keys belong to the other actor.
-const KEYS: [&str; 9] =
-    ["do", "by", "answer", "maxFiles", "maxFileBytes", "maxBytes", "verify", "verifyTimeout", "verifyOutput"];
+const KEYS: [&str; 11] = [
+    "do",
+    "by",
+    "answer",
+    "maxFiles",
+    "maxFileBytes",
+    "maxBytes",
+    "maxChanges",
+    "shownTo",
+    "verify",
+    "verifyTimeout",
+    "verifyOutput",
+];
 
 /// Maximum number of bytes of a command's output in a fault.
 const MAX_OUTPUT_IN_FAULT: usize = 4 << 10;
@@ -253,53 +268,6 @@ fn task(actor: &ActorDecl) -> Result<Task, ConfigError> {
         let all = TASKS.map(|(word, _)| word).join("`, `");
         ConfigError::invalid("do", &format!("one of `{all}`"), value)
     })
-}
-
-/// Variables that no input can name: they are keys of the host.
-const KEPT_VARIABLES: [&str; 2] = ["CHARTER_KEY", "CHARTER_SERVER"];
-
-impl Workspaces {
-    /// Returns the `verify` command of the input, or else of the configuration.
-    fn verify(&self, actor: &ActorDecl, input: &Json) -> Result<Option<VerifyCommand>, ConfigError> {
-        let of = |key: &str| input.get(key).filter(|value| !value.is_null());
-        let given = if input.is_object() { of("command").unwrap_or(&Json::Null) } else { input };
-        let command = if given.is_null() { actor.config.get("verify").unwrap_or(&Json::Null) } else { given };
-        if command.is_null() {
-            return Ok(None);
-        }
-        let mut verify = VerifyCommand::new(Vec::new());
-        verify.commands = match command.as_array() {
-            Some(list) if list.first().is_some_and(Json::is_array) => {
-                list.iter().map(|one| texts("verify", one)).collect::<Result<_, _>>()?
-            }
-            _ => vec![texts("verify", command)?],
-        };
-        if let Some(limit) = of("timeout").or_else(|| actor.config.get("verifyTimeout")) {
-            let limit = delay("verifyTimeout", limit)?;
-            verify.time_limit = Duration::from_millis(u64::try_from(limit.0).unwrap_or_default());
-        }
-        if let Some(limit) = actor.config.get("verifyOutput").and_then(Json::as_u64) {
-            verify.output_limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        }
-        verify.git = of("git") == Some(&Json::Bool(true));
-        verify.unconfined = of("unconfined") == Some(&Json::Bool(true));
-        verify.environment.clone_from(&self.env);
-        if let Some(names) = of("env") {
-            for name in texts("verifyEnv", names)? {
-                let value = self.given.get(&name).filter(|_| !KEPT_VARIABLES.contains(&name.as_str()));
-                let value = value.ok_or_else(|| {
-                    ConfigError::invalid(
-                        "verifyEnv",
-                        "names of variables that this host has and may give",
-                        &name.clone().into(),
-                    )
-                })?;
-                verify.environment.insert(name, value.clone());
-            }
-        }
-        verify.home = verify.environment.get("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        Ok(Some(verify))
-    }
 }
 
 /// Stops the work when dropped: before its next write, and what was written is undone.

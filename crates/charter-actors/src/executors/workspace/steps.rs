@@ -1,15 +1,14 @@
 //! The steps of an agent's work: curate, plan, propose, apply, roll back, reflect, remember.
 
-use std::collections::BTreeMap;
-
 use charter_kernel::{Auth, Digest};
 use charter_workspace::{
-    ApplyRequest, Changeset, ChangesetApproval, CurateOptions, FileKind, Insight, ListedFile, RelPath, leaves_out,
+    ApplyRequest, Bundle, Changeset, ChangesetApproval, CurateOptions, Draft, FileKind, Insight, ListedFile, leaves_out,
 };
 use serde_json::{Value as Json, json};
 
-use super::input::{approved, by, insights, key, limit, read_changeset, record, selected, set, wishes};
-use super::{Workspaces, delegate};
+use super::fits::{few_enough, max_changes};
+use super::input::{approved, by, contents, insights, key, limit, read_draft, record, selected, set, wishes};
+use super::{Workspaces, delegate, git};
 use crate::call::Call;
 use crate::executor::Fault;
 use charter_run::texts;
@@ -50,15 +49,16 @@ impl Workspaces {
             verify.check().map_err(super::fault)?;
         }
         let cleared = call.input.get("cleared").is_some_and(|c| !c.is_null());
+        let look = git::look(call)?;
         let found = self.on(call, move |workspace, watch| {
             if cleared && workspace.dirty()?.is_some() {
                 workspace.clear_dirty(watch)?;
             }
             let learned = workspace.learned()?;
             let newest = learned.into_iter().rev().take(MAX_INSIGHTS).rev().map(|l| l.insight);
-            Ok((workspace.curate(&request)?, newest.collect::<Vec<_>>(), workspace.identity()?))
+            Ok((workspace.curate(&request)?, newest.collect::<Vec<_>>(), workspace.identity()?, look(workspace)?))
         });
-        let (mut listing, insights, place) = found.await?;
+        let (mut listing, insights, place, uncommitted) = found.await?;
         // A model reads the texts itself.
         let wishes = if by(call).is_none() { wishes(&call.input) } else { Vec::new() };
         let (kept, left_out) = listing.files.into_iter().partition(|file: &ListedFile| {
@@ -72,8 +72,7 @@ impl Workspaces {
         passed_over.extend(listing.skipped.iter().map(|(path, why)| json!({"path": path, "why": why})));
         let more = passed_over.len().saturating_sub(MAX_PASSED_OVER);
         passed_over.truncate(MAX_PASSED_OVER);
-        let mut output =
-            json!({"place": place, "insights": insights, "passedOver": passed_over, "morePassedOver": more});
+        let mut output = json!({"place": place, "insights": insights, "passedOver": passed_over, "morePassedOver": more, "uncommitted": uncommitted});
         let (files, curator) = match by(call) {
             None => (listing.files.into_iter().filter(|f| f.kind == FileKind::Text).collect(), call.principal().id),
             Some(kind) => {
@@ -93,6 +92,7 @@ impl Workspaces {
             );
             return Err(Fault::new("too-large", &why));
         }
+        self.fits(call, &files).await?;
         set(&mut output, "files", json!(files));
         set(&mut output, "curator", curator.into());
         Ok(output)
@@ -100,37 +100,34 @@ impl Workspaces {
 
     /// Asks the other actor, which is shown the contents of the approved files.
     pub(super) async fn plan(&self, call: &Call) -> Result<Json, Fault> {
-        let input = self.with_contents(call).await?;
+        let (input, _) = self.with_contents(call).await?;
         delegate::ask(call, by(call).unwrap_or_default(), input, None).await
     }
 
-    /// Returns the input with the contents of the files that it names. Each must have the approved
-    /// digest.
-    async fn with_contents(&self, call: &Call) -> Result<Json, Fault> {
+    /// Returns the input with the contents of the files that it names, and these files. Each must
+    /// have the approved digest.
+    async fn with_contents(&self, call: &Call) -> Result<(Json, Bundle), Fault> {
         let mut input = (*call.input).clone();
         let files = approved(&input)?;
         let bundle = self.on(call, move |workspace, _| workspace.bundle(&files)).await?;
-        let described = |(path, bytes): (&RelPath, &Vec<u8>)| {
-            let mut file = json!({"path": path.as_str(), "size": bytes.len(), "sha256": Digest::of_bytes(bytes).hex()});
-            if let Ok(text) = std::str::from_utf8(bytes) {
-                set(&mut file, "content", text.into());
-            }
-            file
-        };
-        let files: Vec<Json> = bundle.files.iter().map(described).collect();
-        set(&mut input, "files", files.into());
-        Ok(input)
+        set(&mut input, "files", contents(&bundle).into());
+        Ok((input, bundle))
     }
 
     /// Asks for a changeset. Its contents, and those that it would replace, go into the store.
     pub(super) async fn propose(&self, call: &Call) -> Result<Json, Fault> {
-        let mut input = self.with_contents(call).await?;
-        let shown: BTreeMap<RelPath, Digest> = approved(&call.input)?.into_iter().collect();
+        let (mut input, bundle) = self.with_contents(call).await?;
+        let shown = bundle.digests();
         let kind = by(call).unwrap_or_default();
-        let mut tries = 0usize;
+        let (mut tries, most) = (0usize, max_changes(call));
         let (changeset, mut assumed) = loop {
-            let answer = delegate::ask(call, kind, input.clone(), Some(delegate::changeset_schema())).await?;
-            match read_changeset(&answer).and_then(|(c, assumed)| Ok((c.bind(&shown)?, assumed))) {
+            let answer = delegate::ask(call, kind, input.clone(), Some(delegate::changeset_schema(most))).await?;
+            let read = |(draft, assumed): (Draft, Vec<String>)| {
+                let changeset = draft.on(&bundle.files)?;
+                few_enough(&changeset, most)?;
+                Ok((changeset.bind(&shown)?, assumed))
+            };
+            match read_draft(&answer).and_then(read) {
                 Ok(read) => break read,
                 Err(refused) if tries >= MAX_REPAIRS => {
                     return Err(Fault::new("changeset", refused.to_string()).retryable());
@@ -173,12 +170,21 @@ impl Workspaces {
         if verify.as_ref().is_some_and(|verify| verify.unconfined) {
             self.is_authenticated(call).await?;
         }
+        let branch = git::wanted(call, &key)?.map(|branch| branch.approved(&approval));
         let applied = self.on(call, move |workspace, watch| {
             let changeset = Changeset::from_manifest(&manifest, workspace.store())?;
+            // An attempt after an interruption finds the changes made.
+            if let (Some(branch), None) = (&branch, workspace.applied(&key)?) {
+                branch.check(workspace, &changeset)?;
+            }
             let order = ApplyRequest { key: &key, changeset: &changeset, approval: &approval, verify: verify.as_ref() };
-            workspace.apply(order, watch)
+            let mut applied = json!(workspace.apply(order, watch)?);
+            if let Some(branch) = &branch {
+                set(&mut applied, "git", branch.commit(workspace, &changeset)?);
+            }
+            Ok(applied)
         });
-        Ok(json!(applied.await?))
+        applied.await
     }
 
     /// Returns the approval. The record that requests the apply must itself be an approval of the
@@ -227,9 +233,16 @@ impl Workspaces {
         let key = key(call).await?;
         // A cycle that has ended well is undone only while nobody else has changed its files.
         let finished = call.input.get("finished") == Some(&Json::Bool(true));
-        let restored = self.on(call, move |workspace, watch| match finished {
-            true => workspace.roll_back_unchanged(&key, watch),
-            false => workspace.roll_back(&key, watch),
+        let branch = git::wanted(call, &key)?;
+        let restored = self.on(call, move |workspace, watch| {
+            let restored = match finished {
+                true => workspace.roll_back_unchanged(&key, watch)?,
+                false => workspace.roll_back(&key, watch)?,
+            };
+            if let Some(branch) = branch {
+                branch.leave(workspace)?;
+            }
+            Ok(restored)
         });
         let restored = restored.await?;
         Ok(json!({"restored": restored}))
