@@ -323,3 +323,45 @@ fn fred_runs_on_two_providers_with_a_fallback_and_a_budget() {
     let spent = sql(&scratch, "SELECT sum(picodollars) BETWEEN 1 AND 1350000000 FROM usage WHERE run = 'g'");
     assert!(spent.contains("[1]"), "{spent}");
 }
+
+#[test]
+fn commands_go_on_with_the_same_models_or_say_that_they_do_not() {
+    let server = Server::new(|_| {
+        let choice = json!({"message": {"content": json!({"said": "model"}).to_string()}, "finish_reason": "stop"});
+        (200, json!({"model": "m", "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}))
+    });
+    let scratch = Scratch::new("same-models");
+    scratch.file(
+        "c.yaml",
+        "\
+charter: 1
+id: c
+roles: {boss: {}}
+events: {GO: {by: boss}}
+actors:
+  ask: {kind: model, prompt: p.md, model: 'near:a', offline: {said: rules}, output: {type: object, required: [said]}, timeout: 9s}
+  free: {kind: model, prompt: p.md, offline: {said: rules}, output: {type: object, required: [said]}, timeout: 9s}
+context: {said: ''}
+initial: idle
+states:
+  idle: {on: {GO: asking}}
+  asking: {invoke: {src: ask, onDone: {target: done, actions: {assign: {said: '= event.output.said'}}}, onError: done}}
+  done: {invoke: {src: free, onDone: over, onError: over}}
+  over: {type: final}
+",
+    );
+    scratch.file("p.md", "You say.\n---\nWhat?");
+    scratch.file("m.toml", format!("[providers.near]\nkind = \"openai\"\naddress = \"{}\"\n", server.url));
+    let (_, text) = charter(&scratch, "run c.yaml --run a --models m.toml", None);
+    assert!(text.contains("models: near:a for ask; rules of the charter for free"), "{text}");
+    let command = "charter send a GO --as me --role boss --models m.toml";
+    assert!(text.contains(command), "{text}");
+    let (_, text) = charter(&scratch, command.trim_start_matches("charter "), None);
+    assert!(!text.contains("another answerer") && text.contains("over"), "{text}");
+
+    charter(&scratch, "run c.yaml --run b --models m.toml", None);
+    let (_, text) = charter(&scratch, "send b GO --as me --role boss", None);
+    let said = "another answerer: the run began with `near:a` at http://127.0.0.1:";
+    assert!(text.contains(said) && text.contains("from now on, rules of the charter answer"), "{text}");
+    assert_eq!(text.matches("another answerer").count(), 1, "{text}");
+}
