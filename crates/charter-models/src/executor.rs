@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use charter_actors::{
     Beside, BoxFuture, Call, ConfigError, Estimate, Executor, Fault, Folder, NamedFile, Outcome, Secrets, Shown,
-    StoreError,
-    UsageRow,
+    StoreError, UsageRow,
 };
 use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;

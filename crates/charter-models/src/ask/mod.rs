@@ -226,11 +226,13 @@ impl Asking<'_> {
         let left = self.time_left()?;
         let watcher = self.watcher;
         watcher.sends();
-        let (mut received, mut events) = (0usize, 0u64);
+        let (mut received, mut events, mut said) = (0usize, 0u64, 0usize);
         let sent = self.transport.send(&request, left, &mut |line| {
             received = received.saturating_add(line.len());
             events = events.saturating_add(line.starts_with("data:").into());
-            watcher.received(line.len(), &wire::piece(model.provider, line));
+            let piece = wire::piece(model.provider, line);
+            said = said.saturating_add(piece.len());
+            watcher.received(line.len(), &piece);
             watcher.go_on()
         });
         let mut response = match sent {
@@ -239,9 +241,13 @@ impl Asking<'_> {
                 let sent = !matches!(error, TransportError::NotRecorded(_));
                 self.exchange.sent = self.exchange.sent.saturating_add(sent.into());
                 self.keep(&request, None, &error.to_string());
+                if let TransportError::TooLarge(limit) = &error {
+                    received = received.max(usize::try_from(*limit).unwrap_or(usize::MAX));
+                }
                 if received > 0 {
-                    // The model has worked; a stream has about one token in each event.
-                    let read = Usage { input: question, output: events, estimated: true, ..Usage::default() };
+                    // The model has worked. A stream has at least about one token in each event.
+                    let output = if events == 0 { estimate(received) } else { estimate(said).max(events) };
+                    let read = Usage { input: question, output, estimated: true, ..Usage::default() };
                     self.exchange.count(read, true);
                 }
                 return Err(fault_of(&error).into());

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::servers::{Act, JSON, Server, anthropic, gemini, openai, server};
+use crate::servers::{Act, JSON, STREAM, Server, anthropic, gemini, openai, server};
 use charter_actors::Fault;
 use charter_actors::Secret;
 use charter_models::Watcher;
@@ -279,7 +279,14 @@ fn a_huge_answer_is_not_read() {
     let fault = asked(&model("openai", &huge)).0.unwrap_err();
     assert_eq!(fault.code.as_str(), codes::TOO_LARGE, "{fault:?}");
     let endless = server(vec![Act::Say(200, JSON, "x".repeat(10 << 20))]);
-    assert_eq!(asked(&model("openai", &endless)).0.unwrap_err().code, codes::TOO_LARGE);
+    let (answer, exchange) = asked(&model("openai", &endless));
+    assert_eq!(answer.unwrap_err().code, codes::TOO_LARGE);
+    assert_eq!((exchange.usage.output, exchange.usage.estimated), ((8 << 20) / 4, true), "it was paid for");
+    let piece = json!({"choices": [{"delta": {"content": "x".repeat(60_000)}}]});
+    let stream = server(vec![Act::Say(200, STREAM, format!("data: {piece}\n\n").repeat(160))]);
+    let (answer, exchange) = asked(&model("openai", &stream));
+    assert_eq!(answer.unwrap_err().code, codes::TOO_LARGE);
+    assert!(exchange.usage.output > 1_900_000, "{:?}", exchange.usage);
 }
 
 #[test]
