@@ -14,7 +14,7 @@ use super::host::Host;
 use super::{answers, details, trust};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
-use crate::journal::text::{clean, elapsed, error, short};
+use crate::journal::text::{clean, elapsed, error, on_one_line, short};
 
 /// Maximum number of characters of the status line.
 const WIDTH: usize = 78;
@@ -183,7 +183,7 @@ impl Progress {
             Update::Retrying { work, error, at } => {
                 let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("failed");
                 let when = if *at == Timestamp::MAX { " after `charter.resume`" } else { "" };
-                format!("{}: {}; retrying{when}", paint.warning(&clean(&work.src)), clean(why))
+                format!("{}: {}; retrying{when}", paint.warning(&clean(&work.src)), on_one_line(why))
             }
             Update::Waiting(work) if self.dry && *work.kind != *"human" => {
                 format!("{} is not started: {}", paint.help(&clean(&work.src)), paint.warning("dry"))
@@ -205,7 +205,7 @@ impl Progress {
             Update::Logged { label, value, .. } => {
                 let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
                 let text = match value.as_str() {
-                    Some(text) => clean(text),
+                    Some(text) => on_one_line(text),
                     None => short(value, 400),
                 };
                 format!("{}{text}", paint.strong(&label))
@@ -310,7 +310,7 @@ fn record(record: &Record, failure: Option<&str>, machine: Option<&Machine>, pai
             format!(
                 "  {} {}",
                 paint.error(&format!("{invocation} failed:")),
-                clean(failure.unwrap_or("no reason given"))
+                on_one_line(failure.unwrap_or("no reason given"))
             )
         }
         _ => match error(record) {
