@@ -53,6 +53,8 @@ pub(crate) struct Progress {
     /// The last error message that was shown: if the next failure has the same one, it is not shown
     /// again.
     failure: Option<String>,
+    /// Whether the run is paused and still followed.
+    held: bool,
 }
 
 impl Progress {
@@ -71,6 +73,7 @@ impl Progress {
             arriving: Arriving::default(),
             db: String::new(),
             failure: None,
+            held: false,
         }
     }
 
@@ -121,8 +124,12 @@ impl Progress {
             return Ok(());
         }
         if self.live {
-            let leave =
-                format!("Ctrl-C interrupts; `charter run --resume {}{}` continues the run", self.run, db.option());
+            let leave = match host.other() {
+                Some(_) => "Ctrl-C ends this command; the run goes on".to_owned(),
+                None => {
+                    format!("Ctrl-C interrupts; `charter run --resume {}{}` continues the run", self.run, db.option())
+                }
+            };
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
         answers::write(&self.run, view, host, beginning == Beginning::Started, io)?;
@@ -234,6 +241,17 @@ impl Progress {
     fn is_old_task(&self, work: &Working) -> bool {
         let since = EffectId::parse(&work.effect).map(|effect| effect.seq);
         &*work.kind == "human" && since.zip(self.began).is_some_and(|(since, began)| since < began)
+    }
+
+    /// Says once, whenever the run is paused, why it is still followed.
+    pub(crate) fn hold(&mut self, held: bool, io: &mut Io<'_>) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.held, held) || !held {
+            return Ok(());
+        }
+        self.clear(io)?;
+        let why = "paused; its actors go on here, and what they answer is held; Ctrl-C interrupts";
+        writeln!(io.err, "  {}", self.paint.faint(why))?;
+        Ok(())
     }
 
     /// Updates the status line.
