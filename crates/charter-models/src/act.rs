@@ -69,6 +69,9 @@ pub(crate) async fn act(
         .map(|(e, index)| (EffectId { seq: record.seq, index }, text(e, "invocation").unwrap_or_default()))
         .collect();
     let mut answers = Map::new();
+    // Where the actor is after the event, and then after the last answer: what follows later is not
+    // part of the result, which a repeated attempt must get again.
+    let (to, mut state) = (record.to.clone(), record.state.clone());
     let (mut failed, mut from) = (false, record.seq.saturating_add(1));
     while !open.is_empty() {
         let page = host.records(&call.run, from, PAGE).map_err(unreadable)?;
@@ -76,6 +79,9 @@ pub(crate) async fn act(
             from = record.seq.saturating_add(1);
             let answered = |(effect, _): &(EffectId, String)| record.answers == Some(effect.text(&call.run));
             if let Some((_, name)) = open.iter().position(answered).map(|at| open.swap_remove(at)) {
+                if record.to == to {
+                    state.clone_from(&record.state);
+                }
                 let data = &record.event.data;
                 let error = data.get("error").filter(|_| data.get("output").is_none());
                 failed |= error.is_some();
@@ -104,7 +110,7 @@ pub(crate) async fn act(
         }
     }
     let further = [("emitted", json!(emitted), emitted.is_empty()), ("answers", json!(answers), answers.is_empty())];
-    let mut content = Map::from_iter([("accepted".into(), true.into()), ("state".into(), json!(record.state))]);
+    let mut content = Map::from_iter([("accepted".into(), true.into()), ("state".into(), json!(state))]);
     content.extend(further.into_iter().filter(|(.., empty)| !empty).map(|(key, value, _)| (key.to_owned(), value)));
     Ok(Acted { content: Json::Object(content), failed })
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::offers::{self, Offer};
 use super::overdue::{self, overdue};
-use super::text::{clean, count, elapsed, seconds, short, short_digest, when};
+use super::text::{clean, count, elapsed, seconds, short_digest, short_error_first, when};
 use super::{Db, at, charter_of, usage};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::page;
@@ -207,7 +207,7 @@ pub(crate) fn print(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure>
         let all: Vec<(&str, &Json)> = actor.variables().collect();
         let width = all.iter().map(|(n, _)| n.chars().count()).max().unwrap_or(0);
         for (name, value) in all {
-            writeln!(io.out, "  {name:<width$}  {}", short(value, MAX_VALUE))?;
+            writeln!(io.out, "  {name:<width$}  {}", short_error_first(value, MAX_VALUE))?;
         }
     }
     let mut heading = "\nledger   ";
@@ -226,7 +226,7 @@ pub(crate) fn print(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure>
         print_waiting(waits, io)?;
     }
     if let Some(output) = snapshot.output().filter(|o| !o.is_null()) {
-        writeln!(io.out, "\noutput   {}", short(output, 2_000))?;
+        writeln!(io.out, "\noutput   {}", short_error_first(output, 2_000))?;
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ pub(crate) fn is_log(effect: &Json) -> bool {
 /// Renders the label and the value of a log message: `count: 3`.
 pub(crate) fn logged(effect: &Json) -> String {
     let value = match effect.get("value") {
-        Some(Json::String(text)) => short_text(text, MAX_MESSAGE),
+        Some(Json::String(text)) => short_text(&on_one_line(text), MAX_MESSAGE),
         value => short(value.unwrap_or(&Json::Null), MAX_MESSAGE),
     };
     match effect.get("label").and_then(Json::as_str) {
@@ -115,7 +115,7 @@ pub(crate) fn error(record: &Record) -> Option<String> {
 
 /// Renders the code and the message of an error.
 fn fault(error: &Json) -> Option<String> {
-    let text = |key: &str| error.get(key).and_then(Json::as_str).map(|text| clean(&short_text(text, MAX_MESSAGE)));
+    let text = |key: &str| Some(short_text(&on_one_line(error.get(key)?.as_str()?), MAX_MESSAGE));
     match (text("code"), text("message")) {
         (Some(code), Some(message)) => Some(format!("{code}: {message}")),
         (None, None) => Some(clean(&short(error, MAX_MESSAGE))),
@@ -219,6 +219,34 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+/// Renders the output of a program on one line: its lines that are not empty, joined by a space,
+/// without the sequences that color and move in a terminal. See also [`clean`].
+pub(crate) fn on_one_line(text: &str) -> String {
+    let mut words = text.split(|c: char| c.is_whitespace()).map(|word| clean(&plain(word))).collect::<Vec<_>>();
+    words.retain(|word| !word.is_empty());
+    words.join(" ")
+}
+
+/// Leaves out escape sequences such as `ESC [ 2 J`, and other escape and backspace characters.
+fn plain(word: &str) -> String {
+    let mut out = String::new();
+    let mut rest = word.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => {
+                let Some(sequence) = rest.as_str().strip_prefix('[') else { continue };
+                let end = sequence.trim_start_matches(|c: char| (' '..='?').contains(&c));
+                if let Some(('@'..='~', after)) = end.chars().next().map(|c| (c, end.get(c.len_utf8()..))) {
+                    rest = after.unwrap_or_default().chars();
+                }
+            }
+            '\u{8}' => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// Renders an argument of a suggested command, so that it can be pasted into a shell.
 pub(crate) fn quoted(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-@:/+".contains(c);
@@ -271,6 +299,19 @@ pub(crate) fn short(value: &Json, max: usize) -> String {
     short_text(&value.to_string(), max)
 }
 
+/// Like [`short`], but the code and the message of an error come first: they are what is read.
+pub(crate) fn short_error_first(value: &Json, max: usize) -> String {
+    let Some(error) = value.as_object().filter(|error| error.get("message").is_some_and(Json::is_string)) else {
+        return short(value, max);
+    };
+    let first = ["code", "message"];
+    let head = first.iter().filter_map(|key| error.get_key_value(*key));
+    let rest = error.iter().filter(|(key, _)| !first.contains(&key.as_str()));
+    let members: Vec<String> =
+        head.chain(rest).map(|(key, value)| format!("{}:{value}", Json::from(key.as_str()))).collect();
+    short_text(&format!("{{{}}}", members.join(",")), max)
+}
+
 /// Shortens a text to `max` characters.
 pub(crate) fn short_text(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
@@ -284,5 +325,33 @@ pub(crate) fn count(number: u64, what: &str) -> String {
     match number {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{on_one_line, short_error_first};
+
+    #[test]
+    fn the_output_of_programs_is_on_one_line() {
+        for (text, line) in [
+            ("10%\r20%\r\n\n  all\tdone\n", "10% 20% all done"),
+            ("\u{1b}[1;32mok\u{1b}[0m \u{1b}[2Jnow\u{1b}", "ok now"),
+            ("a\u{1b}[31", "a[31"),
+            ("a\u{7}b\u{8}", "a\u{fffd}b"),
+        ] {
+            assert_eq!(on_one_line(text), line, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn code_and_message_of_an_error_come_first() {
+        let error = json!({"attempt": 1, "code": "exit", "details": {"a": 1}, "message": "no file"});
+        let shown = r#"{"code":"exit","message":"no file","attempt":1,"details":{"a":1}}"#;
+        assert_eq!(short_error_first(&error, 100), shown);
+        assert_eq!(short_error_first(&error, 10), r#"{"code":"e…"#);
+        assert_eq!(short_error_first(&json!({"b": 1, "a": 2}), 100), r#"{"a":2,"b":1}"#);
     }
 }

@@ -3,14 +3,36 @@
 
 use std::collections::BTreeMap;
 
-use charter_journal::LastModel;
+use charter_journal::{LastModel, Store as _};
 use charter_kernel::definition::ActorDecl;
-use charter_runtime::View;
+use charter_runtime::{Charter, View};
 use serde_json::Value as Json;
 
-use super::host::Host;
+use super::host::{Host, Place};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::text::clean;
+
+impl Host {
+    /// The model that each actor asked last, and those that actors ask now, if the run is here.
+    pub(super) fn asked(&self, run: &str, charter: &Charter) -> Result<Option<(Vec<LastModel>, Models)>, Failure> {
+        match &*self.place.borrow() {
+            Place::Own(own) => Ok(Some((own.store.last_models(run)?, own.runtime.models(charter)))),
+            _ => Ok(None),
+        }
+    }
+
+    /// What answers for models, and whether it is the rules of the charter.
+    pub(crate) fn models(&self) -> (String, bool) {
+        let place = self.place.borrow();
+        let about = match &*place {
+            Place::Own(own) => &own.about,
+            Place::Other(client) => client.about(),
+            Place::Remote(_) | Place::Closed => &Json::Null,
+        };
+        let title = about.get("models").and_then(Json::as_str).unwrap_or_default();
+        (title.to_owned(), about.get("offline").and_then(Json::as_bool).unwrap_or_default())
+    }
+}
 
 /// Where the answers of a charter's actors come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

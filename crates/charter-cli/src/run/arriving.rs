@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charter_actors::CallProgress;
 
-use crate::journal::text::clean;
+use crate::journal::text::on_one_line;
 
 /// What has arrived, by actor and call.
 #[derive(Debug, Default)]
@@ -32,10 +32,8 @@ impl Arriving {
     /// that of the call that got most.
     pub(super) fn end(&self, actor: &str, width: usize) -> String {
         let calls = self.0.get(actor).into_iter().flatten();
-        let text = calls.map(|(_, (_, text))| text).max_by_key(|text| text.len()).map(|text| clean(text));
-        let text = text.unwrap_or_default();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let line: Vec<char> = words.join(" ").chars().collect();
+        let text = calls.map(|(_, (_, text))| text).max_by_key(|text| text.len()).map(|text| on_one_line(text));
+        let line: Vec<char> = text.unwrap_or_default().chars().collect();
         line.iter().skip(line.len().saturating_sub(width)).collect()
     }
 }
@@ -61,6 +59,9 @@ mod tests {
         assert_eq!((all.amount("ask").as_str(), all.amount("nobody").as_str()), (" (3.5 kB)", ""));
         assert_eq!(all.end("ask", 7), "reader,");
         assert!(!all.end("ask", 100).contains('\u{1b}'), "{}", all.end("ask", 100));
+        let (run, effect, text) = ("r".into(), "r/1/0".into(), "10%\r20%\r\n\u{1b}[32mdone\u{1b}[0m\n".to_owned());
+        all.keep(&CallProgress { run, effect, src: "load".into(), call: 0, bytes: 9, text, note: None });
+        assert_eq!(all.end("load", 70), "10% 20% done");
         all.forget("ask");
         assert_eq!((all.amount("ask"), all.end("ask", 9)), (String::new(), String::new()));
     }

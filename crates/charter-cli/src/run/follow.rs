@@ -83,12 +83,14 @@ impl Follow {
             }
             let view = host.view(run)?;
             // Nothing happens in a paused run; the report says how to continue it.
-            if view.snapshot.status().is_finished() || view.snapshot.paused_at().is_some() {
+            let held = is_held_up(&view, host);
+            if !held && (view.snapshot.status().is_finished() || view.snapshot.paused_at().is_some()) {
                 break view;
             }
             // A journal that cannot be written ends the program, whatever the run waits for.
-            let waits = (is_busy(&view, 0) && patience.lasts(&view)) || self.waits_for_timer(&view);
+            let waits = held || (is_busy(&view, 0) && patience.lasts(&view)) || self.waits_for_timer(&view);
             if waits || host.cannot_write() {
+                progress.hold(held, io)?;
                 host.stay()?;
                 progress.wait(&view, now(), io)?;
                 if let Some(event) = host.next(&mut events, TICK)? {
@@ -256,6 +258,12 @@ pub(crate) fn is_busy(view: &View, since: u64) -> bool {
     !view.untrusted && effects.any(|effect| view.tasks.iter().all(|task| task.effect != effect))
 }
 
+/// Whether a run is paused whose actors go on in this process, which does not end before they do:
+/// others may resume the run meanwhile.
+fn is_held_up(view: &View, host: &Host) -> bool {
+    view.snapshot.paused_at().is_some() && host.is_here() && !view.working.is_empty()
+}
+
 /// Waits for open invocations that have no attempt under way, but not forever.
 #[derive(Default)]
 struct Patience {
@@ -304,8 +312,9 @@ pub(crate) fn settle(
         }
         let view = host.view(run)?;
         let status = view.snapshot.status();
+        let held = is_held_up(&view, host);
         let waits = is_busy(&view, since) && patience.lasts(&view);
-        if !host.cannot_write() && (status.is_finished() || status == Status::Paused || !waits) {
+        if !host.cannot_write() && !held && (status.is_finished() || status == Status::Paused || !waits) {
             while let Some(event) = host.next(&mut events, EVENT_DELAY)? {
                 progress.show(&event, io)?;
             }
@@ -317,6 +326,7 @@ pub(crate) fn settle(
             return Ok(view);
         }
         host.stay()?;
+        progress.hold(held, io)?;
         progress.wait(&view, now(), io)?;
         if let Some(event) = host.next(&mut events, TICK)? {
             progress.show(&event, io)?;

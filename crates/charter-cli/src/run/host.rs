@@ -4,21 +4,20 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use charter_actors::BoxFuture;
-use charter_journal::{LastModel, Record, RunFilter, RunInfo, SqliteStore, Store as _};
+use charter_journal::{Record, RunFilter, RunInfo, SqliteStore};
 use charter_kernel::{EffectId, Principal};
 use charter_local::{Client, Server, Service};
 use charter_remote::Remote;
 use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer};
-use charter_runtime::{Charter, Limits, Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
+use charter_runtime::{Limits, Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime as Threads;
 
-use super::answers::Models;
 use super::background::Background;
 use super::{setup, size};
 use crate::io::{Exit, Failure, Io, Paint};
@@ -47,6 +46,8 @@ pub(crate) struct Host {
     opener: Opener,
     /// What another host has to resume if the present one ends.
     pub(super) resumed: Arc<Mutex<BTreeSet<String>>>,
+    /// The process that hosts the runs; 0 if it is this one.
+    pub(super) elsewhere: Arc<AtomicU32>,
     timers: RefCell<bool>,
     /// Whether this process stays for others: a signal ends it with what they have left to it.
     pub(super) stays: bool,
@@ -146,6 +147,7 @@ impl Host {
             models: models.clone(),
             opener,
             resumed: Arc::default(),
+            elsewhere: Arc::default(),
             timers: RefCell::new(false),
             stays,
             notice: RefCell::default(),
@@ -195,6 +197,8 @@ impl Host {
                 Place::Other(client)
             }
         };
+        let pid = if let Place::Other(client) = &place { client.pid() } else { 0 };
+        self.elsewhere.store(pid, Ordering::SeqCst);
         *self.place.borrow_mut() = place;
         Ok(())
     }
@@ -224,6 +228,11 @@ impl Host {
             Place::Other(client) => Some(client.clone()),
             _ => None,
         }
+    }
+
+    /// Whether the runs are hosted in this process.
+    pub(super) fn is_here(&self) -> bool {
+        matches!(&*self.place.borrow(), Place::Own(_))
     }
 
     /// Does nothing more if a signal ends the program.
@@ -343,7 +352,13 @@ impl Host {
 
     /// Resumes the open invocations of a run.
     pub(crate) fn resume(&self, run: &str) -> Result<Result<(), RuntimeError>, Failure> {
-        self.resumed.lock().unwrap_or_else(PoisonError::into_inner).insert(run.to_owned());
+        let first = {
+            let mut resumed = self.resumed.lock().unwrap_or_else(PoisonError::into_inner);
+            resumed.insert(run.to_owned()) && resumed.len() == 1
+        };
+        if first && self.other().is_some() {
+            self.part_on_signal();
+        }
         self.try_call(|b| b.resume(run.to_owned()))
     }
 
@@ -369,26 +384,6 @@ impl Host {
             Some(run) => Ok(run),
             None => self.db.find_among(&self.call(|b| b.runs(RunFilter::default()))?, name),
         }
-    }
-
-    /// The model that each actor asked last, and those that actors ask now, if the run is here.
-    pub(super) fn asked(&self, run: &str, charter: &Charter) -> Result<Option<(Vec<LastModel>, Models)>, Failure> {
-        match &*self.place.borrow() {
-            Place::Own(own) => Ok(Some((own.store.last_models(run)?, own.runtime.models(charter)))),
-            _ => Ok(None),
-        }
-    }
-
-    /// What answers for models, and whether it is the rules of the charter.
-    pub(crate) fn models(&self) -> (String, bool) {
-        let place = self.place.borrow();
-        let about = match &*place {
-            Place::Own(own) => &own.about,
-            Place::Other(client) => client.about(),
-            Place::Remote(_) | Place::Closed => &Json::Null,
-        };
-        let title = about.get("models").and_then(Json::as_str).unwrap_or_default();
-        (title.to_owned(), about.get("offline").and_then(Json::as_bool).unwrap_or_default())
     }
 
     /// Waits for a future, at most for `time`.

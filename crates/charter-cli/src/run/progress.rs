@@ -14,7 +14,7 @@ use super::host::Host;
 use super::{answers, details, trust};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::Db;
-use crate::journal::text::{clean, elapsed, error, short};
+use crate::journal::text::{clean, elapsed, error, on_one_line, short};
 
 /// Maximum number of characters of the status line.
 const WIDTH: usize = 78;
@@ -55,6 +55,8 @@ pub(crate) struct Progress {
     /// The last error message that was shown: if the next failure has the same one, it is not shown
     /// again.
     failure: Option<String>,
+    /// Whether the run is paused and still followed.
+    held: bool,
 }
 
 impl Progress {
@@ -74,6 +76,7 @@ impl Progress {
             answerers: BTreeMap::new(),
             db: String::new(),
             failure: None,
+            held: false,
         }
     }
 
@@ -124,11 +127,13 @@ impl Progress {
             return Ok(());
         }
         if self.live {
-            let leave = format!(
-                "Ctrl-C interrupts; `charter run --resume {}{}` continues the run",
-                self.run,
-                db.host_options()
-            );
+            let leave = match host.other() {
+                Some(_) => "Ctrl-C ends this command; the run goes on".to_owned(),
+                None => {
+                    let more = db.host_options();
+                    format!("Ctrl-C interrupts; `charter run --resume {}{more}` continues the run", self.run)
+                }
+            };
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
         answers::write(&self.run, view, host, beginning == Beginning::Started, io)?;
@@ -193,7 +198,7 @@ impl Progress {
             Update::Retrying { work, error, at } => {
                 let why = error.get("message").and_then(|m| m.as_str()).unwrap_or("failed");
                 let when = if *at == Timestamp::MAX { " after `charter.resume`" } else { "" };
-                format!("{}: {}; retrying{when}", paint.warning(&clean(&work.src)), clean(why))
+                format!("{}: {}; retrying{when}", paint.warning(&clean(&work.src)), on_one_line(why))
             }
             Update::Waiting(work) if self.dry && *work.kind != *"human" => {
                 format!("{} is not started: {}", paint.help(&clean(&work.src)), paint.warning("dry"))
@@ -215,7 +220,7 @@ impl Progress {
             Update::Logged { label, value, .. } => {
                 let label = label.as_deref().map(|l| format!("{}: ", clean(l))).unwrap_or_default();
                 let text = match value.as_str() {
-                    Some(text) => clean(text),
+                    Some(text) => on_one_line(text),
                     None => short(value, 400),
                 };
                 format!("{}{text}", paint.strong(&label))
@@ -244,6 +249,17 @@ impl Progress {
     fn is_old_task(&self, work: &Working) -> bool {
         let since = EffectId::parse(&work.effect).map(|effect| effect.seq);
         &*work.kind == "human" && since.zip(self.began).is_some_and(|(since, began)| since < began)
+    }
+
+    /// Says once, whenever the run is paused, why it is still followed.
+    pub(crate) fn hold(&mut self, held: bool, io: &mut Io<'_>) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.held, held) || !held {
+            return Ok(());
+        }
+        self.clear(io)?;
+        let why = "paused; its actors go on here, and what they answer is held; Ctrl-C interrupts";
+        writeln!(io.err, "  {}", self.paint.faint(why))?;
+        Ok(())
     }
 
     /// Updates the status line.
@@ -320,7 +336,7 @@ fn record(record: &Record, failure: Option<&str>, machine: Option<&Machine>, pai
             format!(
                 "  {} {}",
                 paint.error(&format!("{invocation} failed:")),
-                clean(failure.unwrap_or("no reason given"))
+                on_one_line(failure.unwrap_or("no reason given"))
             )
         }
         _ => match error(record) {

@@ -44,6 +44,8 @@ impl Host {
         let Place::Own(mut own) = self.place.replace(Place::Closed) else {
             return;
         };
+        // A report is about the state before the wait. If nobody reads it, the actors matter more.
+        let _ = io.out.flush();
         let begin = Instant::now();
         let mut said = false;
         while !self.ends(&mut own, false) {
@@ -195,6 +197,34 @@ impl Host {
             say(&message);
             stop_actors(&runtime, &workspaces).await;
             charter_process::kill_all();
+            std::process::exit(128_i32.saturating_add(number));
+        });
+    }
+
+    /// From now on, a signal to end while another process hosts the runs that this command follows
+    /// says so: they go on there.
+    pub(super) fn part_on_signal(&self) {
+        let (elsewhere, resumed, db) = (self.elsewhere.clone(), self.resumed.clone(), self.db.clone());
+        self.threads.spawn(async move {
+            let Some(mut signals) = Signals::new() else {
+                return;
+            };
+            let Some(number) = signals.next().await else {
+                return;
+            };
+            let pid = elsewhere.load(Ordering::SeqCst);
+            if pid == 0 {
+                // Hosted here by now: see [`Host::end_on_signal`].
+                return;
+            }
+            let runs = resumed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let (name, file) = (program::name(), db.option());
+            let goes_on = |run: &String| {
+                format!(
+                    "run `{run}` goes on in process {pid}\nto follow it: {name} run --resume {run}{file}\nto stop it: {name} send {run} charter.cancel --role operator{file}\n"
+                )
+            };
+            say(&std::iter::once("interrupted\n".to_owned()).chain(runs.iter().map(goes_on)).collect::<String>());
             std::process::exit(128_i32.saturating_add(number));
         });
     }

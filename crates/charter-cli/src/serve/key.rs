@@ -1,11 +1,11 @@
 //! `charter key`: adds, lists and revokes the keys of a server, in the run `host` of its journal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use charter_journal::{SqliteStore, Store as _};
 use charter_kernel::{PrincipalKind, parse_delay};
 use charter_scenario::timestamp;
-use charter_server::identity::{Grant, HostError, LAST_USED, NewKey, Office};
+use charter_server::identity::{ADMIN, Grant, HOST_RUN, HostError, LAST_USED, NewKey, OPERATOR, Office, READER};
 use serde_json::{Value as Json, json};
 
 use super::user;
@@ -146,7 +146,11 @@ fn add(args: &AddArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Fa
     let shown: Vec<String> = grants.iter().map(ToString::to_string).collect();
     let key = NewKey { id: args.id.clone(), kind, grants, expires: expires.clone(), note: args.note.clone() };
     with_office(&args.db, io, |host, office, io| {
+        let grants = key.grants.clone();
         let secret = host.threads.block_on(office.add(key, Office::owner(&user()))).map_err(failure)?;
+        for why in unknown(&grants, &roles_by_charter(&args.db)?) {
+            writeln!(io.err, "{} {}", Paint(io.color_err).warning("warning:"), clean(&why))?;
+        }
         if machine_output {
             let line = json!({
                 "key": secret.key(), "secret": secret.reveal(), "id": args.id, "kind": kind, "roles": shown, "expires": expires,
@@ -161,6 +165,48 @@ fn add(args: &AddArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Fa
         writeln!(io.err, "{}", Paint(io.color_err).faint("the secret is shown this once and kept nowhere"))?;
         Ok(Exit::Yes)
     })
+}
+
+/// The roles of each charter of a journal, in all of its versions; not those of the charter `host`.
+fn roles_by_charter(db: &Db) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for charter in SqliteStore::open_read_only(&db.db)?.charters()? {
+        let core: Json = serde_json::from_str(&charter.core).unwrap_or_default();
+        let Some(id) = core.get("id").and_then(Json::as_str).filter(|id| *id != HOST_RUN) else { continue };
+        let roles = core.get("roles").and_then(Json::as_object).into_iter().flatten().map(|(role, _)| role.clone());
+        all.entry(id.to_owned()).or_default().extend(roles);
+    }
+    Ok(all)
+}
+
+/// What the grants of a new key name that no charter knows: perhaps not yet, perhaps a typo.
+fn unknown(grants: &[Grant], charters: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    let hint = |name: &str, all: &mut dyn Iterator<Item = &String>| {
+        let near = charter_expr::nearest(name, all.map(String::as_str));
+        near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+    };
+    let why = |grant: &Grant| {
+        let role = &grant.role;
+        if [ADMIN, OPERATOR, READER].contains(&role.as_str()) && grant.charter.is_none() {
+            return None;
+        }
+        let Some(id) = &grant.charter else {
+            let known = charters.is_empty() || charters.values().any(|roles| roles.contains(role));
+            let hint = hint(role, &mut charters.values().flatten());
+            return (!known).then(|| format!("no charter of this journal has a role `{role}` yet{hint}"));
+        };
+        let Some(roles) = charters.get(id) else {
+            let hint = hint(id, &mut charters.keys());
+            return Some(format!("role `{grant}`: this journal has no charter `{id}` yet{hint}"));
+        };
+        let known = roles.contains(role) || [OPERATOR, READER].contains(&role.as_str());
+        (!known)
+            .then(|| format!("role `{grant}`: charter `{id}` has no role `{role}`{}", hint(role, &mut roles.iter())))
+    };
+    match grants {
+        [] => vec!["the key has no role, so it may do nothing that needs one; `--role ROLE` gives one".to_owned()],
+        grants => grants.iter().filter_map(why).collect(),
+    }
 }
 
 fn list(db: &Db, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {

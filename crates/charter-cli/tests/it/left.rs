@@ -92,3 +92,55 @@ fn a_command_does_not_wait_for_timers_that_were_left_to_it() {
     site.run("send h charter.cancel --role operator");
     site.wait_for_no_holder();
 }
+
+/// Starts at once, and its actor may be repeated.
+const AGAIN: &str = "
+charter: 1
+id: again
+actors:
+  work: {kind: exec, idempotent: true, command: [sh, -c, 'echo x >> starts; while [ ! -e stop ]; do sleep 0.02; done; echo 42']}
+states:
+  busy: {invoke: {src: work, onDone: later}}
+  later: {after: {100ms: done}}
+  done: {type: final}
+";
+
+#[test]
+fn a_command_follows_a_run_that_others_have_paused_and_resumed() {
+    for (waiting, reported) in [("send a GO", "a: active in later"), ("run again.yaml --run c", "c: done in done")] {
+        let site = Site::new("left-paused", &[("slow.yaml", SLOW.to_owned()), ("again.yaml", AGAIN.to_owned())]);
+        site.run("run slow.yaml --run a");
+        let run = if waiting.starts_with("send") { "a" } else { "c" };
+        let holder = site.start(waiting);
+        site.wait_for_lines("starts", 1);
+        site.run(&format!("send {run} charter.pause --role operator"));
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let resuming = site.start(&format!("send {run} charter.resume --role operator"));
+        until("resumed", || last(&site, run) == "charter.resume");
+        std::fs::write(site.path("stop"), "").unwrap();
+        let (_, out, err) = holder.end();
+        assert!(out.contains(reported) && !out.contains("paused"), "{out}{err}");
+        assert!(err.contains("paused; its actors go on here"), "{err}");
+        resuming.end();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_to_a_command_that_hosts_nothing_says_that_the_run_goes_on() {
+    let (site, mut holder) = site("left-elsewhere");
+    let pid = site.holder();
+    let following = site.start("run --resume a");
+    let status = format!("/proc/{}/status", following.0.as_ref().unwrap().id());
+    until("handler of the signal", || {
+        let status = std::fs::read_to_string(&status).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+    });
+    signal(&following, "-INT");
+    let (code, _, err) = following.end();
+    assert_eq!(code, 130, "{err}");
+    assert!(err.contains(&format!("run `a` goes on in process {pid}\n")), "{err}");
+    assert!(err.contains("send a charter.cancel --role operator\n"), "{err}");
+    assert!(holder.is_running());
+}

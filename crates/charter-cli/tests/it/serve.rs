@@ -147,6 +147,34 @@ fn post(url: &str, path: &str, body: &str) -> String {
 }
 
 #[test]
+fn keys_for_what_no_charter_knows_come_with_a_warning() {
+    let scratch = Scratch::new("keys-unknown");
+    let db = scratch.0.join("j.db").display().to_string();
+    charter(&["run", "fred", "--run", "f", "--db", &db]);
+    let add = |args: &[&str]| charter(&[&["key", "add"], args, &["--db", &db]].concat());
+    for (role, warning) in [
+        ("fred/reviwer", "charter `fred` has no role `reviwer`; did you mean `reviewer`?"),
+        ("nope/foo", "this journal has no charter `nope` yet"),
+        ("foo", "no charter of this journal has a role `foo` yet"),
+        ("", "the key has no role"),
+    ] {
+        let args = [&["eve"][..], &if role.is_empty() { vec![] } else { vec!["--role", role] }].concat();
+        let added = add(&args);
+        assert!(added.code == 0 && added.out.starts_with("chk_"), "{}", added.err);
+        assert!(added.err.contains("warning: ") && added.err.contains(warning), "{}", added.err);
+    }
+    for role in ["fred/reviewer", "reviewer", "admin", "operator", "reader", "fred/operator", "fred/f/founder"] {
+        let added = add(&["ana", "--role", role]);
+        assert!(added.code == 0 && !added.err.contains("warning"), "{}", added.err);
+    }
+    for args in [&["x y"][..], &["eve", "--role", "x y"], &["a/b"]] {
+        let refused = add(args);
+        assert!(refused.code == 2 && !refused.err.contains("KEY_ADDED"), "{}", refused.err);
+        assert!(refused.err.contains("such a name has 1 to 200 characters, and no spaces"), "{}", refused.err);
+    }
+}
+
+#[test]
 fn keys_are_kept_in_the_journal_without_a_server() {
     let scratch = Scratch::new("keys");
     let db = scratch.0.join("j.db").display().to_string();

@@ -122,7 +122,8 @@ fn script(kind: &'static str) -> Server {
                 reply(kind, &[("look_up", json!({"word": "fox"}))])
             }
             1 => {
-                // What the program answered.
+                // Where the run is after the answer of the program, and what that is.
+                assert!(body.contains("desk.free") && !body.contains("desk.looking"), "{body}");
                 match kind {
                     "gemini" => all(&[r#""page":7"#, r#""word":"fox""#, "c2ln"]),
                     _ => all(&[r#"\"page\":7"#, r#"\"word\":\"fox\""#]),

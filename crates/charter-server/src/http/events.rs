@@ -60,10 +60,15 @@ fn expected(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 #[serde(deny_unknown_fields)]
 pub(super) struct EventBody {
     r#type: String,
-    #[serde(default)]
-    data: Value,
+    /// `None`: it is absent, which is not the same as null.
+    #[serde(default, deserialize_with = "given")]
+    data: Option<Value>,
     to: Option<String>,
     id: Option<String>,
+}
+
+fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// `POST /v1/runs/{run}/events`
@@ -91,6 +96,7 @@ pub(super) async fn send(
         (id, key) => id.or(key),
     };
     let EventBody { r#type, data, to, .. } = body;
+    let data = data.unwrap_or_else(|| seen.charter.machine().absent_data(&r#type));
     let send = SendEvent { run: run.clone(), to, r#type, data, by: seen.by, id, expected_seq: expected(&headers)? };
     let done = app.backend.send(send).await?;
     if run == HOST_RUN {

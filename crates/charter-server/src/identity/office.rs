@@ -18,6 +18,9 @@ use crate::hooks::BadUrl;
 const TRIES: usize = 40;
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Maximum length of the id and of a role of a key, in characters, as the charter `host` says it.
+const MAX_NAME: usize = 200;
+
 /// The text of the charter `host`.
 pub const HOST_CHARTER: &str = include_str!("../../../../charters/host/charter.yaml");
 
@@ -196,6 +199,14 @@ impl Office {
         for name in grants.iter().map(|grant| &grant.role).chain([&id]) {
             let invalid = |e: InvalidName| HostError::Refused { code: Code::Schema, why: e.to_string() };
             check_name(name).map_err(invalid)?;
+            let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
+            if name.contains(bad) || !(1..=MAX_NAME).contains(&name.chars().count()) {
+                let name: String = name.escape_debug().take(80).collect();
+                let why = format!(
+                    "`{name}` cannot be the id or a role of a key: such a name has 1 to {MAX_NAME} characters, and no spaces, control characters or `/`"
+                );
+                return Err(HostError::Refused { code: Code::Schema, why });
+            }
         }
         let mut data = json!({
             "key": secret.key(), "sha256": secret.sha256(), "id": id, "kind": kind.word(), "grants": grants,

@@ -25,7 +25,8 @@ pub(crate) fn document(app: &App, caller: Option<&Caller>) -> Value {
             for (event, declared) in &charter.machine().definition().events {
                 let name = component(&format!("{id}.{event}"));
                 let data = declared.data.clone().map(|data| lifted(data, id, &mut schemas));
-                let schema = event_schema(event, declared.description.as_deref(), data);
+                let needs_data = data.is_some() && charter.machine().absent_data(event).is_null();
+                let schema = event_schema(event, declared.description.as_deref(), data, needs_data);
                 // Two names that differ in characters that a component cannot have.
                 if schemas.insert(name.clone(), schema).is_none() {
                     events.push(json!({"$ref": format!("#/components/schemas/{name}")}));
@@ -126,14 +127,14 @@ fn point(schema: &mut Value, place: &impl Fn(&str) -> String) {
     }
 }
 
-/// The schema of an event with its data.
-fn event_schema(event: &str, description: Option<&str>, data: Option<Value>) -> Value {
+/// The schema of an event with its data, which may be absent unless the event needs it.
+fn event_schema(event: &str, description: Option<&str>, data: Option<Value>, needs_data: bool) -> Value {
     let mut properties = json!({
         "type": {"const": event, "type": "string"},
         "to": {"type": "string", "description": "The actor of the run; the root actor if it is absent"},
         "id": {"type": "string", "description": "The id of the event"},
     });
-    let required = if data.is_some() { json!(["type", "data"]) } else { json!(["type"]) };
+    let required = if needs_data { json!(["type", "data"]) } else { json!(["type"]) };
     if let (Some(data), Some(properties)) = (data, properties.as_object_mut()) {
         properties.insert("data".to_owned(), data);
     }

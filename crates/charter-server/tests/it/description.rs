@@ -65,6 +65,8 @@ fn events_of_the_charters_of_the_caller_are_described() {
     let propose = &document["components"]["schemas"]["payment.PROPOSE"];
     assert_eq!(propose["properties"]["type"]["const"], "PROPOSE");
     assert_eq!(propose["properties"]["data"]["properties"]["amount"], json!({"type": "integer", "minimum": 1}));
+    assert_eq!(propose["required"], json!(["type", "data"]));
+    assert_eq!(document["components"]["schemas"]["payment.NOTE"]["required"], json!(["type"]));
     let all = document["components"]["schemas"]["Event"]["anyOf"].as_array().unwrap();
     assert!(all.contains(&json!({"$ref": "#/components/schemas/payment.PROPOSE"})));
     assert!(one_run.get("/openapi.json").body.contains("payment.PROPOSE"), "a role in one run is enough");

@@ -300,3 +300,19 @@ fn the_last_use_of_a_key_survives_a_restart() {
     let report = charter_journal::verify(store.as_ref(), None).unwrap();
     assert!(report.is_verified(), "{:?}", report.findings);
 }
+
+#[test]
+fn an_event_without_data_has_the_same_data_over_every_door() {
+    let site = Site::new();
+    let ana = site.person("ana", &["clerk"]);
+    ana.start("payment", "p1");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PROPOSE", "data": {"amount": 1}}));
+    let noted = ana.post("/v1/runs/p1/events", &json!({"type": "NOTE"}));
+    assert_eq!((noted.status, &noted.json()["event"]["data"]), (200, &json!({})), "{noted:?}");
+    let null = ana.post("/v1/runs/p1/events", &json!({"type": "NOTE", "data": null}));
+    assert_eq!((null.status, null.code().as_str()), (422, "schema"), "null is data: {null:?}");
+    let bot = site.agent("bot", &["clerk"]);
+    let call = json!({"name": "send", "arguments": {"type": "NOTE"}});
+    let sent = crate::mcp::alone(&bot, "tools/call", call, &[]).json();
+    assert_eq!(sent["result"]["structuredContent"]["accepted"], true, "{sent}");
+}

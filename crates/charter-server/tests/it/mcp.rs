@@ -12,7 +12,7 @@ fn request(id: u64, method: &str, params: &Json) -> Json {
 }
 
 /// A client without a session.
-fn alone(client: &Client<'_>, method: &str, mut params: Json, more: &[(&str, &str)]) -> Answer {
+pub(crate) fn alone(client: &Client<'_>, method: &str, mut params: Json, more: &[(&str, &str)]) -> Answer {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": ALONE, "io.modelcontextprotocol/clientCapabilities": {},
     });
