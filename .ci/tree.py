@@ -13,7 +13,7 @@ ARROWS = {
     "charter-diagram": "kernel",
     "charter-interop": "expr format kernel",
     "charter-journal": "expr kernel",
-    "charter-check": "expr format kernel",
+    "charter-check": "expr format kernel scenario",
     "charter-scenario": "expr format kernel run",
     "charter-process": "",
     "charter-workspace": "kernel process",

@@ -14,7 +14,7 @@ use crate::codes;
 use crate::effort::{Effort, fuel};
 use crate::explore::{Exploration, Move, condition_of, repeat_a_key, replay};
 use crate::finding::{Explored, Finding, Severity, Verdict};
-use crate::model::Model;
+use crate::model::{Model, Transition, Trigger};
 use crate::properties::PropertyOutcome;
 
 /// How often the effort may be used again for replays: for those of properties, and for all others.
@@ -163,7 +163,10 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let finding = |certain: bool, code, at: &str, proved: String, missed: String, help: &'static str| match certain {
         true => Finding::new(Severity::Warning, code, at, proved).verdict(Verdict::Proved),
         false => {
-            let message = format!("{missed}, {}; {}", tried(&e.explored), obstacle(&e.explored));
+            let message = match e.missing.first() {
+                Some((_, what)) => format!("{missed}, {}; no data could be generated for {what}", tried(&e.explored)),
+                None => format!("{missed}, {}; {}", tried(&e.explored), obstacle(&e.explored)),
+            };
             Finding::new(Severity::Info, code, at, message).verdict(Verdict::Undecided).help(help)
         }
     };
@@ -211,6 +214,14 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 findings.push(found.verdict(Verdict::Proved));
                 continue;
             }
+            if !never_taken(number, place)
+                && let Some(what) = without_data(e, t)
+            {
+                let message = format!("{missed}: no data could be generated for {what}");
+                let found = Finding::new(Severity::Info, codes::TRANSITION_NOT_TAKEN, t.at, message);
+                findings.push(found.verdict(Verdict::Undecided).help("add `examples` to the schema"));
+                continue;
+            }
             let help = "if it can be taken, add data that satisfies its condition as `examples` to the schema";
             let found = finding(never_taken(number, place), codes::TRANSITION_NOT_TAKEN, t.at, proved, missed, help);
             findings.push(match &t.def.when {
@@ -221,6 +232,15 @@ fn coverage(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
             });
         }
     }
+}
+
+/// The event of a transition, if none of its events was tried, because there is no data for it.
+fn without_data<'e>(e: &'e Exploration, t: &Transition<'_>) -> Option<&'e str> {
+    let Trigger::On(descriptors) = t.trigger else { return None };
+    let of =
+        |name: &String| e.missing.iter().map(|(_, what)| what.as_str()).find(|what| what.trim_matches('`') == name);
+    let all: Option<Vec<&str>> = descriptors.iter().map(of).collect();
+    all?.first().copied()
 }
 
 fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, findings: &mut Vec<Finding>) {

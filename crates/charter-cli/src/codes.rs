@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::input::whole;
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::text::clean;
 use crate::journal::{Db, explain};
 
 /// Code and page, sorted by code.
@@ -38,6 +39,14 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     }
     let Some((code, page)) = PAGES.iter().find(|(known, _)| known == code) else {
         let near = nearest(code, PAGES.iter().map(|(known, _)| *known));
+        let is_run = || args.db.read().is_ok_and(|store| args.db.find(store.as_ref(), code).is_ok());
+        if near.is_none() && is_run() {
+            let run = clean(code);
+            return Err(Failure::with_help(
+                format!("`{run}` is a run, and `explain` needs the record to explain, too"),
+                format!("`charter explain {run} SEQ` explains the record SEQ; `charter log {run}` lists them"),
+            ));
+        }
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`charter explain` lists all codes; `charter explain RUN SEQ` explains a record".to_owned(),

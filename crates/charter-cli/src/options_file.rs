@@ -33,6 +33,11 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path, keys: &[&str], what: &str) 
     toml::from_str(&text).map_err(|e| invalid(&name, &text, &e, keys, what))
 }
 
+/// Whether a value is a word or a number, which quotes make a string.
+fn is_plain(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
+}
+
 /// The place of an error, as errors in charters have it.
 fn invalid(name: &str, text: &str, error: &toml::de::Error, keys: &[&str], what: &str) -> Failure {
     let span = error.span().unwrap_or(0..text.len());
@@ -47,7 +52,13 @@ fn invalid(name: &str, text: &str, error: &toml::de::Error, keys: &[&str], what:
             };
             Diagnostic::error(codes::UNKNOWN_KEY, span, format!("unknown key `{word}`")).help(help)
         }
-        false => Diagnostic::error(codes::VALUE, span, said.replace('\n', ": ")),
+        false => {
+            let found = Diagnostic::error(codes::VALUE, span, said.replace('\n', ": "));
+            match said.starts_with("invalid type:") && said.ends_with("expected a string") && is_plain(word) {
+                true => found.help(format!("write `\"{word}\"`")),
+                false => found,
+            }
+        }
     };
     Failure::Source(Box::new(Diagnostics {
         name: name.to_owned(),

@@ -117,6 +117,10 @@ impl Http {
                 Ok(Answer { repeated: problem.repeated, text: charter_kernel::digest::canonical(&record) })
             }
             (None, Some(error)) => Err(error.into_error(RuntimeError::Closing)),
+            (None, None) if status == 401 && self.key.is_none() => Err(RuntimeError::Remote(format!(
+                "{}: the server needs a key: pass it with `--key KEY`, or in the variable CHARTER_KEY",
+                self.url
+            ))),
             (None, None) => Err(RuntimeError::Remote(format!("{}: {}", self.url, problem.detail))),
         }
     }

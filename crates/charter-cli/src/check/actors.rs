@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use charter_actors::ConfigError;
+use charter_actors::{ConfigError, FolderError};
 use charter_check::{Finding, Report, Severity};
 use charter_expr::nearest;
 use charter_format::Diagnostic;
@@ -44,9 +44,18 @@ fn finding(loaded: &Loaded, objection: &ActorError, kinds: &[String]) -> Finding
             None => at,
         };
         let message = format!("actor `{name}`: {why}");
-        let help = "correct the configuration: `charter run` refuses this charter".to_owned();
-        return placed(loaded, Severity::Warning, codes::ACTOR_CONFIG, at, message, help);
+        // What is missing on this machine only is no mistake in the charter.
+        let (severity, help) = match is_local(loaded, name, &objection.error) {
+            true => (Severity::Warning, "`charter run` refuses this charter on this machine until it is there"),
+            false => (Severity::Error, "correct the configuration: `charter run` refuses this charter"),
+        };
+        return placed(loaded, severity, codes::ACTOR_CONFIG, at, message, help.to_owned());
     };
+    if let Some(build) = setup::not_built_in(kind) {
+        let message = format!("actor `{name}`: {build}");
+        let help = "`charter run` of this program refuses this charter".to_owned();
+        return placed(loaded, Severity::Warning, codes::ACTOR_KIND, format!("{at}/kind"), message, help);
+    }
     let message = format!("actor `{name}`: `charter run` has no executor for the kind `{kind}`");
     // Other hosts may have other executors, but a name close to one of ours is probably a typo.
     let near = nearest(kind, kinds.iter().map(String::as_str)).filter(|near| near != kind);
@@ -56,6 +65,19 @@ fn finding(loaded: &Loaded, objection: &ActorError, kinds: &[String]) -> Finding
     };
     let at = format!("{at}/kind");
     placed(loaded, severity, codes::ACTOR_KIND, at, message, help)
+}
+
+/// Whether the error is about this machine: a program that is not there, or no folder for files.
+fn is_local(loaded: &Loaded, name: &str, error: &ConfigError) -> bool {
+    match error {
+        ConfigError::Folder(FolderError::NotFound(file)) => {
+            let command = loaded.document.definition.actors.get(name).and_then(|actor| actor.config.get("command"));
+            let program = command.and_then(|words| words.get(0)).and_then(serde_json::Value::as_str);
+            program.is_some_and(|program| file.ends_with(program.trim_start_matches("./")))
+        }
+        ConfigError::Folder(FolderError::NoFolder(_) | FolderError::NotInFileSystem) => true,
+        _ => false,
+    }
 }
 
 /// Finds the key of the actor that the message quotes, or whose value it quotes.

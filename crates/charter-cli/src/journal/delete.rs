@@ -43,6 +43,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         ));
     }
     if !args.yes && !confirmed(&what, args, io)? {
+        writeln!(io.err, "nothing was deleted")?;
         return Ok(Exit::No);
     }
     perform(&args.db.db, &mut Delete { args, run: &run })?;

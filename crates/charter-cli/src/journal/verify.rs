@@ -61,6 +61,10 @@ fn anchor(text: &str) -> Result<AnyAnchor, String> {
 /// The file cannot be read. Findings are a result, not an error.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let (path, run) = args.subject();
+    // A file that is named is meant, whatever the environment says.
+    if path == args.db.db {
+        args.db.file_only("verify")?;
+    }
     let report = match export(path)? {
         Some(file) => exported(args, run, file)?,
         None => {

@@ -1,7 +1,7 @@
 //! Writes the report on a run to standard output: its result and its actors, or what it waits for.
 
 use charter_journal::Record;
-use charter_kernel::{Code, Explanation, Machine, Status, Timestamp};
+use charter_kernel::{Auth, Code, Explanation, Machine, Status, Timestamp};
 use charter_runtime::View;
 use serde_json::{Value as Json, json};
 
@@ -10,7 +10,7 @@ use super::suggest::Suggest;
 use super::{Who, choice, trust};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::offers::{self, Offer};
-use crate::journal::text::{clean, code, count, further, short, when};
+use crate::journal::text::{clean, code, count, further, quoted, short, when};
 use crate::journal::{Db, head_of, show};
 use crate::{page, program};
 
@@ -212,6 +212,10 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
     };
     show_explanation(&refusal, io)?;
     let hint = charter.as_ref().and_then(|charter| super::role_hint(charter.machine(), &record.by.roles));
+    // The roles of a key are not chosen with an option.
+    let lacks_role = record.by.roles.is_empty() && record.by.auth() == Auth::Local;
+    let role = record.refusal.as_ref().and_then(|refusal| refusal.roles.first()).filter(|_| lacks_role);
+    let hint = hint.or_else(|| role.map(|role| format!("add `--role {}`", clean(&quoted(role)))));
     if let Some(hint) = hint.filter(|_| refusal.code == Code::Authority) {
         writeln!(io.err, "{} {hint}", Paint(io.color_err).help("help:"))?;
     }

@@ -84,6 +84,11 @@ pub(super) fn actor_errors(charter: &Charter) -> Vec<ActorError> {
     options_for_check(Models::offline(), &Network::default(), secrets()).actor_errors(charter)
 }
 
+/// Says how to build this program for a kind of actors that it could have, but was built without.
+pub(crate) fn not_built_in(kind: &str) -> Option<&'static str> {
+    (kind == "tool" && cfg!(not(feature = "tools"))).then_some(NO_TOOLS)
+}
+
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
@@ -107,12 +112,15 @@ fn tools(_: FindSecret) -> absent::Tools {
     absent::Tools
 }
 
+/// Why there is no executor for `tool`, and what to do.
+const NO_TOOLS: &str = "MCP tools are not built into this program: build it with `--features tools`";
+
 /// The executor for `tool` if tools are not built in.
 #[cfg(not(feature = "tools"))]
 mod absent {
     use charter_actors::{BoxFuture, Call, ConfigError, Executor, Fault, Folder, Outcome};
 
-    const WHY: &str = "MCP tools are not built into this program: build it with `--features tools`";
+    use super::NO_TOOLS as WHY;
 
     pub(in crate::run) struct Tools;
 

@@ -6,7 +6,7 @@ use charter_runtime::Task;
 use charter_scenario::example;
 use serde_json::Value as Json;
 
-use super::Who;
+use super::{Who, differing};
 use crate::journal::Db;
 use crate::journal::offers::{Offer, may_send_as};
 use crate::journal::text::{clean, quoted};
@@ -50,7 +50,11 @@ impl<'a> Suggest<'a> {
         // Another vote counts only if it is for the same data.
         let voted_for = offer.voted_for.clone();
         let example = || example::data(offer.event.data.as_ref(), offer.demands.approves.as_ref());
-        let data = argument(voted_for.or_else(example).as_ref());
+        let differs = |data| differing::for_run(self.machine, self.snapshot.run(), &offer.event, data);
+        let Some(data) = voted_for.or_else(|| example().map(differs)).as_ref().map(argument) else {
+            let kind = clean(&offer.event.r#type);
+            return format!("(no example was found: send `{kind}` with JSON that fits its schema)");
+        };
         let sender = match self.sender(offer) {
             Ok(sender) => sender,
             Err(other) => return other,
@@ -70,13 +74,14 @@ impl<'a> Suggest<'a> {
             Err(other) => return [other.clone(), other],
         };
         let (name, file) = (program::name(), &self.file);
-        let data = match argument(example::data(task.output.as_ref(), None).as_ref()) {
-            // What an actor would have answered is given on purpose.
-            none if none.is_empty() && task.dry => " '{}'".to_owned(),
-            data => data,
-        };
         let command = |what: &str| format!("{name} answer {}{what}{who}{file}", quoted(&task.effect));
-        [command(&data), command(" --decline 'the reason'")]
+        let answer = match example::data(task.output.as_ref(), None).as_ref().map(argument) {
+            // What an actor would have answered is given on purpose.
+            Some(none) if none.is_empty() && task.dry => command(" '{}'"),
+            Some(data) => command(&data),
+            None => "(no example was found: answer with JSON that fits the schema)".to_owned(),
+        };
+        [answer, command(" --decline 'the reason'")]
     }
 
     /// The command that continues a run.
@@ -147,15 +152,10 @@ impl<'a> Suggest<'a> {
     }
 }
 
-/// What stands for data of which no example was found. It is not JSON, so that a command with it
-/// ends before anything is sent.
-const FILL_IN: &str = "DATA: write JSON here that fits the schema";
-
 /// Renders data as an argument, with a space before it; nothing for data that may be left out.
-fn argument(data: Option<&Json>) -> String {
+fn argument(data: &Json) -> String {
     match data {
-        None => format!(" '{FILL_IN}'"),
-        Some(Json::Object(data)) if data.is_empty() => String::new(),
-        Some(data) => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
+        Json::Object(data) if data.is_empty() => String::new(),
+        data => format!(" '{}'", data.to_string().replace('\'', "'\\''")),
     }
 }

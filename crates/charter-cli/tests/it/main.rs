@@ -24,6 +24,7 @@ mod exported;
 #[cfg(target_os = "linux")]
 mod files;
 mod first_hour;
+mod first_steps;
 mod fred;
 mod fred_model;
 mod heads;

@@ -294,6 +294,8 @@ fn commands_work_with_a_server_on_another_machine() {
     assert_eq!(code, 0, "{out}{err}");
     let (code, out, err) = as_ana(&["send", "pay-1", "REQUEST", r#"{"amount": 250}"#]);
     assert!(code == 0 && out.contains("open → review"), "{out}{err}");
+    let (code, _, err) = at(&served.url, "", &elsewhere.0, &["log", "pay-1"]);
+    assert!(code == 2 && err.contains("`--key KEY`, or in the variable CHARTER_KEY"), "{err}");
     // The same, printed by the command at the machine of the server.
     for args in [
         &["log", "pay-1"][..],

@@ -99,9 +99,10 @@ fn check_reports_actors_that_run_would_refuse() {
     let check = |actor: &str| {
         let file = scratch.file("x.yaml", with_actor(actor));
         let ran = charter(&["check", &file, "--json"]);
-        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         let all: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         let mut found = String::new();
+        let severities: Vec<_> = all["findings"].as_array().unwrap().iter().map(|f| f["severity"].clone()).collect();
+        assert_eq!(ran.code, u8::from(severities.contains(&"error".into())), "{}{}", ran.out, ran.err);
         for f in all["findings"].as_array().unwrap() {
             let code = f["code"].as_str().unwrap();
             if code.starts_with("actor-") {
@@ -120,7 +121,7 @@ fn check_reports_actors_that_run_would_refuse() {
     };
     assert_eq!(
         check("{kind: automaton, part: actions, signer: gold}"),
-        "warning actor-config 4:52 actors.worker.signer actor `worker`: invalid `signer` `\"gold\"`: expected one of mock, stub (correct the configuration: `charter run` refuses this charter)"
+        "error actor-config 4:52 actors.worker.signer actor `worker`: invalid `signer` `\"gold\"`: expected one of mock, stub (correct the configuration: `charter run` refuses this charter)"
     );
     let nothing = check("{kind: automaton, part: null}");
     assert!(nothing.contains("actors.worker.part"), "{nothing}");
@@ -136,6 +137,23 @@ fn check_reports_actors_that_run_would_refuse() {
     scratch.file("hello.md", "Hello");
     assert_eq!(check(prompt), "");
     assert_eq!(check("{kind: human}"), "");
+    for (refused, why) in [
+        ("{kind: human, title: '= context.x'}", "is not evaluated"),
+        ("{kind: model, prompt: hello.md, rounds: 0, tools: [NOPE]}", "rounds"),
+        ("{kind: model, prompt: hello.md, tools: [NOPE]}", "does not declare the event `NOPE`"),
+        ("{kind: model, prompt: hello.md, budget: {tokns: 3}}", "did you mean `budget.tokens`?"),
+        ("{kind: model, prompt: hello.md, attachments: [{file: no.pdf}]}", "no file `no.pdf`"),
+    ] {
+        let found = check(refused);
+        assert!(found.starts_with("error actor-config") && found.contains(why), "{refused}: {found}");
+    }
+    // What is missing on this machine only is a warning.
+    let absent = check("{kind: exec, command: [./no-such.sh]}");
+    assert!(absent.is_empty() || absent.starts_with("warning actor-config"), "{absent}");
+    if cfg!(not(feature = "tools")) {
+        let tool = check("{kind: tool, server: [x], tool: y}");
+        assert!(tool.starts_with("warning actor-kind") && tool.contains("build it with `--features tools`"), "{tool}");
+    }
 }
 
 /// Returns the message of a command that cannot run.

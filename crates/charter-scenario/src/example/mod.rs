@@ -19,6 +19,8 @@ const MAX_LENGTH: usize = 200;
 const MAX_SCHEMAS: usize = 5_000;
 /// How many choices of alternatives are tried.
 const MAX_VARIANTS: usize = 8;
+/// How many alternatives are given up in one example.
+const MAX_RETRIES: usize = 64;
 /// How often a schema is extended by what depends on the data.
 const MAX_ROUNDS: usize = 8;
 
@@ -63,7 +65,13 @@ pub fn find(schema: Option<&Json>, approves: Option<&Approval>) -> Example {
 
 /// What is tried, best first: the examples of the schema, then data that is made from it.
 fn candidates(schema: &Json) -> impl Iterator<Item = Json> {
-    let of = |known, variant| Maker { root: schema, known, variant, left: Cell::new(MAX_SCHEMAS) };
+    let of = |known, variant| Maker {
+        root: schema,
+        known,
+        variant,
+        left: Cell::new(MAX_SCHEMAS),
+        retries: Cell::new(MAX_RETRIES),
+    };
     let written = std::iter::once_with(move || {
         let whole = of(true, 0).merged(schema, MAX_DEPTH);
         examples(&whole).cloned().collect::<Vec<_>>()
@@ -87,6 +95,8 @@ struct Maker<'s> {
     variant: usize,
     /// How many more schemas may be looked at.
     left: Cell<usize>,
+    /// How many more alternatives may be tried that turn out not to fit.
+    retries: Cell<usize>,
 }
 
 impl Maker<'_> {
@@ -103,18 +113,16 @@ impl Maker<'_> {
             return example.clone();
         }
         if let Some(values) = whole.get("enum").and_then(Json::as_array) {
-            return values.iter().find(|value| fits(&whole, value)).or(values.first()).cloned().unwrap_or_default();
+            let first = self.variant.checked_rem(values.len()).unwrap_or(0);
+            let mut turned = values.iter().cycle().skip(first).take(values.len());
+            return turned.find(|value| fits(&whole, value)).or(values.first()).cloned().unwrap_or_default();
         }
         let Some(depth) = depth.checked_sub(1) else {
             return Json::Null;
         };
         for key in ["anyOf", "oneOf"] {
-            if let Some(choice) = whole.get(key).and_then(Json::as_array).and_then(|all| self.chosen(all)) {
-                let choice = self.merged(choice, MAX_DEPTH);
-                return match choice {
-                    Json::Object(_) => self.value(&both(without(&whole, &[key]), &choice), depth),
-                    other => self.value(&without(&whole, &[key]), if other == true { depth } else { 0 }),
-                };
+            if let Some(all) = whole.get(key).and_then(Json::as_array).filter(|all| !all.is_empty()) {
+                return self.alternative(&whole, key, all, depth);
             }
         }
         let kind = match whole.get("type") {
@@ -137,6 +145,26 @@ impl Maker<'_> {
                 all.into_iter().find(|value| fits(&whole, value)).unwrap_or_else(|| "...".into())
             }
         }
+    }
+
+    /// A value for one of several schemas: the first that fits, beginning with that of the variant.
+    fn alternative(&self, whole: &Json, key: &str, all: &[Json], depth: u8) -> Json {
+        let mut first = None;
+        let start = self.variant.checked_rem(all.len()).unwrap_or(0);
+        for choice in all.iter().cycle().skip(start).take(all.len()) {
+            let choice = self.merged(choice, MAX_DEPTH);
+            let made = match choice {
+                Json::Object(_) => self.value(&both(without(whole, &[key]), &choice), depth),
+                other => self.value(&without(whole, &[key]), if other == true { depth } else { 0 }),
+            };
+            let left = self.retries.get().checked_sub(1);
+            let Some(left) = left.filter(|_| !fits(whole, &made)) else {
+                return if left.is_some() { made } else { first.unwrap_or(made) };
+            };
+            self.retries.set(left);
+            first.get_or_insert(made);
+        }
+        first.unwrap_or_default()
     }
 
     fn chosen<'j>(&self, all: &'j [Json]) -> Option<&'j Json> {
@@ -170,16 +198,36 @@ impl Maker<'_> {
         for at in 0..length {
             let own = first.get(at).or_else(|| whole.get("items"));
             let contained = contains.filter(|_| (start..start.saturating_add(wanted)).contains(&at));
-            let item = match (own, contained) {
-                (Some(own), Some(contained)) => self.value(&json!({"allOf": [own, contained]}), depth),
-                (Some(schema), None) | (None, Some(schema)) => self.value(schema, depth),
-                (None, None) => Json::Null,
+            let schema = match (own, contained) {
+                (Some(own), Some(contained)) => json!({"allOf": [own, contained]}),
+                (Some(schema), None) | (None, Some(schema)) => schema.clone(),
+                (None, None) => json!({}),
             };
-            let mut others = (0..=at).map(|number| another(&item, number));
-            let new = others.find(|item| !is_set || !made.contains(item));
-            made.push(new.unwrap_or(item));
+            let item = if schema == json!({}) { Json::Null } else { self.value(&schema, depth) };
+            match is_set && made.contains(&item) {
+                true => made.push(self.other(&schema, &item, &made, depth).unwrap_or(item)),
+                false => made.push(item),
+            }
         }
         made.into()
+    }
+
+    /// Another value for a schema than those that were made.
+    fn other(&self, schema: &Json, item: &Json, made: &[Json], depth: u8) -> Option<Json> {
+        let whole = self.merged(schema, MAX_DEPTH);
+        let is_new = |value: &Json| !made.contains(value) && fits(&whole, value);
+        let given = ["enum", "examples"].iter().filter_map(|key| whole.get(*key)?.as_array()).flatten().cloned();
+        let of_variant = |more: usize| {
+            let variant = self.variant.saturating_add(more);
+            let (left, retries) = (self.left.clone(), self.retries.clone());
+            let maker = Maker { root: self.root, known: false, variant, left, retries };
+            let value = maker.value(schema, depth);
+            self.left.set(maker.left.get());
+            self.retries.set(maker.retries.get());
+            value
+        };
+        let changed = (1..=made.len().saturating_add(MAX_VARIANTS)).map(|number| another(item, number));
+        given.chain(changed).chain((1..MAX_VARIANTS).map(of_variant)).find(is_new)
     }
 
     fn object(&self, mut whole: Json, depth: u8) -> Json {
@@ -299,6 +347,13 @@ fn another(item: &Json, number: usize) -> Json {
         Json::Bool(value) if number == 1 => (!value).into(),
         Json::String(text) => format!("{text}{number}").into(),
         Json::Null => number.into(),
+        Json::Object(fields) => {
+            let (round, at) = (number.div_ceil(fields.len().max(1)), number.checked_rem(fields.len()).unwrap_or(0));
+            let change = |(i, (name, value)): (usize, (&String, &Json))| {
+                (name.clone(), if i == at { another(value, round) } else { value.clone() })
+            };
+            Json::Object(fields.iter().enumerate().map(change).collect())
+        }
         _ => item.clone(),
     }
 }

@@ -56,6 +56,16 @@ fn example_data_of_unusual_schemas_matches() {
         json!({"oneOf": [{"type": "integer", "minimum": 5}, {"type": "integer"}]}),
         json!({"anyOf": [false, {"type": "string", "minLength": 9}]}),
         json!({"type": "array", "minItems": 2, "uniqueItems": true, "items": {"type": "boolean"}}),
+        json!({"type": "array", "minItems": 3, "uniqueItems": true, "items": {"enum": ["a", "b", "c"]}}),
+        json!({"type": "array", "minItems": 2, "uniqueItems": true, "items": {"oneOf": [{"const": 1}, {"const": "x"}]}}),
+        json!({"type": "array", "minItems": 3, "uniqueItems": true, "items": {"type": "object", "required": ["k", "n"],
+            "properties": {"k": {"const": "line"}, "n": {"type": "string"}}}}),
+        json!({"type": "array", "minItems": 2, "uniqueItems": true, "items": {"type": "object", "required": ["k"],
+            "properties": {"k": {"enum": ["a", "b"]}}}}),
+        // The alternatives of two fields that fit are at different places.
+        json!({"type": "object", "required": ["a", "b"], "properties": {
+            "a": {"oneOf": [{"type": "integer", "minimum": 5}, {"const": 7}], "maximum": 7, "minimum": 6},
+            "b": {"oneOf": [{"const": 1}, {"const": 2}], "minimum": 2}}}),
         json!({"type": "object", "if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["q"]}, "else": {"required": ["r"]}}),
     ] {
         let example = find(Some(&schema), None);

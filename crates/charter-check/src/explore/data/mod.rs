@@ -22,8 +22,26 @@ pub(crate) fn samples(schema: Option<&Json>, probes: &Probes, limit: usize) -> S
     let sampler = Sampler { root: schema, probes };
     let compiled = schema.and_then(|s| Schema::compile(s).ok());
     let fits = |v: &Json| compiled.as_ref().is_none_or(|s| s.accepts(v));
+    let out = varied(&sampler, sampler.bases(), probes, limit, &fits);
+    if !out.values.is_empty() {
+        return out;
+    }
+    // Some schemas need a search, as for the examples in suggested commands.
+    match charter_scenario::example::data(schema, None) {
+        Some(example) => varied(&sampler, vec![example], probes, limit, &fits),
+        None => out,
+    }
+}
+
+/// Varies values in what the probes read; keeps those that fit.
+fn varied(
+    sampler: &Sampler<'_>,
+    bases: Vec<Json>,
+    probes: &Probes,
+    limit: usize,
+    fits: &dyn Fn(&Json) -> bool,
+) -> Samples {
     let mut out = Samples::default();
-    let bases = sampler.bases();
     let mut left = bases.len();
     for base in bases {
         let mut choices: Vec<(&Vec<String>, Vec<Option<Json>>)> = Vec::new();
@@ -147,6 +165,14 @@ mod tests {
     fn probe(path: &str, constants: &[Json]) -> (Vec<String>, Probe) {
         let path = if path.is_empty() { Vec::new() } else { path.split('.').map(str::to_string).collect() };
         (path, Probe { decides: true, constants: constants.to_vec(), ..Probe::default() })
+    }
+
+    #[test]
+    fn a_schema_that_needs_a_search_has_samples() {
+        let set = json!({"type": "array", "minItems": 2, "uniqueItems": true, "items": {"enum": ["a", "b"]}});
+        let schema = json!({"type": "object", "required": ["l"], "properties": {"l": set}});
+        let made = samples(Some(&schema), &Probes::new(), 8).values;
+        assert_eq!(made, [json!({"l": ["a", "b"]})]);
     }
 
     #[test]

@@ -1,0 +1,98 @@
+//! What helps somebody who meets Charter for the first time: printed commands that work, and
+//! messages that say what to do.
+
+use crate::support::{Ran, Scratch, charter, charter_typed};
+
+const SHOP: &str = r#"
+charter: 1
+id: shop
+roles: {director: {}, clerk: {}}
+events:
+  APPROVE: {by: director, data: {type: object}}
+  ORDER:
+    by: clerk
+    unique: {key: "event.data.number"}
+    data: {type: object, required: [number, code], properties: {number: {type: string}, code: {type: string}}}
+  MIX:
+    by: clerk
+    data:
+      type: object
+      required: [tags, kind, way]
+      properties:
+        tags: {type: array, minItems: 3, uniqueItems: true, items: {enum: [a, b, c]}}
+        kind: {const: x}
+        way: {oneOf: [{type: object, required: [a], properties: {a: {type: integer}}}, {const: 2}]}
+  HARD:
+    by: clerk
+    data: {type: object, required: [n], properties: {n: {type: string, pattern: '^(?:ab){7}c[0-9]{3}$', not: {pattern: 'abc'}}}}
+initial: a
+context: {n: 0}
+states:
+  a: {on: {APPROVE: {target: a, when: "context.n > 5"}, ORDER: b, MIX: c, HARD: d}}
+  b: {}
+  c: {type: final}
+  d: {type: final}
+"#;
+
+fn suggested(printed: &str, event: &str) -> Vec<String> {
+    let line = printed.lines().find(|l| l.contains(&format!("for {event} "))).unwrap_or_else(|| panic!("{printed}"));
+    let (_, command) = line.split_once("  charter ").unwrap_or_else(|| panic!("{line}"));
+    let mut words = Vec::new();
+    for (i, part) in command.split('\'').enumerate() {
+        match i % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_owned)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
+}
+
+fn run(words: &[String]) -> Ran {
+    charter(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn printed_data_fits_and_differs_per_run_where_a_key_is_unique() {
+    let scratch = Scratch::new("steps-data");
+    let (file, db) = (scratch.file("shop.yaml", SHOP), scratch.0.join("x.db").display().to_string());
+    for name in ["one", "two"] {
+        let started = charter(&["run", &file, "--db", &db, "--run", name]);
+        let ran = run(&suggested(&started.out, "ORDER"));
+        assert_eq!(ran.code, 0, "{}{}\n{}", ran.out, ran.err, started.out);
+    }
+    let started = charter(&["run", &file, "--db", &db, "--run", "three"]);
+    let again = charter(&["run", "--resume", "three", "--db", &db]);
+    let order = |printed: &str| suggested(printed, "ORDER");
+    assert_eq!(order(&started.out)[3], order(&again.out)[3]);
+    assert_eq!(order(&started.out)[3], r#"{"code":"...","number":"three"}"#);
+    let ran = run(&suggested(&started.out, "MIX"));
+    assert_eq!(ran.code, 0, "{}{}\n{}", ran.out, ran.err, started.out);
+}
+
+#[test]
+fn check_explores_what_has_an_example_and_says_what_has_none() {
+    let scratch = Scratch::new("steps-check");
+    let checked = charter(&["check", &scratch.file("shop.yaml", SHOP)]);
+    assert!(!checked.out.contains("for `MIX`") && !checked.out.contains("a/on/MIX"), "{}", checked.out);
+    let message = "`a/on/HARD/0` was not taken: no data could be generated for `HARD`";
+    assert!(checked.out.contains(message), "{}", checked.out);
+}
+
+#[test]
+fn messages_say_what_to_do_next() {
+    let scratch = Scratch::new("steps-next");
+    let (file, db) = (scratch.file("shop.yaml", SHOP), scratch.0.join("x.db").display().to_string());
+    charter(&["run", &file, "--db", &db, "--run", "one"]);
+    let ran = charter(&["send", "one", "ORDER", r#"{"number":"1","code":"x"}"#, "--as", "dora", "--db", &db]);
+    assert!(ran.code == 1 && ran.err.contains("help: add `--role clerk`"), "{}{}", ran.out, ran.err);
+    let ran = charter(&["explain", "one", "--db", &db]);
+    assert!(ran.code == 2 && ran.err.contains("`charter explain one SEQ`"), "{}", ran.err);
+    let ran = charter(&["verify", "--server", "http://127.0.0.1:1", "--db", &db]);
+    assert!(ran.code == 2 && ran.err.contains("`charter verify` works on a journal file"), "{}", ran.err);
+    let prices = scratch.file("models.toml", "[prices.\"a:b\"]\ninput = 0.25\noutput = \"1\"\n");
+    let ran = charter(&["run", &file, "--models", &prices, "--db", &db, "--run", "two"]);
+    assert!(ran.code == 2 && ran.err.contains("write `\"0.25\"`"), "{}{}", ran.out, ran.err);
+    charter(&["send", "one", "charter.cancel", "--as", "me", "--role", "operator", "--db", &db]);
+    let ran = charter_typed(&["delete", "one", "--reason", "x", "--db", &db], "nope\n", None);
+    assert!(ran.code == 1 && ran.err.contains("nothing was deleted"), "{}{}", ran.out, ran.err);
+}
