@@ -4,7 +4,6 @@
 mod run;
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use charter_kernel::digest::canonical;
@@ -15,7 +14,7 @@ use crate::error::StoreError;
 use crate::head::{HeadCheck, JournalHead};
 use crate::host_state::check_changes;
 use crate::imports::Imported;
-use crate::keys::{self, KeyHolder, Reservation};
+use crate::keys::{self, Reservation};
 use crate::record::Record;
 use crate::store::{
     Append, Head, LastModel, OpenEffect, PendingTimer, Reply, Row, RunFilter, RunInfo, RunRow, StateChange, Store,
@@ -38,8 +37,8 @@ struct Inner {
     head: Option<JournalHead>,
     /// Position -> hash of an entry that is not a record.
     interventions: BTreeMap<i64, Digest>,
-    /// Event type and unique key -> the run that has it.
-    keys: BTreeMap<(String, String), String>,
+    /// Event type and unique key -> the run that has it, and its record.
+    keys: BTreeMap<(String, String), (String, u64)>,
     /// Area and name -> what a host keeps beside the records.
     host_state: BTreeMap<(String, String), String>,
     usage: Vec<UsageRow>,
@@ -78,14 +77,9 @@ impl MemoryStore {
             }
         }
         drop((heads, ids));
-        let origin = |run: &str| Ok(inner.runs.get(run).and_then(Run::origin));
-        let holder = |key: &Reservation| {
-            let run = inner.keys.get(&(key.event.clone(), key.key.clone()));
-            Ok(run.map(|run| KeyHolder { run: run.clone(), deleted: None }))
-        };
-        let Ok(reserved) = keys::reserve::<Infallible>(&batch, origin, holder);
-        for Reservation { event, key, run, .. } in reserved? {
-            inner.keys.insert((event, key), run);
+        let Ok(reserved) = keys::reserve(&batch, &*inner);
+        for Reservation { event, key, run, seq } in reserved? {
+            inner.keys.insert((event, key), (run, seq));
         }
         let mut imported = Imported::of_batch(&batch);
         for append in batch {
@@ -233,7 +227,7 @@ impl Store for MemoryStore {
     }
 
     fn key_holder(&self, event: &str, key: &Json) -> Result<Option<String>, StoreError> {
-        Ok(self.lock().keys.get(&(event.to_owned(), canonical(key))).cloned())
+        Ok(self.lock().keys.get(&(event.to_owned(), canonical(key))).map(|(run, _)| run.clone()))
     }
 
     fn put_host_state(&self, changes: Vec<StateChange>) -> Result<(), StoreError> {

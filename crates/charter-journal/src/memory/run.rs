@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
-use charter_kernel::{Status, Timestamp};
+use charter_kernel::{Digest, Status, Timestamp};
 
+use super::Inner;
+use crate::keys::{KeyHolder, Lookup, Reservation};
 use crate::project::{Change, project};
 use crate::record::{Origin, Record};
 use crate::store::{Append, Head, RunInfo};
@@ -80,5 +82,24 @@ impl Run {
             self.snapshots.insert(record.seq, snapshot);
         }
         self.records.push((place, record));
+    }
+}
+
+impl Lookup for &Inner {
+    type Error = Infallible;
+
+    fn origin(&mut self, run: &str) -> Result<Option<Option<Origin<'static>>>, Infallible> {
+        Ok(self.runs.get(run).map(Run::origin))
+    }
+
+    fn hash(&mut self, run: &str, seq: u64) -> Result<Option<Digest>, Infallible> {
+        let records = self.runs.get(run).map(|run| run.records.as_slice()).unwrap_or_default();
+        let record = usize::try_from(seq).ok().and_then(|index| records.get(index));
+        Ok(record.map(|(_, record)| record.hash))
+    }
+
+    fn holder(&mut self, key: &Reservation) -> Result<Option<KeyHolder>, Infallible> {
+        let holder = self.keys.get(&(key.event.clone(), key.key.clone()));
+        Ok(holder.map(|(run, seq)| KeyHolder { run: run.clone(), seq: *seq, deleted: None }))
     }
 }

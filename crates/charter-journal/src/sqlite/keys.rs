@@ -9,7 +9,7 @@ use serde_json::json;
 use super::prepared::integer;
 use super::schema::WITH_IMPORTS;
 use crate::error::StoreError;
-use crate::keys::{Claim, KeyHolder, Reservation, claim, reserve};
+use crate::keys::{Claim, KeyHolder, Lookup, Reservation, claim, is_shared, reserve};
 use crate::record::{Origin, Record, RecordInput};
 use crate::store::Append;
 
@@ -50,7 +50,7 @@ pub(super) fn check(
     connection: &Connection,
     batch: &[Append],
 ) -> rusqlite::Result<Result<Vec<Reservation>, StoreError>> {
-    reserve(batch, |run| origin(connection, run), |key| holder_with_hash(connection, key))
+    reserve(batch, connection)
 }
 
 /// Writes the keys of records that were just written.
@@ -64,22 +64,33 @@ pub(super) fn put(connection: &Connection, reserved: &[Reservation]) -> rusqlite
     Ok(())
 }
 
-/// Returns the origin of a stored run.
-fn origin(connection: &Connection, run: &str) -> rusqlite::Result<Option<Origin<'static>>> {
-    let mut select = connection.prepare_cached("SELECT json FROM records WHERE run = ?1 AND seq = 0")?;
-    let first: Option<String> = select.query_row([run], |row| row.get(0)).optional()?;
-    // An unreadable record is a finding of the verification.
-    let input = first.as_deref().and_then(|text| RecordInput::read(text).ok());
-    Ok(input.and_then(|input| input.forked_from).map(Origin::owned))
-}
+impl Lookup for &Connection {
+    type Error = rusqlite::Error;
 
-fn holder_with_hash(connection: &Connection, key: &Reservation) -> rusqlite::Result<Option<KeyHolder>> {
-    let mut select = connection.prepare_cached(
-        "SELECT k.run, d.hash FROM unique_keys k LEFT JOIN deleted d ON d.n = k.n WHERE k.event = ?1 AND k.key = ?2",
-    )?;
-    let found = select.query_row([&key.event, &key.key], |row| Ok((row.get(0)?, row.get(1)?)));
-    let found: Option<(String, Option<String>)> = found.optional()?;
-    Ok(found.map(|(run, hash)| KeyHolder { run, deleted: hash.as_deref().and_then(Digest::parse) }))
+    fn origin(&mut self, run: &str) -> rusqlite::Result<Option<Option<Origin<'static>>>> {
+        let mut select = self.prepare_cached("SELECT json FROM records WHERE run = ?1 AND seq = 0")?;
+        let first: Option<String> = select.query_row([run], |row| row.get(0)).optional()?;
+        // An unreadable record is a finding of the verification.
+        Ok(first.map(|text| RecordInput::read(&text).ok()?.forked_from.map(Origin::owned)))
+    }
+
+    fn hash(&mut self, run: &str, seq: u64) -> rusqlite::Result<Option<Digest>> {
+        let mut select = self.prepare_cached("SELECT hash FROM records WHERE run = ?1 AND seq = ?2")?;
+        let hash: Option<String> = select.query_row(params![run, integer(seq)], |row| row.get(0)).optional()?;
+        Ok(hash.as_deref().and_then(Digest::parse))
+    }
+
+    fn holder(&mut self, key: &Reservation) -> rusqlite::Result<Option<KeyHolder>> {
+        let mut select = self.prepare_cached(
+            "SELECT k.run, k.seq, d.hash FROM unique_keys k LEFT JOIN deleted d ON d.n = k.n WHERE k.event = ?1 AND k.key = ?2",
+        )?;
+        let found = select.query_row([&key.event, &key.key], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+        let found: Option<(String, i64, Option<String>)> = found.optional()?;
+        Ok(found.map(|(run, seq, hash)| {
+            let deleted = hash.as_deref().and_then(Digest::parse);
+            KeyHolder { run, seq: u64::try_from(seq).unwrap_or(u64::MAX), deleted }
+        }))
+    }
 }
 
 /// Visits the keys that records claim, in the order of the records.
@@ -94,7 +105,7 @@ fn claims(
         let Some(record) = row.get_ref(1)?.as_str().ok().and_then(|text| Record::read(text).ok()) else {
             continue;
         };
-        let origin = origin(connection, &record.run)?;
+        let origin = Lookup::origin(&mut { connection }, &record.run)?.flatten();
         if let Some((reservation, claim)) = claim(&record, origin.as_ref())
             && !visit(row.get(0)?, &record, reservation, claim)?
         {
@@ -123,7 +134,8 @@ pub(super) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>>
     let differs = || "table `unique_keys` does not match the records; run `charter rebuild`".to_owned();
     let mut problems = Vec::new();
     let mut right = 0i64;
-    claims(connection, |n, record, Reservation { event, key, run, seq }, claim| {
+    claims(connection, |n, record, copy, claim| {
+        let Reservation { event, key, run, seq } = copy.clone();
         let mut select = connection.prepare_cached(
             "SELECT k.n, k.run, k.seq, d.hash FROM unique_keys k LEFT JOIN deleted d ON d.n = k.n WHERE k.event = ?1 AND k.key = ?2",
         )?;
@@ -133,7 +145,12 @@ pub(super) fn problems(connection: &Connection) -> rusqlite::Result<Vec<String>>
             Some((of, holder, at, _)) if of == n => {
                 right = right.saturating_add(i64::from(holder == run && at == integer(seq)));
             }
-            Some((of, ..)) if of < n && claim == Claim::Copy => {}
+            // Nobody can say more about a copy whose origin is not here.
+            Some((of, ref holder, at, _))
+                if of < n
+                    && claim == Claim::Copy
+                    && is_shared(&mut { connection }, &copy, (holder, u64::try_from(at).unwrap_or(u64::MAX)))?
+                        != Some(false) => {}
             Some((of, _, _, deleted)) if of < n && deleted == Some(record.hash.to_string()) => {}
             Some((of, holder, at, _)) if of < n => problems.push(format!(
                 "run `{run}`, record {seq}: it accepts `{event}` with the key {key}, which is unique across runs, but record {at} of run `{holder}` has that key"

@@ -28,6 +28,7 @@ mod tampering;
 mod transfer;
 #[cfg(feature = "sqlite")]
 mod unique;
+mod unique_forks;
 mod usage;
 #[cfg(feature = "sqlite")]
 mod verifying;

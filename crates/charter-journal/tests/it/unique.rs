@@ -2,18 +2,15 @@
 
 use std::sync::Barrier;
 
-use charter_journal::{
-    Append, Deletion, MemoryStore, Record, SqliteStore, Store, StoreError, export, fork, import, machine as machine_of,
-    verify,
-};
-use charter_kernel::{Digest, Envelope, Machine, Principal, Timestamp, Unique};
+use charter_journal::{Append, Deletion, MemoryStore, Record, SqliteStore, Store, StoreError, export, import, verify};
+use charter_kernel::{Envelope, Machine, Principal, Timestamp, Unique};
 use charter_test_support::cases;
 use proptest::prelude::*;
 use serde_json::json;
 
 use crate::common::*;
 
-const SHOP: &str = "
+pub(crate) const SHOP: &str = "
 charter: 1
 id: shop
 events: {PAY: {unique: {key: event.order}}, NOTE: {}}
@@ -21,32 +18,32 @@ states: {open: {on: {PAY: {}, NOTE: {}}}}
 ";
 
 /// Sends an order for which the host has found nobody.
-fn pay(driver: &mut Driver<'_>, order: &str) -> Append {
+pub(crate) fn pay(driver: &mut Driver<'_>, order: &str) -> Append {
     let mut envelope =
         Envelope::event(driver.chain.next_seq(), "PAY", json!({"order": order}), Principal::new("ana", &[]), T0);
     envelope.unique = Some(Unique { key: order.into(), taken_by: None });
     driver.apply(envelope, None)
 }
 
-fn started<'m>(store: &dyn Store, machine: &'m Machine, run: &str) -> Driver<'m> {
+pub(crate) fn started<'m>(store: &dyn Store, machine: &'m Machine, run: &str) -> Driver<'m> {
     store.put_charter(&stored(SHOP)).unwrap();
     let (driver, first) = Driver::start(machine, run);
     store.append(vec![first]).unwrap();
     driver
 }
 
-fn on_each_store(test: impl Fn(&dyn Store)) {
+pub(crate) fn on_each_store(test: impl Fn(&dyn Store)) {
     test(&MemoryStore::new());
     let folder = Folder::new();
     test(&SqliteStore::open(&folder.file("journal.db")).unwrap());
 }
 
-fn taken(run: &str, seq: u64, order: &str, holder: &str) -> StoreError {
+pub(crate) fn taken(run: &str, seq: u64, order: &str, holder: &str) -> StoreError {
     let (event, key) = ("PAY".into(), format!("\"{order}\""));
     StoreError::KeyTaken { run: run.into(), seq, event, key, holder: holder.into() }
 }
 
-fn holder(store: &dyn Store, order: &str) -> Option<String> {
+pub(crate) fn holder(store: &dyn Store, order: &str) -> Option<String> {
     store.key_holder("PAY", &json!(order)).unwrap()
 }
 
@@ -134,7 +131,7 @@ fn two_threads_cannot_have_one_key() {
     assert!(verify(&store, None).unwrap().is_verified());
 }
 
-fn findings(store: &dyn Store) -> Vec<String> {
+pub(crate) fn findings(store: &dyn Store) -> Vec<String> {
     verify(store, None).unwrap().findings.iter().map(ToString::to_string).collect()
 }
 
@@ -266,29 +263,6 @@ fn a_run_whose_keys_are_taken_is_not_imported() {
         export(&other, "more", &mut exported).unwrap();
         import(store, &mut exported.as_slice()).unwrap();
         assert_eq!(store.append(vec![pay(&mut ours, "o2")]), Err(taken("ours", 2, "o2", "more")));
-    });
-}
-
-#[test]
-fn a_fork_has_the_records_of_its_origin_without_taking_their_keys() {
-    let machine = machine(SHOP);
-    on_each_store(|store| {
-        let mut a = started(store, &machine, "a");
-        store.append(vec![pay(&mut a, "o1"), pay(&mut a, "o2")]).unwrap();
-        let digest: Digest = machine.digest();
-        let machine = machine_of(store, digest).unwrap();
-        let live = fork(store, &machine, "a", 1, "live", false).unwrap();
-        let dry = fork(store, &machine, "a", 1, "dry", true).unwrap();
-        assert_eq!(holder(store, "o1").as_deref(), Some("a"));
-        let mut live = Driver::resume(&machine, live.chain, live.snapshot, T0);
-        let mut dry = Driver::resume(&machine, dry.chain, dry.snapshot, T0);
-        // A live fork is a run like any other; a dry one repeats what its origin did.
-        assert_eq!(store.append(vec![pay(&mut live.clone(), "o2")]), Err(taken("live", 2, "o2", "a")));
-        store.append(vec![pay(&mut dry, "o2"), pay(&mut dry, "o3")]).unwrap();
-        assert_eq!(holder(store, "o3"), None);
-        store.append(vec![pay(&mut live, "o3")]).unwrap();
-        assert_eq!(["o1", "o2", "o3"].map(|order| holder(store, order)).map(Option::unwrap), ["a", "a", "live"]);
-        assert_eq!(findings(store), [""; 0]);
     });
 }
 

@@ -134,6 +134,9 @@ impl Problem {
             }
             RuntimeError::Replay(ReplayError::Store(StoreError::UnknownRun(run))) => Problem::unknown_run(run),
             RuntimeError::Replay(ReplayError::NoSuchRecord { run, seq, .. }) => Problem::no_record(run, *seq),
+            RuntimeError::Replay(ReplayError::Store(StoreError::KeyTaken { .. })) => {
+                Problem::new(S::CONFLICT, "taken", said)
+            }
             RuntimeError::Replay(ReplayError::Reserved { .. }) => Problem::new(S::CONFLICT, "run-exists", said),
             RuntimeError::Store(StoreError::Conflict { .. } | StoreError::RunDeleted { .. })
             | RuntimeError::Replay(ReplayError::Store(StoreError::Conflict { .. } | StoreError::RunDeleted { .. })) => {
