@@ -301,6 +301,7 @@ pub fn fork(
         batch.push(append);
     }
     store.append(batch)?;
+    crate::places::share(store, run, new)?;
     Ok(Loaded { snapshot, chain })
 }
 
