@@ -10,7 +10,6 @@ mod host_state;
 mod imports;
 mod keys;
 mod memory;
-mod places;
 mod private;
 mod project;
 mod record;
@@ -29,7 +28,6 @@ pub use error::StoreError;
 pub use head::{HeadCheck, JournalHead};
 pub use holder::Holder;
 pub use memory::MemoryStore;
-pub use places::place;
 pub use private::{create_private, shared_mode};
 pub use record::{
     Approval, EventField, FORMAT, Fields, GENESIS, Manifest, Origin, Record, RecordBuilder, RecordError, Redacted,

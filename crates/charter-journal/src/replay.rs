@@ -301,7 +301,6 @@ pub fn fork(
         batch.push(append);
     }
     store.append(batch)?;
-    crate::places::share(store, run, new)?;
     Ok(Loaded { snapshot, chain })
 }
 

@@ -11,8 +11,7 @@ pub struct StoredCharter {
     pub digest: Digest,
     /// Name of the source: the absolute path of the file from which this program has read the
     /// charter, or a name for display. No digest covers it, so it decides nothing: a host may look
-    /// for the programs of the charter in that folder, and compares them with the manifest. For the
-    /// runs that started before it was read elsewhere, see [`place`](crate::place).
+    /// for the programs of the charter in that folder, and compares them with the manifest.
     pub name: String,
     /// The definition in its core form, as compact JSON: exactly the text that the digest covers.
     pub core: String,

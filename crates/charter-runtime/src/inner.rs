@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use charter_actors::{Clock, Executors, KeptFiles};
-use charter_journal::{Manifest, Store, StoreError, StoredCharter};
+use charter_journal::{Manifest, Store, StoreError};
 use charter_kernel::{Digest, EffectId, Millis, Principal};
 use rustc_hash::FxHashMap;
 
@@ -55,9 +55,8 @@ pub(crate) struct Inner {
     find_folder: FindFolder,
     /// The charters that were added last, by digest.
     charters: Mutex<FxHashMap<Digest, Arc<Charter>>>,
-    /// The charters of runs in memory, by digest, digest of their manifest, and where they were
-    /// read.
-    of_runs: Mutex<FxHashMap<(Digest, Digest, String), Weak<Charter>>>,
+    /// The charters of runs in memory, by digest and digest of their manifest.
+    of_runs: Mutex<FxHashMap<(Digest, Digest), Weak<Charter>>>,
     rates: Mutex<Rates>,
     closing: AtomicBool,
 }
@@ -143,34 +142,17 @@ impl Inner {
         Charter::of(Arc::new(machine), stored, folder)
     }
 
-    /// Returns the charter of a run, with the files of its manifest, and the folder where it was
-    /// when the run started. Must be called on a thread that may block on the store.
-    pub(crate) fn charter_of_run(
-        &self,
-        run: &str,
-        digest: Digest,
-        manifest: Manifest,
-    ) -> Result<Arc<Charter>, RuntimeError> {
-        let added = self.charter_in_memory(digest);
-        let place = charter_journal::place(self.store.as_ref(), run)?;
-        let name = place.clone().or_else(|| added.as_ref().map(|added| added.stored.name.clone()));
-        let key = (digest, manifest.digest(digest), name.unwrap_or_default());
+    /// Returns the charter of a run, with the files of its manifest. Must be called on a thread
+    /// that may block on the store.
+    pub(crate) fn charter_of_run(&self, digest: Digest, manifest: Manifest) -> Result<Arc<Charter>, RuntimeError> {
+        let key = (digest, manifest.digest(digest));
         if let Some(charter) = lock(&self.of_runs).get(&key).and_then(Weak::upgrade) {
             return Ok(charter);
         }
-        let charter = match (added, place) {
-            (added, Some(name)) if added.as_ref().is_none_or(|added| added.stored.name != name) => {
-                let there = match added {
-                    Some(added) => added.as_ref().clone(),
-                    None => self.stored_charter(digest)?,
-                };
-                let stored = StoredCharter { name, ..there.stored };
-                let folder = (self.find_folder)(&stored);
-                Arc::new(self.restore(&Charter::of(there.machine, stored, folder)?, manifest)?)
-            }
-            (Some(added), _) if added.manifest() == manifest => added,
-            (Some(added), _) => Arc::new(self.restore(&added, manifest)?),
-            (None, _) => Arc::new(self.restore(&self.stored_charter(digest)?, manifest)?),
+        let charter = match self.charter_in_memory(digest) {
+            Some(added) if added.manifest() == manifest => added,
+            Some(added) => Arc::new(self.restore(&added, manifest)?),
+            None => Arc::new(self.restore(&self.stored_charter(digest)?, manifest)?),
         };
         let mut of_runs = lock(&self.of_runs);
         of_runs.retain(|_, charter| charter.strong_count() > 0);

@@ -133,11 +133,10 @@ impl Store for MemoryStore {
     fn put_charter(&self, charter: &StoredCharter) -> Result<(), StoreError> {
         charter.definition()?;
         let mut inner = self.lock();
+        let stored = inner.charters.entry(charter.digest).or_insert_with(|| charter.clone());
         if charter.has_place() {
-            inner.keep_places(charter);
-            inner.charters.insert(charter.digest, charter.clone());
+            *stored = charter.clone();
         }
-        inner.charters.entry(charter.digest).or_insert_with(|| charter.clone());
         Ok(())
     }
 

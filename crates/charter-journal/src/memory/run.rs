@@ -7,10 +7,9 @@ use charter_kernel::{Digest, Status, Timestamp};
 
 use super::Inner;
 use crate::keys::{KeyHolder, Lookup, Reservation};
-use crate::places::{AREA, NAME, is_place};
 use crate::project::{Change, project};
 use crate::record::{Origin, Record};
-use crate::store::{Append, Head, RunInfo, StoredCharter};
+use crate::store::{Append, Head, RunInfo};
 
 /// A run with its records.
 #[derive(Debug, Default)]
@@ -83,21 +82,6 @@ impl Run {
             self.snapshots.insert(record.seq, snapshot);
         }
         self.records.push((place, record));
-    }
-}
-
-impl Inner {
-    /// Keeps for each run of a charter where the charter was read, before another place replaces
-    /// it.
-    pub(super) fn keep_places(&mut self, charter: &StoredCharter) {
-        let stored = self.charters.get(&charter.digest).map(|stored| stored.name.clone());
-        let Some(name) = stored.filter(|name| *name != charter.name && is_place(name)) else {
-            return;
-        };
-        let of = |run: &&String| self.runs.get(*run).and_then(Run::info).is_some_and(|i| i.charter == charter.digest);
-        for run in self.runs.keys().filter(of) {
-            self.host_state.entry((format!("{AREA}{run}"), NAME.to_owned())).or_insert_with(|| name.clone());
-        }
     }
 }
 

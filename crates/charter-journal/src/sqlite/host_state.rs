@@ -3,8 +3,7 @@
 
 use rusqlite::{Connection, params};
 
-use crate::places::{AREA, NAME};
-use crate::store::{StateChange, StoredCharter};
+use crate::store::StateChange;
 
 /// The table. A file without it gets it when it is opened for writing.
 pub(super) const TABLE: &str = "
@@ -43,20 +42,4 @@ pub(super) fn write(connection: &Connection, changes: &[StateChange]) -> rusqlit
         };
     }
     Ok(())
-}
-
-/// Keeps for each run of a charter where the charter was read, before another place replaces it:
-/// a copy that is started elsewhere moves no run.
-pub(super) fn keep_places(connection: &Connection, charter: &StoredCharter) -> rusqlite::Result<()> {
-    let mut keep = connection.prepare_cached(
-        "INSERT OR IGNORE INTO host_state(area, name, value) SELECT ?1 || r.run, ?2, c.name
-         FROM charters c CROSS JOIN runs r ON r.charter = c.digest
-         WHERE c.digest = ?3 AND c.name <> ?4 AND (instr(c.name, '/') > 0 OR instr(c.name, '\') > 0)",
-    )?;
-    keep.execute(params![AREA, NAME, charter.digest.to_string(), charter.name]).map(drop)
-}
-
-/// Forgets the place of a run that is deleted.
-pub(super) fn forget_place(connection: &Connection, run: &str) -> rusqlite::Result<()> {
-    connection.execute("DELETE FROM host_state WHERE area = ?1 || ?2", [AREA, run]).map(drop)
 }

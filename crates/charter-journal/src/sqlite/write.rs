@@ -323,7 +323,6 @@ impl<'c> Writing<'c> {
         let check = charter_check(&definition.id, &definition.version, &c.name, &c.source);
         if self.knows_charter(c.digest)? {
             if c.has_place() {
-                host_state::keep_places(self.connection, c)?;
                 let update = "UPDATE charters SET name = ?2, source = ?3, check_digest = ?4 WHERE digest = ?1 AND check_digest <> ?4";
                 self.prepared.execute(update, params![c.digest.to_string(), c.name, c.source, check])?;
             }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use charter_actors::VirtualClock;
-use charter_journal::{MemoryStore, SqliteStore, Store, verify};
+use charter_journal::{MemoryStore, Store, verify};
 use charter_runtime::{Charter, Runtime, SendEvent};
 use serde_json::{Value as Json, json};
 
@@ -178,60 +178,5 @@ fn the_folder_itself_and_large_folders_are_refused() {
         };
         let error = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
         assert!(error.contains(why), "{command}: {error}");
-    }
-}
-
-/// Starts a copy of a charter from `b` while a run from `a` is under way, and returns the
-/// errors of `x`, of a fork of it, of `y`, and of `x2` after its folder was removed.
-async fn errors_of_runs(store: Arc<dyn Store>, a: &Path, b: &Path) -> Vec<Json> {
-    let clock = VirtualClock::new(BEGIN);
-    let at = |folder: &Path| {
-        let (store, clock, charter) = (store.clone(), clock.clone(), Charter::load(folder).unwrap());
-        async move { open(store, clock.clone(), charter, options(&clock)).await }
-    };
-    let host = at(a).await;
-    host.start("x", json!({})).await;
-    host.start("x2", json!({})).await;
-    drop(host);
-    let host = at(b).await;
-    host.start("y", json!({})).await;
-    host.runtime.fork("x", 0, "f", false).await.unwrap();
-    drop(host);
-    // Again from `a`: this moves `y` as little as the other start has moved `x`.
-    drop(at(a).await);
-    let runtime = Runtime::open(store.clone(), options(&clock)).await.unwrap().0;
-    let mut errors = Vec::new();
-    for run in ["x", "f", "y", "x2"] {
-        if run == "x2" {
-            fs::rename(a, a.with_extension("gone")).unwrap();
-        }
-        runtime.send(SendEvent::new(run, "GO", json!({}), who("ann", &["boss"]))).await.unwrap();
-        let view = runtime.ended(run).await.unwrap();
-        errors.push(view.snapshot.actor("root").unwrap().context()["error"].clone());
-    }
-    assert_eq!(verify(store.as_ref(), None).unwrap().findings, []);
-    errors
-}
-
-#[test]
-fn a_run_stays_in_its_folder_when_a_copy_is_started_elsewhere() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for in_file in [false, true] {
-        let all = tempfile::tempdir().unwrap();
-        let [a, b] = ["a", "b"].map(|name| all.path().canonicalize().unwrap().join(name));
-        for folder in [&a, &b] {
-            write(folder.join("charter.yaml"), &SOURCE.replace("COMMAND", "[sh, work.sh]"));
-            write(folder.join("work.sh"), "pwd > ran.$$; echo 1");
-        }
-        let store: Arc<dyn Store> = match in_file {
-            true => Arc::new(SqliteStore::open(&all.path().join("journal.db")).unwrap()),
-            false => Arc::new(MemoryStore::new()),
-        };
-        let errors = runtime.block_on(errors_of_runs(store, &a, &b));
-        assert_eq!(errors[..3], [Json::Null, Json::Null, Json::Null]);
-        assert_ne!(errors[3], Json::Null, "the folder of `x2` is gone");
-        // The charter, the script, and one file for each run: `x` and its fork, and `y`.
-        let files = [a.with_extension("gone"), b].map(|folder| fs::read_dir(folder).unwrap().count());
-        assert_eq!(files, [4, 3]);
     }
 }
