@@ -125,7 +125,8 @@ fn by_actor(view: &View, now: &Models) -> String {
 /// The word before a line of [`changes`].
 pub(super) const ANOTHER: &str = "another answerer:";
 
-/// What to tell about the actors of a run that another model answers for here than before, by actor.
+/// What to tell about the actors of a run that another model answers for here than before, by
+/// actor.
 pub(super) fn changes(run: &str, view: &View, host: &Host) -> Result<BTreeMap<String, String>, Failure> {
     if Answers::of(view) != Answers::Model {
         return Ok(BTreeMap::new());

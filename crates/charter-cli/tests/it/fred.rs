@@ -65,10 +65,10 @@ const WAITING: &str = r#"r1: active in human_review, 6 records
              time                ██████████░░░░░░░░░░  0.50
   Instead    - option: Leave everything as it is; whyNot: Offline rules do not weigh alternatives.
 Waiting
-  for HUMAN_APPROVED by reviewer  charter send r1 HUMAN_APPROVED '{"digest":"sha256:0d40b8bd235183b3eddd26e09cd55a61481b3994cd72cf4fbc393e2a20354549"}' --as me --role reviewer
-  for HUMAN_REJECTED by reviewer  charter send r1 HUMAN_REJECTED '{"feedback":"..."}' --as me --role reviewer
+  for HUMAN_APPROVED by reviewer  charter send r1 HUMAN_APPROVED '{"digest":"sha256:0d40b8bd235183b3eddd26e09cd55a61481b3994cd72cf4fbc393e2a20354549"}' --as me --role reviewer --model offline
+  for HUMAN_REJECTED by reviewer  charter send r1 HUMAN_REJECTED '{"feedback":"..."}' --as me --role reviewer --model offline
   for the timer human_review/after/reviewDeadline, due [..]
-  to resume: charter run --resume r1
+  to resume: charter run --resume r1 --model offline
 charter log r1  # list the records of the run
 charter explain r1 5  # explain the last record
 charter verify  # check that no record was altered"#;

@@ -150,7 +150,8 @@ fn post(url: &str, path: &str, body: &str) -> String {
 fn keys_for_what_no_charter_knows_come_with_a_warning() {
     let scratch = Scratch::new("keys-unknown");
     let db = scratch.0.join("j.db").display().to_string();
-    charter(&["run", "fred", "--run", "f", "--db", &db]);
+    let file = scratch.file("f.yaml", "{charter: 1, id: fred, roles: {founder: {}, reviewer: {}}, states: {a: {}}}");
+    assert_eq!(charter(&["run", &file, "--run", "f", "--db", &db]).code, 0);
     let add = |args: &[&str]| charter(&[&["key", "add"], args, &["--db", &db]].concat());
     for (role, warning) in [
         ("fred/reviwer", "charter `fred` has no role `reviwer`; did you mean `reviewer`?"),

@@ -80,12 +80,11 @@ async fn always(endpoint: &Endpoint, name: &str, arguments: &Map<String, Json>) 
                     )
                 })?),
             };
-            let kind = kind(arguments)?;
             let event = SendEvent {
                 run: endpoint.run.clone(),
                 to: text(arguments, "to")?,
-                data: arguments.get("data").cloned().unwrap_or_else(|| endpoint.machine().absent_data(&kind)),
-                r#type: kind,
+                r#type: kind(arguments)?,
+                data: arguments.get("data").cloned().unwrap_or_else(|| json!({})),
                 by: endpoint.by.clone(),
                 id: text(arguments, "id")?,
                 expected_seq,
@@ -256,7 +255,7 @@ async fn why_not(endpoint: &Endpoint, arguments: &Map<String, Json>) -> Result<(
 fn tried(endpoint: &Endpoint, look: &Look, kind: &str, to: Option<&str>, data: Option<&Json>) -> Option<Explanation> {
     let (machine, snapshot) = (look.machine(), look.snapshot());
     let seq = snapshot.seq().saturating_add(1);
-    let sent = data.cloned().unwrap_or_else(|| machine.absent_data(kind));
+    let sent = data.cloned().unwrap_or_else(|| json!({}));
     let mut envelope = Envelope::event(seq, kind, sent, endpoint.by.clone(), look.now);
     envelope.to = to.map(Into::into);
     let refused = match data {

@@ -229,7 +229,7 @@ fn a_cassette_reproduces_the_records() {
         // Other blobs are prompts.
         store.scan_blobs(&mut |_, data| kept.extend(serde_json::from_slice::<Json>(data))).unwrap();
         let models: Vec<&Json> = kept.iter().filter(|k| k["actor"] == "applyMentalModels").collect();
-        assert_eq!((models.len(), models[0]["exchanges"].as_array().unwrap().len()), (1, 4));
+        assert_eq!((models.len(), models[0]["exchanges"].as_array().unwrap().len()), (4, 1), "one for each question");
         let exchange = &models[0]["exchanges"][0];
         assert_eq!((&exchange["model"], &exchange["answeredAs"]), (&json!("openai:m"), &json!("pretending-1")));
         assert_eq!(exchange["usage"], json!({"input": 100, "output": 20}));

@@ -302,7 +302,7 @@ fn the_last_use_of_a_key_survives_a_restart() {
 }
 
 #[test]
-fn an_event_without_data_has_the_same_data_over_every_door() {
+fn an_event_without_data_is_one_with_empty_data_if_its_schema_says_so() {
     let site = Site::new();
     let ana = site.person("ana", &["clerk"]);
     ana.start("payment", "p1");
