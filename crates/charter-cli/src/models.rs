@@ -77,6 +77,13 @@ impl Args {
     }
 }
 
+/// What to say if another process calls the models.
+pub(crate) fn have_no_effect(process: u32) -> String {
+    format!(
+        "process {process} has the journal open and calls the models of its runs: the options about models have no effect"
+    )
+}
+
 /// The selected source of answers.
 #[derive(Debug)]
 pub struct ModelChoice {

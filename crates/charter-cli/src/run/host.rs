@@ -123,10 +123,8 @@ impl Host {
 
     /// Prints what the user should know about where the journal is open.
     pub(crate) fn tell(&self, io: &mut Io<'_>) -> Result<(), Failure> {
-        if let Some(notice) = self.notice.take() {
-            writeln!(io.err, "{} {notice}", Paint(io.color_err).warning("warning:"))?;
-        }
-        Ok(())
+        let Some(notice) = self.notice.take() else { return Ok(()) };
+        Ok(writeln!(io.err, "{} {notice}", Paint(io.color_err).warning("warning:"))?)
     }
 
     /// Opens a journal file in this process and resumes all of its runs; `None` if another process
@@ -189,10 +187,7 @@ impl Host {
             Access::Other(client) => {
                 let started = background.as_ref().is_some_and(|b| b.is(client.pid()));
                 if !started && self.models.is_given() {
-                    let pid = client.pid();
-                    *self.notice.borrow_mut() = Some(format!(
-                        "process {pid} has the journal open and calls the models of its runs: the options about models have no effect"
-                    ));
+                    self.notice.replace(Some(models::have_no_effect(client.pid())));
                 }
                 Place::Other(client)
             }
