@@ -6,14 +6,15 @@ use std::time::Duration;
 use charter_runtime::backend::{Update, Updates};
 
 use super::answers;
-use super::host::Host;
+use super::host::{Host, Place};
 use crate::io::Failure;
 
 impl Host {
     /// Subscribes to the events of a run. `seen` is its last record that is known.
     pub(crate) fn watch(&self, run: &str, seen: Option<u64>) -> Result<Watch, Failure> {
         let updates = self.call(|b| b.updates(Some(run.to_owned())))?;
-        let view = seen.and_then(|_| self.view(run).ok());
+        // Another process knows by itself which models it asks; nothing is read from it for that.
+        let view = seen.filter(|_| matches!(&*self.place.borrow(), Place::Own(_))).and_then(|_| self.view(run).ok());
         let answerers = view.map_or(Ok(BTreeMap::new()), |view| answers::changes(run, &view, self))?;
         Ok(Watch { run: run.to_owned(), updates, seen, missed: VecDeque::new(), answerers })
     }
