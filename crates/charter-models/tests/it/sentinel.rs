@@ -22,10 +22,11 @@ async fn from_a_goal_to_applied_changes() {
     assert_eq!(host.file("greeting.txt"), "Hello, world\n", "nothing happens before the approval");
     host.approve("r", &proposal, None).await;
     host.until("r", "IDLE").await;
+    host.settled("r").await;
     assert_eq!(host.file("greeting.txt"), "Guten Tag, world\n");
     assert_eq!(host.files(), ["greeter.txt", "greeting.txt", "other.txt"]);
     assert_eq!(host.var("r", "applied").await["verification"]["accepted"], true);
-    // Another run on the same folder sees the insights.
+    // Another run on the same folder sees the insights (the first one is idle: it holds nothing).
     host.start("s", json!({})).await;
     host.until("s", "AWAITING_CONTEXT_APPROVAL").await;
     assert_eq!(host.var("s", "insights").await[0]["description"], "Applied: Greet in German, and say who greets");
