@@ -37,6 +37,7 @@ mod schema;
 mod scope;
 mod selection;
 mod sender;
+mod sender_name;
 mod snapshot;
 mod step;
 mod time;
@@ -59,9 +60,7 @@ pub use ledger::{Entry, EntryStatus, Ledger};
 pub use legal::{ANY_EVENT, Legal, NotLegal};
 pub use machine::Machine;
 pub use outline::{Outline, StateOutline, TransitionOutline};
-pub use principal::{
-    Auth, InvalidName, MAX_PRINCIPAL_ID_BYTES, Principal, PrincipalKind, RESERVED_NAMES, UnknownWord, check_name,
-};
+pub use principal::{Auth, MAX_PRINCIPAL_ID_BYTES, Principal, PrincipalKind, UnknownWord};
 pub use problem::Problem;
 pub use query::Query;
 pub use refusal::{
@@ -72,6 +71,7 @@ pub use restore::RestoreError;
 pub use schema::{ExactNumber, Kind, Misfit, MisfitDetails, Schema, SchemaError, TooCostly, View, example_text};
 pub use scope::{FUNCTIONS, ROOTS, SCXML_ROOTS};
 pub use sender::{AUTHENTICATED_ONLY, NOT_BY, PERSONS_ONLY, SENDER_RULES};
+pub use sender_name::{InvalidName, RESERVED_NAMES, check_name};
 pub use snapshot::{Actor, Invocation, Snapshot, Status, Timer};
 pub use step::{Effect, EffectKind, Note, NoteKind, Step, TimerChange, Verdict};
 pub use time::{Millis, Timestamp, parse_delay};
