@@ -34,8 +34,8 @@ pub trait Backend: Send + Sync {
     fn start(&self, start: Start) -> Answer<'_, Acknowledged>;
 
     /// Starts a run of the copy of its charter that was added under this name
-    /// ([`charter_journal::StoredCharter::name`]), and so in its folder, even if a copy from another
-    /// folder was added since. A host that has no folders ignores the name.
+    /// ([`charter_journal::StoredCharter::name`]), so in the folder of that copy, even if a copy
+    /// from another folder was added since. A host without folders ignores the name.
     fn start_in(&self, start: Start, place: String) -> Answer<'_, Acknowledged> {
         let _ = place;
         self.start(start)

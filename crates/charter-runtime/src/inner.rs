@@ -56,7 +56,7 @@ pub(crate) struct Inner {
     /// Interrupted invocations of paused runs that are executed again once their run is resumed.
     pub(crate) held: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
     find_folder: FindFolder,
-    /// The charters that were added, by digest: the copies from different places, the last one last.
+    /// The charters that were added, by digest: their copies from different places, in order.
     charters: Mutex<FxHashMap<Digest, Vec<Arc<Charter>>>>,
     /// The charters of runs in memory, by digest, digest of their manifest, and place.
     of_runs: Mutex<FxHashMap<(Digest, Digest, String), Weak<Charter>>>,
@@ -167,8 +167,8 @@ impl Inner {
         Charter::of(machine, stored, folder)
     }
 
-    /// Returns the charter of a run, with the files of its manifest, where the run was started. Must
-    /// be called on a thread that may block on the store.
+    /// Returns the charter of a run, with the files of its manifest, where the run was started.
+    /// Must be called on a thread that may block on the store.
     pub(crate) fn charter_of_run(
         &self,
         run: &str,

@@ -118,8 +118,8 @@ impl Runtime {
     }
 
     /// Starts a run of the copy of its charter that was added under this name
-    /// ([`StoredCharter::name`](charter_journal::StoredCharter::name)), and so in its folder, even if
-    /// a copy from another folder was added since. `None`: of the copy that was added last.
+    /// ([`StoredCharter::name`](charter_journal::StoredCharter::name)), so in the folder of that
+    /// copy, even if a copy from another folder was added since. `None`: of the last copy.
     ///
     /// # Errors
     /// See [`RuntimeError`].

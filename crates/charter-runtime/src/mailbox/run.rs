@@ -138,8 +138,8 @@ impl RunState {
             .then(|| Denied::OtherManifest { manifest, given: given.to_string().chars().take(MAX_SHOWN).collect() })
     }
 
-    /// A record as it is committed: the first one, and one that allows the actors of the run to work,
-    /// keep where its charter is, and it stays there.
+    /// A record as it is committed: the first one, and one that allows the actors of the run to
+    /// work, keep where its charter is.
     pub(super) fn placed(&self, append: &Append) -> Append {
         let allows = |record| !self.trusted && allows(record, &self.charter.manifest().digest(self.charter.digest()));
         let place = append.record.seq == 0 || allows(&append.record);
