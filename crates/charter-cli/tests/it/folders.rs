@@ -83,7 +83,7 @@ fn a_run_moves_only_if_somebody_says_so() {
     let (code, _, err) = b.any(&format!("run charter.yaml --resume r --db {db}"));
     assert!(code == 2 && err.contains("cannot be used with"), "{err}");
     a.run("run charter.yaml --run r");
-    b.0.file("other.yaml", &CHARTER.replace("id: pay", "id: other"));
+    b.0.file("other.yaml", CHARTER.replace("id: pay", "id: other"));
     let (code, _, err) = b.any(&format!("run --resume r --charter other.yaml --db {db}"));
     assert!(code == 2 && err.contains("`other.yaml` is another charter than that of run `r`"), "{err}");
     // Neither of them has moved it.

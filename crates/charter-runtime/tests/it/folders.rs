@@ -156,11 +156,17 @@ fn a_run_whose_folder_is_gone_moves_only_if_somebody_says_so() {
         for run in ["x", "y", "z"] {
             site.start(&host, "a", run).await;
         }
+        drop(host);
         fs::rename(site.folder("a"), site.folder("gone")).unwrap();
+        let host = site.host().await;
         site.add(&host, "b").await;
         assert_eq!(site.worked(&host, "x").await, [""; 0]);
         host.move_run("y", &site.name("b")).await.unwrap();
         assert_eq!(site.worked(&host, "y").await, ["b"]);
+        // It is in memory already.
+        host.view("z").await.unwrap();
+        host.send(SendEvent::new("z", "charter.pause", json!({}), who("op", &["operator"]))).await.unwrap();
+        host.send(SendEvent::new("z", "charter.resume", json!({}), who("op", &["operator"]))).await.unwrap();
         host.move_run("z", &site.name("b")).await.unwrap();
         fs::write(site.folder("b").join("work.sh"), "touch ran-z; echo 2").unwrap();
         assert_eq!(site.worked(&host, "z").await, [""; 0], "its program has changed");
@@ -188,6 +194,8 @@ fn an_import_brings_no_folder_and_keeps_the_one_that_was_allowed() {
         let trust = SendEvent::new("x", "charter.trust", json!({"manifest": manifest}), who("op", &["operator"]));
         assert!(!host.send(trust).await.unwrap().is_refused());
         assert_eq!(place(other.store.as_ref(), "x").unwrap(), Some(other.name("a")));
+        drop(host);
+        let host = other.host().await;
         other.add(&host, "b").await;
         assert_eq!(place(other.store.as_ref(), "f").unwrap(), None);
         assert_eq!(other.worked(&host, "x").await, ["a"]);
