@@ -124,3 +124,21 @@ fn an_imported_run_works_in_the_folder_that_was_allowed() {
     assert_eq!((a.lines("ran"), b.lines("ran"), other.lines("ran")), (1, 0, 0));
     a.run("verify");
 }
+
+#[test]
+fn a_folder_that_is_gone_is_what_is_reported() {
+    let site = Site::new("folders-gone", &[]);
+    fs::create_dir(site.path("old")).unwrap();
+    let charter = CHARTER.replace("[sh, pay.sh]", "[sh, -c, 'echo x >> ran; echo 1']");
+    fs::write(site.path("old/charter.yaml"), charter).unwrap();
+    for run in ["r", "s"] {
+        site.run(&format!("run old/charter.yaml --run {run}"));
+    }
+    fs::rename(site.path("old"), site.path("new")).unwrap();
+    let (_, out, err) = site.any("send r OK --role boss");
+    assert!(err.contains("cannot start `sh`: the folder of the run does not exist"), "{out}{err}");
+    assert!(!site.run("export r").contains(&site.path("old").display().to_string()));
+    site.run("run --resume s --charter new/charter.yaml");
+    site.run("send s OK --role boss");
+    assert_eq!(site.lines("new/ran"), 1);
+}
