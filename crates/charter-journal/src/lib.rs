@@ -10,6 +10,7 @@ mod host_state;
 mod imports;
 mod keys;
 mod memory;
+mod places;
 mod private;
 mod project;
 mod record;
@@ -28,6 +29,7 @@ pub use error::StoreError;
 pub use head::{HeadCheck, JournalHead};
 pub use holder::Holder;
 pub use memory::MemoryStore;
+pub use places::{move_run, moved_run, place, place_area};
 pub use private::{create_private, shared_mode};
 pub use record::{
     Approval, EventField, FORMAT, Fields, GENESIS, Manifest, Origin, Record, RecordBuilder, RecordError, Redacted,

@@ -300,6 +300,10 @@ pub fn fork(
         chain.advance(&append);
         batch.push(append);
     }
+    // The fork works where its origin does.
+    if let Some(first) = batch.first_mut() {
+        first.place = crate::places::place(store, run)?;
+    }
     store.append(batch)?;
     Ok(Loaded { snapshot, chain })
 }

@@ -53,7 +53,8 @@ pub trait Store: Send + Sync {
     }
 
     /// Stores a charter. Idempotent, except that the name and the source of a charter that was read
-    /// from a file ([`StoredCharter::has_place`]) replace the earlier ones.
+    /// from a file ([`StoredCharter::has_place`]) replace the earlier ones. Runs that have a place
+    /// of their own ([`place`](crate::place)) stay where they are.
     ///
     /// # Errors
     /// The definition does not match the digest. See also [`Store::append`].
@@ -314,11 +315,13 @@ pub struct Append {
     /// Whether the record came from another journal. The actors of such a run do not work before
     /// somebody allows it in this journal.
     pub imported: bool,
+    /// Where the charter of the run is from this record on ([`place`](crate::place)).
+    pub place: Option<String>,
 }
 
 impl From<Record> for Append {
     fn from(record: Record) -> Append {
-        Append { record, snapshot: None, imported: false }
+        Append { record, snapshot: None, imported: false, place: None }
     }
 }
 

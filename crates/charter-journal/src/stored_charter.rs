@@ -11,7 +11,8 @@ pub struct StoredCharter {
     pub digest: Digest,
     /// Name of the source: the absolute path of the file from which this program has read the
     /// charter, or a name for display. No digest covers it, so it decides nothing: a host may look
-    /// for the programs of the charter in that folder, and compares them with the manifest.
+    /// for the programs of the charter in that folder, and compares them with the manifest. Of a
+    /// run, [`place`](crate::place) comes first.
     pub name: String,
     /// The definition in its core form, as compact JSON: exactly the text that the digest covers.
     pub core: String,

@@ -159,6 +159,13 @@ impl Client {
         }
     }
 
+    /// Starts a run of the copy of its charter that has this name.
+    fn start_copy(&self, start: Start, place: Option<String>) -> Answer<'_, Acknowledged> {
+        let run = start.run.or_else(|| Some(new_run_id()));
+        let request = Request::start(Start { run, ..start }, place);
+        Box::pin(async move { self.acknowledged(&request).await })
+    }
+
     async fn acknowledged(&self, request: &Request) -> Result<Acknowledged, RuntimeError> {
         let AcknowledgedText { record, repeated } = self.ask(request, ANSWER_TIME).await?;
         Ok(Acknowledged { record: self.record(&record)?, repeated })
@@ -216,9 +223,11 @@ impl Backend for Client {
     }
 
     fn start(&self, start: Start) -> Answer<'_, Acknowledged> {
-        let run = start.run.or_else(|| Some(new_run_id()));
-        let request = Request::from(Start { run, ..start });
-        Box::pin(async move { self.acknowledged(&request).await })
+        self.start_copy(start, None)
+    }
+
+    fn start_in(&self, start: Start, place: String) -> Answer<'_, Acknowledged> {
+        self.start_copy(start, Some(place))
     }
 
     fn send(&self, send: SendEvent) -> Answer<'_, Acknowledged> {

@@ -121,9 +121,9 @@ impl Service {
                 let StoredCharter { digest, name, core, source } = host.charter(digest).await?.stored().clone();
                 json(&CharterText { digest, name, core, source, folder: Default::default() })
             }
-            Request::Start { charter, run, input, by } => {
+            Request::Start { charter, run, input, by, place } => {
                 let start = charter_runtime::Start { charter, run, input, by: local(by) };
-                acknowledged(host.start(start).await?.into())
+                acknowledged(host.start_in(start, place.as_deref()).await?.into())
             }
             Request::Send(send) => {
                 let mut send = SendEvent::from(send);

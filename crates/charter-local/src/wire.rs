@@ -38,27 +38,80 @@ pub(crate) struct Greeting {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Request {
     Add(CharterText),
-    Charter { digest: Digest },
-    Start { charter: Digest, run: Option<String>, input: Json, by: Principal },
+    Charter {
+        digest: Digest,
+    },
+    Start {
+        charter: Digest,
+        run: Option<String>,
+        input: Json,
+        by: Principal,
+        /// The name of the copy of the charter.
+        #[serde(default)]
+        place: Option<String>,
+    },
     Send(SendText),
-    Answer { task: String, output: Option<Json>, declined: Option<String>, by: Principal },
-    Resume { run: String },
-    View { run: String },
-    Legal { run: String, by: Principal },
-    Tasks { by: Principal, limit: usize },
-    Run { run: String },
+    Answer {
+        task: String,
+        output: Option<Json>,
+        declined: Option<String>,
+        by: Principal,
+    },
+    Resume {
+        run: String,
+    },
+    View {
+        run: String,
+    },
+    Legal {
+        run: String,
+        by: Principal,
+    },
+    Tasks {
+        by: Principal,
+        limit: usize,
+    },
+    Run {
+        run: String,
+    },
     Runs(RunFilter),
-    Records { run: String, from: u64, limit: usize },
-    RecordsAfter { position: u64, limit: usize },
+    Records {
+        run: String,
+        from: u64,
+        limit: usize,
+    },
+    RecordsAfter {
+        position: u64,
+        limit: usize,
+    },
     LastPosition {},
-    At { run: String, seq: u64 },
-    Updates { run: Option<String> },
-    Fork { run: String, at: u64, new: String, dry: bool },
-    Import { file: PathBuf },
+    At {
+        run: String,
+        seq: u64,
+    },
+    Updates {
+        run: Option<String>,
+    },
+    Fork {
+        run: String,
+        at: u64,
+        new: String,
+        dry: bool,
+    },
+    Import {
+        file: PathBuf,
+    },
     Rebuild {},
-    Keep { run: String, all_timers: bool },
-    Usage { run: String },
-    HostState { area: String },
+    Keep {
+        run: String,
+        all_timers: bool,
+    },
+    Usage {
+        run: String,
+    },
+    HostState {
+        area: String,
+    },
     PutHostState(Vec<StateChange>),
     Ask(Question),
 }
@@ -92,10 +145,10 @@ impl From<SendText> for SendEvent {
     }
 }
 
-impl From<Start> for Request {
-    fn from(start: Start) -> Request {
+impl Request {
+    pub(crate) fn start(start: Start, place: Option<String>) -> Request {
         let Start { charter, run, input, by } = start;
-        Request::Start { charter, run, input, by }
+        Request::Start { charter, run, input, by, place }
     }
 }
 

@@ -134,7 +134,7 @@ fn append(
         problems.push(format!("run `{run}`: record {} does not have its hash", bad.seq));
         return Ok(None);
     }
-    let imported = |record: &Record| Append { record: record.clone(), snapshot: None, imported: true };
+    let imported = |record: &Record| Append { imported: true, ..Append::from(record.clone()) };
     match store.append(page.iter().map(imported).collect()) {
         Ok(()) => {
             page.iter().for_each(copied);

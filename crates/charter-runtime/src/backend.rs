@@ -33,6 +33,14 @@ pub trait Backend: Send + Sync {
     /// Starts a run.
     fn start(&self, start: Start) -> Answer<'_, Acknowledged>;
 
+    /// Starts a run of the copy of its charter that was added under this name
+    /// ([`charter_journal::StoredCharter::name`]), so in the folder of that copy, even if a copy
+    /// from another folder was added since. A host without folders ignores the name.
+    fn start_in(&self, start: Start, place: String) -> Answer<'_, Acknowledged> {
+        let _ = place;
+        self.start(start)
+    }
+
     /// Sends an event.
     fn send(&self, send: SendEvent) -> Answer<'_, Acknowledged>;
 
@@ -252,6 +260,10 @@ impl Backend for Runtime {
         Box::pin(async move { Ok(Runtime::start(self, start).await?.into()) })
     }
 
+    fn start_in(&self, start: Start, place: String) -> Answer<'_, Acknowledged> {
+        Box::pin(async move { Ok(Runtime::start_in(self, start, Some(&place)).await?.into()) })
+    }
+
     fn send(&self, send: SendEvent) -> Answer<'_, Acknowledged> {
         Box::pin(async move { Ok(Runtime::send(self, send).await?.into()) })
     }
@@ -339,6 +351,6 @@ impl Backend for Runtime {
     }
 
     fn put_host_state(&self, changes: Vec<StateChange>) -> Answer<'_, ()> {
-        Box::pin(async move { Ok(self.inner.with_store(move |inner| inner.store.put_host_state(changes)).await??) })
+        Box::pin(self.change_host_state(changes))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use charter_actors::{Clock, Executors, KeptFiles};
-use charter_journal::{Manifest, Store, StoreError};
+use charter_journal::{Manifest, Store, StoreError, StoredCharter};
 use charter_kernel::{Digest, EffectId, Millis, Principal};
 use rustc_hash::FxHashMap;
 
@@ -23,6 +23,9 @@ use crate::timer_queue::TimerQueue;
 
 /// Delay before retrying a write that failed for lack of space.
 pub(crate) const RETRY_WRITE: Millis = Millis(1_000);
+
+/// Copies of a charter that are kept in memory, each from another place.
+const MAX_COPIES: usize = 16;
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Store>,
@@ -53,10 +56,10 @@ pub(crate) struct Inner {
     /// Interrupted invocations of paused runs that are executed again once their run is resumed.
     pub(crate) held: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
     find_folder: FindFolder,
-    /// The charters that were added last, by digest.
-    charters: Mutex<FxHashMap<Digest, Arc<Charter>>>,
-    /// The charters of runs in memory, by digest and digest of their manifest.
-    of_runs: Mutex<FxHashMap<(Digest, Digest), Weak<Charter>>>,
+    /// The charters that were added, by digest: their copies from different places, in order.
+    charters: Mutex<FxHashMap<Digest, Vec<Arc<Charter>>>>,
+    /// The charters of runs in memory, by digest, digest of their manifest, and place.
+    of_runs: Mutex<FxHashMap<(Digest, Digest, String), Weak<Charter>>>,
     rates: Mutex<Rates>,
     closing: AtomicBool,
 }
@@ -119,11 +122,26 @@ impl Inner {
     }
 
     pub(crate) fn keep_charter(&self, charter: &Arc<Charter>) {
-        lock(&self.charters).insert(charter.digest(), charter.clone());
+        let mut charters = lock(&self.charters);
+        let copies = charters.entry(charter.digest()).or_default();
+        copies.retain(|copy| copy.stored.name != charter.stored.name);
+        if copies.len() >= MAX_COPIES {
+            copies.remove(0);
+        }
+        copies.push(charter.clone());
     }
 
+    /// Returns the charter that was added last.
     pub(crate) fn charter_in_memory(&self, digest: Digest) -> Option<Arc<Charter>> {
-        lock(&self.charters).get(&digest).cloned()
+        lock(&self.charters).get(&digest).and_then(|copies| copies.last().cloned())
+    }
+
+    /// Returns the copy of a charter that was added from a place; `None`: from the last one.
+    pub(crate) fn copy_in_memory(&self, digest: Digest, place: Option<&str>) -> Option<Arc<Charter>> {
+        let Some(place) = place else {
+            return self.charter_in_memory(digest);
+        };
+        lock(&self.charters).get(&digest)?.iter().find(|copy| copy.stored.name == place).cloned()
     }
 
     /// Returns a charter that was added or that is in the journal.
@@ -131,28 +149,43 @@ impl Inner {
         if let Some(charter) = self.charter_in_memory(digest) {
             return Ok(charter);
         }
-        self.with_store(move |inner| inner.stored_charter(digest).map(Arc::new)).await?
+        self.with_store(move |inner| inner.stored_charter(digest, None).map(Arc::new)).await?
     }
 
-    /// Reads a charter from the journal, with the folder where it was.
-    pub(crate) fn stored_charter(&self, digest: Digest) -> Result<Charter, RuntimeError> {
+    /// Reads a charter from the journal, with the folder where it was, or that of another place.
+    pub(crate) fn stored_charter(&self, digest: Digest, place: Option<&str>) -> Result<Charter, RuntimeError> {
         let stored = self.store.charter(digest)?.ok_or(RuntimeError::UnknownCharter(digest))?;
-        let machine = charter_journal::machine(self.store.as_ref(), digest)?;
+        let stored = match place {
+            Some(place) => StoredCharter { name: place.to_owned(), ..stored },
+            None => stored,
+        };
+        let machine = match self.charter_in_memory(digest) {
+            Some(added) => added.machine.clone(),
+            None => Arc::new(charter_journal::machine(self.store.as_ref(), digest)?),
+        };
         let folder = (self.find_folder)(&stored);
-        Charter::of(Arc::new(machine), stored, folder)
+        Charter::of(machine, stored, folder)
     }
 
-    /// Returns the charter of a run, with the files of its manifest. Must be called on a thread
-    /// that may block on the store.
-    pub(crate) fn charter_of_run(&self, digest: Digest, manifest: Manifest) -> Result<Arc<Charter>, RuntimeError> {
-        let key = (digest, manifest.digest(digest));
+    /// Returns the charter of a run, with the files of its manifest, where the run was started.
+    /// Must be called on a thread that may block on the store.
+    pub(crate) fn charter_of_run(
+        &self,
+        run: &str,
+        digest: Digest,
+        manifest: Manifest,
+    ) -> Result<Arc<Charter>, RuntimeError> {
+        let place = charter_journal::place(self.store.as_ref(), run)?;
+        let added = self.copy_in_memory(digest, place.as_deref());
+        let name = place.clone().or_else(|| added.as_ref().map(|added| added.stored.name.clone()));
+        let key = (digest, manifest.digest(digest), name.unwrap_or_default());
         if let Some(charter) = lock(&self.of_runs).get(&key).and_then(Weak::upgrade) {
             return Ok(charter);
         }
-        let charter = match self.charter_in_memory(digest) {
+        let charter = match added {
             Some(added) if added.manifest() == manifest => added,
             Some(added) => Arc::new(self.restore(&added, manifest)?),
-            None => Arc::new(self.restore(&self.stored_charter(digest)?, manifest)?),
+            None => Arc::new(self.restore(&self.stored_charter(digest, place.as_deref())?, manifest)?),
         };
         let mut of_runs = lock(&self.of_runs);
         of_runs.retain(|_, charter| charter.strong_count() > 0);

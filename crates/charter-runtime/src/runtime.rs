@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use charter_journal::Store;
+use charter_journal::{StateChange, Store};
 use charter_kernel::Digest;
 
 use crate::admit;
@@ -82,7 +82,8 @@ impl Runtime {
     }
 
     /// Adds a charter, so that its runs can start, and stores the files that its actors name: runs
-    /// that start from now on use exactly these. Its folder is used for its runs from now on.
+    /// that start from now on use exactly these, in its folder. Runs that have started stay in
+    /// theirs, even if it was another one.
     ///
     /// # Errors
     /// The charter exceeds a limit of the host, names a kind of actor that the host does not have,
@@ -113,11 +114,25 @@ impl Runtime {
     /// # Errors
     /// See [`RuntimeError`].
     pub async fn start(&self, start: Start) -> Result<Receipt, RuntimeError> {
+        self.start_in(start, None).await
+    }
+
+    /// Starts a run of the copy of its charter that was added under this name
+    /// ([`StoredCharter::name`](charter_journal::StoredCharter::name)), so in the folder of that
+    /// copy, even if a copy from another folder was added since. `None`: of the last copy.
+    ///
+    /// # Errors
+    /// See [`RuntimeError`].
+    pub async fn start_in(&self, start: Start, place: Option<&str>) -> Result<Receipt, RuntimeError> {
         let inner = &self.inner;
         inner.open_for(&start.by)?;
-        let charter = match inner.charter_in_memory(start.charter) {
+        let charter = match inner.copy_in_memory(start.charter, place) {
             Some(charter) => charter,
-            None => self.add(inner.charter(start.charter).await?.as_ref().clone()).await?,
+            None => {
+                let (digest, place) = (start.charter, place.map(str::to_owned));
+                let stored = inner.with_store(move |inner| inner.stored_charter(digest, place.as_deref())).await??;
+                self.add(stored).await?
+            }
         };
         let run: Arc<str> = start.run.clone().unwrap_or_else(|| (inner.new_id)()).into();
         charter_run::check_run_id(&run)?;
@@ -191,6 +206,22 @@ impl Runtime {
         };
         self.inner.with_store(write).await??;
         self.noticed(new).await
+    }
+
+    /// Moves a run to where its charter has this name: from now on, its actors work in that folder.
+    /// Their programs must have the digests that they had when the run started.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub async fn move_run(&self, run: &str, name: &str) -> Result<(), RuntimeError> {
+        self.change_host_state(vec![charter_journal::move_run(run, name)]).await
+    }
+
+    pub(crate) async fn change_host_state(&self, changes: Vec<StateChange>) -> Result<(), RuntimeError> {
+        let moved: Vec<String> = changes.iter().filter_map(charter_journal::moved_run).map(str::to_owned).collect();
+        self.inner.with_store(move |inner| inner.store.put_host_state(changes)).await??;
+        moved.iter().for_each(|run| self.inner.reload(run));
+        Ok(())
     }
 
     /// Takes notice of a run that was written into the journal without this host, by a fork or an

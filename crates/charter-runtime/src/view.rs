@@ -49,7 +49,7 @@ impl Runtime {
             let origin = charter_journal::origin(inner.store.as_ref(), &id)?;
             let charter = match inner.charter_in_memory(info.charter) {
                 Some(charter) => charter,
-                None => Arc::new(inner.stored_charter(info.charter)?),
+                None => Arc::new(inner.stored_charter(info.charter, None)?),
             };
             let snapshot = charter_journal::replay(inner.store.as_ref(), charter.machine(), &id, Some(seq))?;
             let snapshot = snapshot.ok_or(RuntimeError::NeverStarted(id))?;

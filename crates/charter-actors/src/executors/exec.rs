@@ -203,7 +203,12 @@ async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) ->
     tree.prepare(command.as_std_mut());
     let child = tree.start(|| command.spawn(), Child::id).map_err(|e| {
         let shown = words.first().map_or("", String::as_str);
-        let fault = Fault::new("start", format!("cannot start `{shown}`: {e}"));
+        // The system reports a missing folder as if it were the program. Its path is not for the
+        // record, which others may read.
+        let fault = match dir.is_dir() {
+            true => Fault::new("start", format!("cannot start `{shown}`: {e}")),
+            false => Fault::new("start", format!("cannot start `{shown}`: the folder of the run does not exist")),
+        };
         // A lack of processes or memory may be temporary; a missing program is not.
         if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied) {
             fault

@@ -173,7 +173,7 @@ fn start(args: &Args, dir: &Path, input: Json, io: &mut Io<'_>) -> Result<(), Fa
         host.call(|b| b.add(charter.clone()))?;
         let by: Principal = Who::unnamed().principal_in(charter.machine(), &args.run);
         let start = Start { charter: charter.digest(), run: Some(args.run.clone()), input, by };
-        let done = host.call(|b| b.start(start.clone()))?;
+        let done = host.call(|b| b.start_in(start.clone(), charter.stored().name.clone()))?;
         match done.is_refused() {
             true => {
                 let why = done.record.explanation(Some(charter.machine())).map(|e| e.message).unwrap_or_default();

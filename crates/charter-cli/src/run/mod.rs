@@ -10,6 +10,7 @@ pub mod background;
 pub(crate) mod choice;
 mod details;
 mod differing;
+mod folder;
 pub(crate) mod follow;
 mod hand_over;
 mod hint;
@@ -48,7 +49,7 @@ use watch::Watch;
 /// Starts a run and follows it.
 #[derive(Debug, Clone, clap::Args)]
 #[command(
-    override_usage = "charter run CHARTER [--input JSON]\n       charter run --resume RUN",
+    override_usage = "charter run CHARTER [--input JSON]\n       charter run --resume RUN [--charter FILE]",
     after_help = "Ends when the run ends, or when the run waits for a person; then prints what it waits for.\nCtrl-C interrupts; `charter run --resume RUN` continues the run."
 )]
 pub struct Args {
@@ -64,6 +65,9 @@ pub struct Args {
     /// Resume a run
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
+    /// Move the run to the folder of FILE, a copy of its charter: from now on, it works there
+    #[arg(long = "charter", value_name = "FILE", requires = "resume")]
+    copy: Option<String>,
     /// Agree wherever a person must decide
     #[arg(long, conflicts_with = "no")]
     yes: bool,
@@ -222,9 +226,17 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     let (host, run, events, beginning) = match (&args.charter, &args.resume) {
         (_, Some(resume)) => {
             args.db.check()?;
+            if args.copy.is_some() {
+                args.db.file_only("run --charter")?;
+            }
             let host = Host::open(&args.db, &args.models, args.opener())?;
             host.tell(io)?;
             let info = host.find(resume)?;
+            if let Some(file) = &args.copy {
+                let charter = folder::copy(file, &info)?;
+                host.call(|b| b.add(charter.clone()))?;
+                folder::move_to(&host, &info.run, &charter.stored().name)?;
+            }
             let events = host.watch(&info.run, Some(info.seq))?;
             (host, info.run, events, Beginning::Resumed)
         }
@@ -294,20 +306,24 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     // Subscribe before the start, so that no event is missed.
     let events = host.watch(&run, None)?;
     let start = Start { charter: digest, run: Some(run.clone()), input, by: args.who.principal() };
-    let Acknowledged { record, repeated } = match host.try_call(|b| b.start(start.clone()))? {
-        Err(RuntimeError::RunExists(run)) => {
-            let first = host.call(|b| b.records(run.clone(), 0, 1))?.into_iter().next();
-            return Err(Failure::with_help(
-                format!("run `{run}` already exists{}", first.map(|r| differs(&r, &start)).unwrap_or_default()),
-                format!("choose another id, or resume it: `charter run --resume {run}{}`", args.db.host_options()),
-            ));
-        }
-        started => started?,
-    };
+    let Acknowledged { record, repeated } =
+        match host.try_call(|b| b.start_in(start.clone(), charter.stored().name.clone()))? {
+            Err(RuntimeError::RunExists(run)) => {
+                let first = host.call(|b| b.records(run.clone(), 0, 1))?.into_iter().next();
+                return Err(Failure::with_help(
+                    format!("run `{run}` already exists{}", first.map(|r| differs(&r, &start)).unwrap_or_default()),
+                    format!("choose another id, or resume it: `charter run --resume {run}{}`", args.db.host_options()),
+                ));
+            }
+            started => started?,
+        };
     if record.verdict == Verdict::Refused {
         report::show_refusal(&record, &host, io)?;
         host.close(io);
         return Ok(Err(Exit::No));
+    }
+    if repeated && args.run.is_some() {
+        folder::check_existing(&host, &run, &charter, &args.db.host_options())?;
     }
     // A start with a new id is repeated only after a lost connection.
     let beginning = match repeated && args.run.is_some() {

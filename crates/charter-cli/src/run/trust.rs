@@ -1,13 +1,13 @@
 //! `charter trust RUN`: shows what the actors of an imported run would do, and allows exactly that.
 
 use charter_actors::{ConfigError, FolderError};
-use charter_journal::Manifest;
+use charter_journal::{Manifest, RunInfo};
 use charter_runtime::{RuntimeError, SendEvent};
 use serde_json::json;
 
 use super::host::{Host, Opener, Place};
 use super::send::After;
-use super::{Who, setup};
+use super::{Who, folder, setup};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
 use crate::journal::text::clean;
@@ -87,8 +87,12 @@ fn allow(args: &Args, host: &Host, machine_output: bool, io: &mut Io<'_>) -> Res
         writeln!(io.out, "{}", json!({"run": run, "manifest": digest, "files": manifest, "actors": actors}))?;
         return Ok(Exit::Yes);
     }
+    let place = place(args, &info)?;
     if !machine_output {
         show(&charter, &manifest, &digest, io)?;
+        if let Some(folder) = place.as_deref().and_then(folder::folder_of) {
+            writeln!(io.err, "  in the folder {}", json!(folder))?;
+        }
     }
     if args.show {
         return Ok(Exit::Yes);
@@ -104,12 +108,12 @@ fn allow(args: &Args, host: &Host, machine_output: bool, io: &mut Io<'_>) -> Res
         return Ok(Exit::No);
     }
     if let Some(file) = &args.charter {
-        let found = setup::charter(file)?;
-        if found.digest() != info.charter {
-            let message = format!("`{file}` is another charter than that of run `{run}`");
-            return Err(Failure::new(format!("{message}: {}, not {}", found.digest(), info.charter)));
-        }
+        let found = folder::copy(file, &info)?;
         host.call(|b| b.add(found.clone()))?;
+    }
+    // It works in the folder that was shown, even if a copy of its charter was added meanwhile.
+    if let Some(place) = &place {
+        folder::move_to(host, run, place)?;
     }
     let mut by = args.who.principal();
     by.roles.push(OPERATOR.to_owned());
@@ -117,6 +121,18 @@ fn allow(args: &Args, host: &Host, machine_output: bool, io: &mut Io<'_>) -> Res
     let receipt = host.send(SendEvent::new(run, "charter.trust", json!({"manifest": digest}), by))?;
     let after = After { who: &args.who, db: &args.db, leave: None };
     after.show(host, run, receipt, events, machine_output, io)
+}
+
+/// Returns where the charter of the run will be: the given file, or where the run is now.
+fn place(args: &Args, info: &RunInfo) -> Result<Option<String>, Failure> {
+    if let Some(file) = &args.charter {
+        return Ok(Some(folder::copy(file, info)?.stored().name.clone()));
+    }
+    let store = args.db.read()?;
+    match charter_journal::place(store.as_ref(), &info.run)? {
+        Some(place) => Ok(Some(place)),
+        None => Ok(store.charter(info.charter)?.map(|charter| charter.name)),
+    }
 }
 
 /// Asks whether to allow what was shown.

@@ -25,6 +25,8 @@ mod exported;
 mod files;
 mod first_hour;
 mod first_steps;
+#[cfg(unix)]
+mod folders;
 mod fred;
 mod fred_model;
 mod heads;

@@ -93,6 +93,7 @@ impl MemoryStore {
             let place = inner.place;
             let record = &append.record;
             inner.head.get_or_insert(JournalHead::EMPTY).add_record(record.seq, record.hash);
+            inner.keep_place(&append);
             inner.runs.entry(append.record.run.to_string()).or_default().push(place, append);
         }
         Ok(())

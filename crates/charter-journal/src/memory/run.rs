@@ -7,6 +7,7 @@ use charter_kernel::{Digest, Status, Timestamp};
 
 use super::Inner;
 use crate::keys::{KeyHolder, Lookup, Reservation};
+use crate::places::{NAME, place_area};
 use crate::project::{Change, project};
 use crate::record::{Origin, Record};
 use crate::store::{Append, Head, RunInfo};
@@ -82,6 +83,18 @@ impl Run {
             self.snapshots.insert(record.seq, snapshot);
         }
         self.records.push((place, record));
+    }
+}
+
+impl Inner {
+    /// Keeps the place that a record gives its run. A run begins without the one of an earlier run.
+    pub(super) fn keep_place(&mut self, append: &Append) {
+        let entry = (place_area(&append.record.run), NAME.to_owned());
+        match &append.place {
+            Some(place) => drop(self.host_state.insert(entry, place.clone())),
+            None if append.record.seq == 0 => drop(self.host_state.remove(&entry)),
+            None => {}
+        }
     }
 }
 

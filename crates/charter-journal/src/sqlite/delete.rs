@@ -8,6 +8,7 @@ use charter_kernel::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::head::Intervention;
+use super::host_state;
 use super::keys;
 use super::schema::TABLES;
 use super::unnamed::Unnamed;
@@ -116,6 +117,7 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion, unnamed: &Unname
     for table in projections.chain(["records", "snapshots", "event_ids", "runs"]) {
         connection.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
     }
+    host_state::forget_place(connection, run)?;
     let waiting = named.iter().filter(|digest| unnamed.contains(digest)).cloned().collect();
     let kept = kept_blobs(connection, &named, waiting)?;
     for digest in named.difference(&kept) {

@@ -3,7 +3,9 @@
 
 use rusqlite::{Connection, params};
 
-use crate::store::StateChange;
+use crate::places::{AREA, NAME, place_area};
+use crate::record::Record;
+use crate::store::{StateChange, StoredCharter};
 
 /// The table. A file without it gets it when it is opened for writing.
 pub(super) const TABLE: &str = "
@@ -42,4 +44,33 @@ pub(super) fn write(connection: &Connection, changes: &[StateChange]) -> rusqlit
         };
     }
     Ok(())
+}
+
+/// Keeps the place that a record gives its run. A run begins without the one of an earlier run.
+pub(super) fn keep_place(connection: &Connection, record: &Record, place: Option<&str>) -> rusqlite::Result<()> {
+    match place {
+        Some(place) => {
+            let put = "INSERT OR REPLACE INTO host_state(area, name, value) VALUES (?1, ?2, ?3)";
+            connection.prepare_cached(put)?.execute([&place_area(&record.run), NAME, place]).map(drop)
+        }
+        None if record.seq == 0 => forget_place(connection, &record.run),
+        None => Ok(()),
+    }
+}
+
+/// Forgets the place of a run that is deleted.
+pub(super) fn forget_place(connection: &Connection, run: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM host_state WHERE area = ?1")?.execute([place_area(run)]).map(drop)
+}
+
+/// Keeps where a charter was read for the runs under way that an earlier version has started,
+/// before another place replaces it. A run that was imported has no place before it is given one.
+pub(super) fn keep_places(connection: &Connection, charter: &StoredCharter) -> rusqlite::Result<()> {
+    let mut keep = connection.prepare_cached(
+        "INSERT OR IGNORE INTO host_state(area, name, value) SELECT ?1 || r.run, ?2, c.name
+         FROM charters AS c CROSS JOIN runs AS r ON r.charter = c.digest
+         WHERE c.digest = ?3 AND c.name <> ?4 AND r.status IN ('active', 'paused')
+         AND NOT EXISTS (SELECT 1 FROM interventions AS i WHERE i.run = r.run AND i.kind = 'imported')",
+    )?;
+    keep.execute(params![AREA, NAME, charter.digest.to_string(), charter.name]).map(drop)
 }

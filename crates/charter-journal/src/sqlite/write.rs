@@ -231,7 +231,7 @@ impl<'c> Writing<'c> {
         }
         let reserved = keys::check(self.connection, batch)?.map_err(Unwritten::Refused)?;
         let mut imported = Imported::of_batch(batch);
-        for Append { record, snapshot, .. } in batch {
+        for Append { record, snapshot, place, .. } in batch {
             if let Some(imported) = imported.remove(record.run.as_ref()) {
                 self.heads.intervention(self.connection, &Intervention::imported(&imported))?;
             }
@@ -241,6 +241,7 @@ impl<'c> Writing<'c> {
             if let Some(text) = snapshot {
                 self.snapshot(&record.run, record.seq, text)?;
             }
+            host_state::keep_place(self.connection, record, place.as_deref())?;
         }
         keys::put(self.connection, &reserved)?;
         for (run, mut touched) in touched {
@@ -323,6 +324,7 @@ impl<'c> Writing<'c> {
         let check = charter_check(&definition.id, &definition.version, &c.name, &c.source);
         if self.knows_charter(c.digest)? {
             if c.has_place() {
+                host_state::keep_places(self.connection, c)?;
                 let update = "UPDATE charters SET name = ?2, source = ?3, check_digest = ?4 WHERE digest = ?1 AND check_digest <> ?4";
                 self.prepared.execute(update, params![c.digest.to_string(), c.name, c.source, check])?;
             }

@@ -65,7 +65,7 @@ impl Inner {
         let first = self.store.records(run, 0, 1)?.into_iter().next();
         let origin = first.as_ref().and_then(|first| first.forked_from.clone());
         let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
-        let charter = self.charter_of_run(info.charter, manifest)?;
+        let charter = self.charter_of_run(run, info.charter, manifest)?;
         let loaded = charter_journal::load(self.store.as_ref(), &charter.machine, run)?;
         let mut current = charter_run::Run::loaded(loaded, info.updated).with_origin(origin.as_ref());
         let read = |from: u64, limit: usize| self.store.records(run, from, limit);

@@ -128,6 +128,9 @@ impl Inner {
         loop {
             let queued: Vec<Queued> = {
                 let mut mailbox = lock(&run.mailbox);
+                if std::mem::take(&mut mailbox.reload) {
+                    state = None;
+                }
                 let count = mailbox.queue.len().min(MAX_BATCH);
                 mailbox.queue.drain(..count).collect()
             };
@@ -147,14 +150,24 @@ impl Inner {
             return false;
         }
         mailbox.draining = false;
+        let reload = std::mem::take(&mut mailbox.reload);
         let finished = state.as_ref().is_none_or(|s| s.run.snapshot().is_none_or(|s| s.status().is_finished()));
         let limit = self.limits.runs_in_memory;
-        if finished || (limit > 0 && runs.len() > limit as usize) {
+        if finished || reload || (limit > 0 && runs.len() > limit as usize) {
             runs.remove(id);
         } else {
             mailbox.state = state.take();
         }
         true
+    }
+
+    /// Reads a run again before its next input: it was moved.
+    pub(crate) fn reload(&self, run: &str) {
+        let found = lock(&self.runs).get(run).cloned();
+        if let Some(run) = found {
+            let mut mailbox = lock(&run.mailbox);
+            (mailbox.state, mailbox.view, mailbox.reload) = (None, None, mailbox.draining);
+        }
     }
 
     /// Evaluates inputs, commits their records, then executes their effects.
@@ -206,7 +219,7 @@ impl Inner {
                 batch.give_back(&mut inputs);
                 continue;
             }
-            let appends: Vec<Append> = batch.appended().map(|a| a.append.clone()).collect();
+            let appends: Vec<Append> = batch.appended().map(|a| batch.state.placed(&a.append)).collect();
             if appends.is_empty() {
                 let Batch { state: after, entries, .. } = batch;
                 // A timer may have been skipped.

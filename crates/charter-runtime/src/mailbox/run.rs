@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use charter_actors::ActivityGuard;
-use charter_journal::{Record, Verdict};
+use charter_journal::{Append, Record, Verdict};
 use charter_kernel::{Digest, Snapshot, Timestamp};
 use charter_run::Denied;
 use serde_json::Value as Json;
@@ -45,6 +45,8 @@ pub(super) struct Mailbox {
     pub(super) draining: bool,
     /// The run, while no task is processing the queue.
     pub(super) state: Option<Box<RunState>>,
+    /// Whether the run is to be read from the journal again.
+    pub(super) reload: bool,
     /// What readers see: the state after the last durable record.
     pub(super) view: Option<Seen>,
 }
@@ -134,6 +136,14 @@ impl RunState {
         let given = event.data.get("manifest").unwrap_or(&Json::Null);
         (given.as_str() != Some(manifest.to_string().as_str()))
             .then(|| Denied::OtherManifest { manifest, given: given.to_string().chars().take(MAX_SHOWN).collect() })
+    }
+
+    /// A record as it is committed: the first one, and one that allows the actors of the run to
+    /// work, keep where its charter is.
+    pub(super) fn placed(&self, append: &Append) -> Append {
+        let allows = |record| !self.trusted && allows(record, &self.charter.manifest().digest(self.charter.digest()));
+        let place = append.record.seq == 0 || allows(&append.record);
+        Append { place: place.then(|| self.charter.stored.name.clone()), ..append.clone() }
     }
 
     /// Reads a record; returns whether it allows the actors of the run to work, which they were not

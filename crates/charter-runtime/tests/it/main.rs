@@ -14,6 +14,7 @@ mod equivalence;
 mod events;
 mod feijoa;
 mod files;
+mod folders;
 mod full;
 mod places;
 mod programs;

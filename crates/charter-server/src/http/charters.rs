@@ -43,7 +43,10 @@ fn unknown(app: &App, caller: &Caller, name: &str) -> Problem {
 /// Finds a charter by its id, or by its digest, if the caller may see its runs.
 pub(super) async fn find(app: &App, caller: &Caller, name: &str) -> Result<Arc<Charter>, Problem> {
     let by_id = loaded(app).get(name).cloned();
-    let found = match (by_id, Digest::parse(name)) {
+    let digest = Digest::parse(name);
+    // Its runs start in the folder of the charter that is offered, wherever a copy of it is.
+    let offered = || loaded(app).values().find(|charter| Some(charter.digest()) == digest).cloned();
+    let found = match (by_id.or_else(offered), digest) {
         (Some(found), _) => found,
         (None, Some(digest)) => app.charter(digest).await.map_err(|_| unknown(app, caller, name))?,
         (None, None) => return Err(unknown(app, caller, name)),

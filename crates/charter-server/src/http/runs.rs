@@ -171,7 +171,7 @@ pub(super) async fn start(
     }
     let input = if body.input.is_null() { json!({}) } else { body.input };
     let start = Start { charter: charter.digest(), run: Some(run), input, by };
-    let done = app.backend.start(start).await?;
+    let done = app.backend.start_in(start, charter.stored().name.clone()).await?;
     let machine = charter.machine().clone();
     let status = if done.repeated { StatusCode::OK } else { StatusCode::CREATED };
     acknowledged(&done, Some(&machine), status)

@@ -12,6 +12,7 @@ mod contents;
 mod description;
 mod doors;
 mod files;
+mod folders;
 mod hooks;
 mod inbox;
 mod life;

@@ -173,6 +173,11 @@ impl Site {
         self.threads.block_on(work)
     }
 
+    /// Offers a charter from now on.
+    pub(crate) fn put(&self, charter: Charter) {
+        self.wait(self.server.as_ref().unwrap().put_charter(charter)).unwrap();
+    }
+
     pub(crate) fn login_link(&self) -> String {
         self.server.as_ref().unwrap().login_link().unwrap()
     }

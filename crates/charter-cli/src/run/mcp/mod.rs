@@ -130,6 +130,7 @@ fn begin(args: &Args, charter: &str, who: &Who, io: &mut Io<'_>) -> Result<Optio
         input: args.input.clone(),
         run: args.run.clone(),
         resume: None,
+        copy: None,
         yes: false,
         no: false,
         detach: false,

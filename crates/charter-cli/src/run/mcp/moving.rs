@@ -79,6 +79,14 @@ impl Backend for Moving {
         })
     }
 
+    fn start_in(&self, mut start: Start, place: String) -> Answer<'_, Acknowledged> {
+        start.run.get_or_insert_with(new_run_id);
+        self.again(move |b| {
+            let (start, place) = (start.clone(), place.clone());
+            async move { b.start_in(start, place).await }
+        })
+    }
+
     fn send(&self, mut send: SendEvent) -> Answer<'_, Acknowledged> {
         send.id.get_or_insert_with(new_run_id);
         self.again(move |b| {

@@ -1,0 +1,63 @@
+//! The folder in which the actors of a run work: that of the charter with which the run was
+//! started, unless somebody moves the run.
+
+use std::path::Path;
+
+use charter_journal::{RunInfo, move_run, place_area};
+use charter_runtime::Charter;
+
+use super::host::Host;
+use super::setup;
+use crate::io::Failure;
+use crate::journal::text::{clean, quoted};
+
+/// Returns where the charter of a run is, if the run has a place of its own and its host tells.
+pub(super) fn place(host: &Host, run: &str) -> Result<Option<String>, Failure> {
+    let entries = host.try_call(|b| b.host_state(place_area(run)))?;
+    Ok(entries.ok().and_then(|mut entries| entries.pop()).map(|(_, name)| name))
+}
+
+/// The folder of a charter with this name; `None` if the name is none of a file.
+pub(super) fn folder_of(name: &str) -> Option<String> {
+    let path = Path::new(name);
+    path.parent().filter(|_| path.is_absolute()).map(|folder| clean(&folder.display().to_string()))
+}
+
+/// Loads a copy of the charter of a run.
+///
+/// # Errors
+/// The file cannot be read, or is another charter.
+pub(super) fn copy(file: &str, info: &RunInfo) -> Result<Charter, Failure> {
+    let found = setup::charter(file)?;
+    match found.digest() == info.charter {
+        true => Ok(found),
+        false => {
+            let message = format!("`{file}` is another charter than that of run `{}`", clean(&info.run));
+            Err(Failure::new(format!("{message}: {}, not {}", found.digest(), info.charter)))
+        }
+    }
+}
+
+/// Moves a run to where its charter has this name.
+pub(super) fn move_to(host: &Host, run: &str, name: &str) -> Result<(), Failure> {
+    host.call(|b| b.put_host_state(vec![move_run(run, name)]))
+}
+
+/// Checks that a run that exists already is in the folder of the charter that was named to start
+/// it.
+pub(super) fn check_existing(host: &Host, run: &str, charter: &Charter, options: &str) -> Result<(), Failure> {
+    let name = &charter.stored().name;
+    match place(host, run)? {
+        Some(other) if other != *name => {
+            let of = |name: &str| folder_of(name).unwrap_or_else(|| clean(name));
+            let run = quoted(run);
+            Err(Failure::with_help(
+                format!("run `{run}` already exists, in `{}`, not in `{}`", of(&other), of(name)),
+                format!(
+                    "choose another id, or continue it there with `charter run --resume {run}{options}`; with `--charter FILE` as well, it moves to the folder of FILE"
+                ),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
