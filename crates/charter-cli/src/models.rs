@@ -128,14 +128,14 @@ pub fn choose(
             )
         })?;
         let title = format!("{} (from {})", model.title(), file.display());
-        let mut providers = Providers::default();
-        // Nothing is sent, so no key is needed.
-        let keys = |_: &str| Some("none".to_owned());
-        built_in(&mut providers, &keys);
-        add_file(args, &mut providers, &keys)?;
-        for model in providers.named.values_mut() {
-            model.key = None;
-        }
+        let mut providers = Providers { hidden: keys(&variable), ..Providers::default() };
+        // Nothing is sent, so no key is needed. Those that are set are removed, as when it was
+        // recorded.
+        let key = |name: &str| Some(variable(name).unwrap_or_default());
+        built_in(&mut providers, &key);
+        add_file(args, &mut providers, &key)?;
+        let named = providers.named.values_mut();
+        providers.hidden.extend(named.filter_map(|model| model.key.take()).filter(|key| !key.expose().is_empty()));
         providers.recorded = Some(model);
         return Ok(ModelChoice { title, models: Models::of(providers, cassette), offline: false, network });
     }
@@ -145,7 +145,7 @@ pub fn choose(
     let overrides = args.model.is_some()
         || args.model_url.is_some()
         || (args.models.is_none() && variable("CHARTER_MODEL").is_some());
-    let mut providers = Providers { default: chosen, ..Providers::default() };
+    let mut providers = Providers { default: chosen, hidden: keys(&variable), ..Providers::default() };
     if !overrides {
         built_in(&mut providers, &variable);
         add_file(args, &mut providers, &variable)?;
@@ -166,6 +166,12 @@ pub fn choose(
         None => transport(&network, args.record_models.as_deref(), recording)?,
     };
     Ok(ModelChoice { models: Models::of(providers, transport), title, offline: false, network })
+}
+
+/// The keys that are set in the environment, whether they are used or not.
+fn keys(variable: &dyn Fn(&str) -> Option<String>) -> Vec<Secret> {
+    let names = DEFAULTS.iter().map(|(_, name, _)| *name).chain(["CHARTER_MODEL_KEY"]);
+    names.filter_map(variable).map(|key| Secret::new(key.trim())).collect()
 }
 
 /// Adds the providers whose keys are set.

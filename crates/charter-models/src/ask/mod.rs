@@ -303,9 +303,9 @@ impl Asking<'_> {
     }
 
     fn keep(&mut self, request: &Request, status: Option<u16>, response: &str) {
-        // Servers quote keys in their errors; the exchange must not contain one.
+        // Servers quote keys in their errors, and an input may have one; the exchange must not.
         let response = self.secrets.redact(response);
-        self.exchange.push(&request.body, status, &response);
+        self.exchange.push(&request.kept_body(), status, &response);
     }
 }
 

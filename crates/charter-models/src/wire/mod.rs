@@ -135,6 +135,7 @@ pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     };
     let further = model.headers.iter().map(|(name, value)| (name.clone().into(), value.clone()));
     request.headers.extend(further);
+    request.hidden.extend(model.key.iter().chain(&model.others).cloned());
     request
 }
 
