@@ -1,7 +1,7 @@
 //! Cassettes: recorded responses of models, with which a run can be tested or repeated without a
 //! model. One line of JSON per request: `{"request": {"url", "body"}, "response": {...}, "mark"}`.
-//! Request headers are not recorded, so keys are not either. A key that a body quotes is replaced by
-//! `[secret]`, which on replay is any word, because the key may not be known then.
+//! Request headers are not recorded, so keys are not either. A key that a body quotes is replaced
+//! by `[secret]`, which on replay is any word, because the key may not be known then.
 //!
 //! `mark` is the SHA-256 of the line and of the mark before it, so that a line that was changed,
 //! removed or moved is noticed. It is no signature: who changes a cassette on purpose can make new

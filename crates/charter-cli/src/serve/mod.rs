@@ -16,6 +16,7 @@ use charter_server::{OidcOptions, Options, Server};
 use serde_json::json;
 
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::text::clean;
 use crate::journal::{Db, usual};
 use crate::run::host::Host;
 use crate::{bundled, codes, models};
@@ -120,6 +121,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             "stop it, or serve another journal with `--db FILE`",
         ));
     };
+    charters = served(charters, &host, io)?;
     let options = Options {
         public_url: args.public_url.clone(),
         origins: args.origins.clone(),
@@ -231,6 +233,22 @@ fn not_served(
         folder.refuse(path, failure);
     }
     Ok(())
+}
+
+/// The charters that this host accepts; it says why it does not serve the others.
+fn served(charters: Vec<Charter>, host: &Host, io: &mut Io<'_>) -> Result<Vec<Charter>, Failure> {
+    let mut served = Vec::new();
+    for charter in charters {
+        let id = charter.machine().definition().id.clone();
+        match host.threads.block_on(host.backend()?.add(charter.clone())) {
+            Ok(_) => served.push(charter),
+            Err(why) => {
+                Failure::from(why).show(io.err, io.color_err)?;
+                writeln!(io.err, "`{}` is not served; the others are", clean(&id))?;
+            }
+        }
+    }
+    Ok(served)
 }
 
 fn oidc(args: &Args) -> Result<Option<OidcOptions>, Failure> {

@@ -203,8 +203,21 @@ fn money_needs_prices() {
     let server = counting();
     let scratch = asking("unpriced", &server, 1, "");
     let providers = format!("[providers.near]\nkind = \"openai\"\naddress = \"{}\"\n", server.url);
+    let near = "[prices.\"near:a\"]\ninput = \"1\"\noutput = \"1\"\n";
+    let with_fallback = std::fs::read_to_string(scratch.0.join("c.yaml")).unwrap();
+    scratch.file("d.yaml", with_fallback.replace("    model: near:a\n", "    model: near:a\n    fallback: [near:b]\n"));
+    for (file, prices, lacking) in [("c.yaml", "", "near:a"), ("d.yaml", near, "near:b")] {
+        scratch.file("m.toml", format!("[budget.run]\nusd = \"1\"\n{providers}{prices}"));
+        let (output, text) = charter(&scratch, &format!("run {file} --run r --models m.toml"), None);
+        let wanted = format!(
+            "actor `ask`: `budget.run.usd` is set, and the price of `{lacking}` is unknown: add `[prices.\"{lacking}\"]`"
+        );
+        assert!(!output.status.success() && text.contains(&wanted), "{text}");
+        assert!(!scratch.0.join("charter.db").exists(), "nothing has begun");
+    }
+    // A run that has begun with other options.
+    charter(&scratch, "run c.yaml --run r --model offline", None);
     scratch.file("m.toml", format!("[budget.run]\nusd = \"1\"\n{providers}"));
-    charter(&scratch, "run c.yaml --run r --models m.toml", None);
     go(&scratch, "r");
     let (_, text) = charter(&scratch, "log r --json", None);
     assert!(text.contains("the price of `near:a` is unknown"), "{text}");
