@@ -2,7 +2,7 @@
 //! waits for a person.
 
 pub mod answer;
-mod answers;
+pub(crate) mod answers;
 mod approval_preview;
 mod arriving;
 mod ask;

@@ -18,6 +18,8 @@ use serde_json::json;
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::text::clean;
 use crate::journal::{Db, usual};
+use crate::models::Answerer;
+use crate::run::answers::unanswered;
 use crate::run::host::Host;
 use crate::{bundled, codes, models};
 use folder::CharterFolder;
@@ -148,6 +150,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             Err(failure) => not_served(folder.as_mut(), &path, &failure, io)?,
         }
     }
+    let unanswered: Vec<String> = charters.iter().flat_map(unanswered).collect();
     let started = host.threads.block_on(Server::start(host.backend()?, charters, options));
     let server = match started {
         Ok(server) => Arc::new(server),
@@ -178,11 +181,14 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             }
             false => writeln!(io.out, "{}", server.url())?,
         }
-        let (models, offline) = host.models();
+        let (models, answerer) = host.models();
         let name = db.name();
         writeln!(io.err, "{}", paint.faint(&format!("serves {name}; Ctrl-C ends it in order")))?;
-        if offline {
+        if answerer.is_offline() {
             writeln!(io.err, "{}", paint.faint(&format!("models: {models}")))?;
+        }
+        for line in unanswered.iter().filter(|_| answerer == Answerer::NoModel) {
+            writeln!(io.err, "{} {line}", paint.warning("models:"))?;
         }
         if !server.has_keys() {
             let option = db.option();
