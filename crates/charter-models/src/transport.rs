@@ -72,6 +72,9 @@ pub enum TransportError {
     /// The server cannot be reached, or the connection broke: which server, and why.
     #[error("cannot reach {0}")]
     Unreachable(String),
+    /// The certificate of the server is not accepted: which server, and why. Nothing was sent.
+    #[error("cannot reach {0}")]
+    Refused(String),
     /// The response did not arrive in time.
     #[error("the server did not respond within {0} s")]
     Timeout(u64),

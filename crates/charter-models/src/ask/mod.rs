@@ -325,6 +325,8 @@ fn fault_of(error: &TransportError) -> Fault {
     let message = error.to_string();
     match error {
         TransportError::Unreachable(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
+        // Another attempt gets the same certificate.
+        TransportError::Refused(_) => Fault::new(codes::UNAVAILABLE, message),
         TransportError::Stalled(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
         TransportError::Protocol(_) => Fault::new(codes::PROTOCOL, message).retryable(),
         TransportError::Timeout(_) => Fault::new(codes::BUDGET, message).retryable(),
