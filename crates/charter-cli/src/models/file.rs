@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use charter_actors::Secret;
 use charter_models::limits::{self, Limits};
 use charter_models::price::{dollars, per_million};
 use charter_models::{MAX_COST, Model, ModelError, Price, Provider, Providers};
 use serde::Deserialize;
 
+use super::keys;
 use crate::io::Failure;
 use crate::options_file;
 
@@ -116,13 +116,9 @@ pub(crate) fn add(
             );
             return Err(wrong(&why));
         }
-        let key = entry.key.as_deref().map(|key| (key, variable(key)));
-        match key {
-            Some((key, None)) => {
-                let why = format!("the variable {key} with its key is not set");
-                providers.unusable.insert(host, why);
-            }
-            Some((_, Some(key))) => drop(providers.named.insert(host, model.key(Secret::new(key.trim())))),
+        match entry.key.as_deref().map(|key| keys::read(key, variable)) {
+            Some(Err(why)) => drop(providers.unusable.insert(host, why)),
+            Some(Ok(key)) => drop(providers.named.insert(host, model.key(key))),
             None => drop(providers.named.insert(host, model)),
         }
     }

@@ -4,11 +4,12 @@
 
 #[cfg(feature = "models")]
 mod file;
+mod keys;
 mod recording;
 
 use std::path::PathBuf;
 
-use charter_actors::{Network, Secret};
+use charter_actors::Network;
 use charter_models::cassette::Cassette;
 use charter_models::{Model, ModelError, Models, Provider, Providers};
 use serde_json::{Value as Json, json};
@@ -178,7 +179,7 @@ pub fn choose(
             ));
         }
         let title = format!("{} (from {})", model.title(), file.display());
-        let mut providers = Providers { hidden: keys(&variable), ..Providers::default() };
+        let mut providers = Providers { hidden: keys::all(&variable), ..Providers::default() };
         // Nothing is sent, so no key is needed. Those that are set are removed, as when it was
         // recorded.
         let key = |name: &str| Some(variable(name).unwrap_or_default());
@@ -194,7 +195,7 @@ pub fn choose(
             network,
         });
     }
-    let mut providers = Providers { hidden: keys(&variable), ..Providers::default() };
+    let mut providers = Providers { hidden: keys::all(&variable), ..Providers::default() };
     let is_offline = args.model.as_deref() == Some("offline");
     if args.models.is_some() && !is_offline {
         // A file of providers wins over the model that the environment names.
@@ -230,12 +231,6 @@ pub fn choose(
     Ok(ModelChoice { models: Models::of(providers, transport), title, answerer: Answerer::Models, network })
 }
 
-/// The keys that are set in the environment, whether they are used or not.
-fn keys(variable: &dyn Fn(&str) -> Option<String>) -> Vec<Secret> {
-    let names = DEFAULTS.iter().map(|(_, name, _)| *name).chain(["CHARTER_MODEL_KEY"]);
-    names.filter_map(variable).map(|key| Secret::new(key.trim())).collect()
-}
-
 /// What makes a model of a provider usable that nothing makes usable yet.
 pub(crate) fn how_to_offer(provider: &str) -> String {
     match DEFAULTS.iter().find(|(known, ..)| known.word() == provider) {
@@ -248,12 +243,9 @@ pub(crate) fn how_to_offer(provider: &str) -> String {
 fn built_in(providers: &mut Providers, variable: &dyn Fn(&str) -> Option<String>) {
     for (provider, name, _) in DEFAULTS {
         let host = provider.word().to_owned();
-        match variable(name) {
-            Some(key) => {
-                let model = Model::provider(&host, provider).key(Secret::new(key.trim()));
-                providers.named.insert(host, model);
-            }
-            None => drop(providers.unusable.insert(host, format!("the variable {name} with its key is not set"))),
+        match keys::read(name, variable) {
+            Ok(key) => drop(providers.named.insert(host.clone(), Model::provider(&host, provider).key(key))),
+            Err(why) => drop(providers.unusable.insert(host, why)),
         }
     }
 }
@@ -281,7 +273,6 @@ fn named(
     allow_insecure: bool,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<Model>, Failure> {
-    let own_key = variable("CHARTER_MODEL_KEY");
     let default = || {
         let (provider, _, model) = DEFAULTS.iter().find(|(_, key, _)| variable(key).is_some())?;
         Some(format!("{}:{model}", provider.word()))
@@ -305,11 +296,9 @@ fn named(
     };
     let mut model = Model::parse(&name).map_err(wrong)?;
     // The key of a provider is sent to that provider only.
-    let provider_key = DEFAULTS
-        .iter()
-        .find(|(provider, ..)| *provider == model.provider)
-        .and_then(|(_, key, _)| variable(key))
-        .filter(|_| url.is_none());
+    let of_provider = DEFAULTS.iter().find(|(provider, ..)| *provider == model.provider).map(|(_, key, _)| *key);
+    let names = [Some(keys::OWN), of_provider.filter(|_| url.is_none())];
+    let key = names.into_iter().flatten().find(|name| variable(name).is_some());
     if let Some(url) = &url {
         model = match allow_insecure {
             true => model.at_insecure(url),
@@ -320,11 +309,10 @@ fn named(
             why => wrong(why),
         })?;
     }
-    if let Some(key) = own_key.or(provider_key) {
-        model = model.key(Secret::new(key.trim()));
+    if let Some(key) = key {
+        model = model.key(keys::read(key, variable).map_err(Failure::new)?);
     } else if url.is_none() {
-        let variable =
-            DEFAULTS.iter().find(|(p, ..)| *p == model.provider).map_or("CHARTER_MODEL_KEY", |(_, key, _)| key);
+        let variable = of_provider.unwrap_or(keys::OWN);
         return Err(Failure::with_help(
             format!("missing API key for `{}`", model.title()),
             format!("set {variable}, or use `--model offline`"),
@@ -378,6 +366,13 @@ mod tests {
     #[test]
     fn errors() {
         assert_eq!(title(&model("openai:x"), &[]), "missing API key for `openai:x`");
+        for key in ["sk-1\nsk-2", "sk-\u{1}", "sk-ä"] {
+            let said = title(&Args::default(), &[("OPENAI_API_KEY", key)]);
+            assert!(said.starts_with("the variable OPENAI_API_KEY with its key has a line break"), "{said}");
+            assert!(!said.contains("sk-"), "{said}");
+        }
+        #[cfg(feature = "models")]
+        assert_eq!(title(&Args::default(), &[("OPENAI_API_KEY", " sk-1\r\n")]), "openai:gpt-5-mini");
         assert_eq!(
             title(&Args::default(), &[("CHARTER_MODEL_URL", "http://127.0.0.1:9")]),
             "missing model name: only the address of the model is set"
