@@ -362,3 +362,28 @@ fn rules_that_answer_for_a_named_model_say_so_unless_they_were_chosen() {
         assert!(text.contains("offline: no model is called") && !text.contains("although"), "{text}");
     }
 }
+
+#[test]
+fn a_key_that_an_input_quotes_is_neither_in_a_cassette_nor_in_an_exchange() {
+    let (near, far) = (Server::new(busy), Server::new(|_| anthropic(&json!({"n": 7}))));
+    let scratch = asking("quoted", &near.url, &far.url);
+    let path = scratch.0.join("c.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace("src: ask\n", &format!("src: ask\n      input: {{q: 'my key is {KEY}, is it?'}}\n"));
+    std::fs::write(&path, text).unwrap();
+    scratch.file("p.md", "You count.\n---\n{{q}}");
+    let run = "run c.yaml --run r --models m.toml";
+    let (output, text) = charter(&scratch, &format!("{run} --record-models said.jsonl"), Some(KEY));
+    assert!(output.status.success(), "{text}");
+    let said = std::fs::read_to_string(scratch.0.join("said.jsonl")).unwrap();
+    assert!(!said.contains(KEY) && said.matches("my key is [secret], is it?").count() == 2, "{said}");
+    let query = "SELECT CAST(b.data AS TEXT) FROM usage u JOIN blobs b ON b.digest = u.exchange";
+    let exchanges = crate::usage::sql(&scratch, query);
+    assert!(!exchanges.contains(KEY) && exchanges.contains("my key is [secret]"), "{exchanges}");
+    for (db, key) in [("with.db", Some(KEY)), ("without.db", None)] {
+        let (output, text) = charter(&scratch, &format!("{run} --replay-models said.jsonl --db {db}"), key);
+        assert!(output.status.success(), "{text}");
+        assert_eq!(records(&scratch, "charter.db"), records(&scratch, db));
+    }
+    assert_eq!((near.times(), far.times()), (1, 1));
+}
