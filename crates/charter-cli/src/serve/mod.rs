@@ -150,7 +150,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             Err(failure) => not_served(folder.as_mut(), &path, &failure, io)?,
         }
     }
-    let unanswered: Vec<String> = charters.iter().flat_map(unanswered).collect();
+    let of = |charter: &Charter| clean(&charter.machine().definition().id);
+    let unanswered = charters.iter().flat_map(|c| unanswered(c).into_iter().map(|line| format!("`{}`: {line}", of(c))));
+    let unanswered: Vec<String> = unanswered.collect();
     let started = host.threads.block_on(Server::start(host.backend()?, charters, options));
     let server = match started {
         Ok(server) => Arc::new(server),

@@ -215,6 +215,13 @@ fn money_needs_prices() {
         assert!(!output.status.success() && text.contains(&wanted), "{text}");
         assert!(!scratch.0.join("charter.db").exists(), "nothing has begun");
     }
+    // A server says what it does not serve, before it finds that its address is taken.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    scratch.file("d.toml", format!("default = \"near:a\"\n[budget.day]\nusd = \"1\"\n{providers}"));
+    let line = format!("serve --db s.db --models d.toml --listen {}", taken.local_addr().unwrap());
+    let (_, text) = charter(&scratch, &line, None);
+    assert!(text.contains("`budget.day.usd` is set, and the price of `near:a` is unknown"), "{text}");
+    assert!(text.contains("`fred` is not served; the others are") && text.contains("in use"), "{text}");
     // A run that has begun with other options.
     charter(&scratch, "run c.yaml --run r --model offline", None);
     scratch.file("m.toml", format!("[budget.run]\nusd = \"1\"\n{providers}"));
