@@ -161,6 +161,15 @@ pub(crate) fn unanswered(charter: &Charter) -> Vec<String> {
     told.collect()
 }
 
+/// Writes [`unanswered`], unless rules were chosen; returns whether there is something to tell.
+pub(super) fn warn(charter: &Charter, host: &Host, io: &mut Io<'_>) -> Result<bool, Failure> {
+    let told = if host.models().1 == Answerer::NoModel { unanswered(charter) } else { Vec::new() };
+    for line in &told {
+        writeln!(io.err, "{} {line}", Paint(io.color_err).warning("models:"))?;
+    }
+    Ok(!told.is_empty())
+}
+
 /// Writes the lines, and how to choose a model. `changes` is what [`changes`] tells.
 pub(super) fn write(
     run: &str,
@@ -191,11 +200,7 @@ pub(super) fn write(
     if answers != Answers::Model || answerer == Answerer::Rules {
         return Ok(());
     }
-    let unanswered = unanswered(&view.charter);
-    for line in &unanswered {
-        writeln!(io.err, "{} {line}", paint.warning("models:"))?;
-    }
-    if unanswered.is_empty() {
+    if !warn(&view.charter, host, io)? {
         let more = "to use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or pass `--model`";
         writeln!(io.err, "{}", paint.faint(more))?;
     }

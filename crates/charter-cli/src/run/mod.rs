@@ -235,6 +235,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         (None, None) => return Err(Failure::new("missing charter or run")),
     };
     if args.detach {
+        answers::warn(&host.view(&run)?.charter, &host, io)?;
         host.resume(&run)??;
         host.leave(&run, args.wait)?;
         match machine_output {

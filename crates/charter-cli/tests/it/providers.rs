@@ -355,6 +355,8 @@ fn rules_that_answer_for_a_named_model_say_so_unless_they_were_chosen() {
     let near = told("c.yaml");
     let wanted = "offline rules answer for `ask`, although the charter asks for `near:a`: pass `--models FILE` with the provider `near`";
     assert!(near.contains(wanted) && near.contains("offline: no model is called"), "{near}");
+    let detached = told("c.yaml --detach --db detached.db");
+    assert!(detached.contains(wanted), "{detached}");
     let openai = told("d.yaml");
     assert!(openai.contains("although the charter asks for `openai:m`: set OPENAI_API_KEY"), "{openai}");
     for args in ["c.yaml --model offline", "e.yaml"] {
