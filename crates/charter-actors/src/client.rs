@@ -6,10 +6,14 @@ use std::time::Duration;
 use ureq::config::Config;
 use ureq::http::Uri;
 use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+#[cfg(feature = "tls")]
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector as _, TcpConnector};
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::address::is_public;
 use crate::network::Network;
+#[cfg(feature = "tls")]
+use crate::tls::OwnTls;
 
 /// Default time limits of a client; a request may override them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,13 +68,58 @@ pub fn client_in(network: &Network, options: ClientOptions) -> ureq::Agent {
         .timeout_global(options.request);
     #[cfg(feature = "tls")]
     let config = match &network.roots {
-        Some(roots) => config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots.clone()).build()),
+        Some(roots) => {
+            let roots = ureq::tls::RootCerts::Specific(roots.clone());
+            config.tls_config(ureq::tls::TlsConfig::builder().root_certs(roots).build())
+        }
         None => config,
     };
     let config = config.build();
+    #[cfg(feature = "tls")]
+    if let Some(tls) = network.roots.as_ref().filter(|_| network.roots_as_servers).and_then(|own| OwnTls::new(own)) {
+        // Like the connector of the library, but for TLS.
+        let connector = ().chain(ConnectProxyConnector::default()).chain(TcpConnector::default()).chain(tls);
+        return match options.public_only {
+            true => ureq::Agent::with_parts(config, connector, PublicOnly::default()),
+            false => ureq::Agent::with_parts(config, connector, DefaultResolver::default()),
+        };
+    }
     match options.public_only {
         true => ureq::Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default()),
         false => config.into(),
+    }
+}
+
+/// Whether there is no response because the certificate of the server is not accepted, which
+/// another attempt does not change.
+#[must_use]
+pub fn is_refused_certificate(error: &ureq::Error) -> bool {
+    certificate_problem(error).is_some()
+}
+
+#[cfg(feature = "tls")]
+fn certificate_problem(error: &ureq::Error) -> Option<String> {
+    crate::tls::problem(error)
+}
+
+#[cfg(not(feature = "tls"))]
+fn certificate_problem(_: &ureq::Error) -> Option<String> {
+    None
+}
+
+/// Describes why there is no response like [`unreachable_server`], and names the proxy of the
+/// client if the request was made through it.
+#[must_use]
+pub fn unreachable_through(client: &ureq::Agent, url: &str, error: &ureq::Error) -> String {
+    let said = unreachable_server(url, error);
+    let uri = url.parse::<Uri>().ok();
+    let used = client.config().proxy().filter(|proxy| uri.is_none_or(|uri| !proxy.is_no_proxy(&uri)));
+    match (used, said.split_once("`: ")) {
+        (Some(proxy), Some((server, why))) => {
+            // Not its user name and password.
+            format!("{server}` through the proxy `http://{}:{}`: {why}", proxy.host(), proxy.port())
+        }
+        _ => said,
     }
 }
 
@@ -82,9 +131,10 @@ pub fn unreachable_server(url: &str, error: &ureq::Error) -> String {
         let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
         Some(format!("`{}://{}{port}`", uri.scheme_str()?, uri.host()?))
     });
-    let text = match error {
-        ureq::Error::Io(e) => e.to_string(),
-        other => other.to_string(),
+    let text = match (certificate_problem(error), error) {
+        (Some(problem), _) => problem,
+        (None, ureq::Error::Io(e)) => e.to_string(),
+        (None, other) => other.to_string(),
     };
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();

@@ -21,6 +21,8 @@ mod progress;
 mod retry_after;
 mod secret;
 mod shown;
+#[cfg(feature = "tls")]
+mod tls;
 mod variables;
 mod virtual_clock;
 
@@ -30,7 +32,9 @@ pub use charter_journal::{PICODOLLARS, StoreError, UsageFilter, UsageRow, UsageT
 pub use charter_run::{ActorPolicy, Fault, KeyError, Retry, delay, texts};
 #[cfg(unix)]
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};
-pub use client::{ClientOptions, NOT_PUBLIC, client_in, http_client, unreachable_server};
+pub use client::{
+    ClientOptions, NOT_PUBLIC, client_in, http_client, is_refused_certificate, unreachable_server, unreachable_through,
+};
 pub use clock::{ActivityGuard, BoxFuture, Clock, SystemClock};
 pub use commands::{check_command, command_files};
 pub use config::ActorConfig;

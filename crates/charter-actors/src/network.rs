@@ -2,6 +2,8 @@
 //! leave this machine.
 
 use std::net::IpAddr;
+#[cfg(feature = "tls")]
+use std::sync::Arc;
 
 /// Maximum number of roots.
 #[cfg(feature = "tls")]
@@ -14,7 +16,10 @@ pub struct Network {
     pub plain_anywhere: bool,
     pub(crate) proxy: Option<ureq::Proxy>,
     #[cfg(feature = "tls")]
-    pub(crate) roots: Option<ureq::tls::RootCerts>,
+    pub(crate) roots: Option<Arc<Vec<ureq::tls::Certificate<'static>>>>,
+    /// Whether a server may present one of the roots itself.
+    #[cfg(feature = "tls")]
+    pub(crate) roots_as_servers: bool,
 }
 
 /// Why a setting of the network cannot be used.
@@ -38,7 +43,8 @@ pub enum NetworkError {
 impl Network {
     /// Sets a proxy, `http://HOST:PORT`, for all hosts but this machine and those in `except`:
     /// names separated by commas, each with the names below it (`example.org`), or only those
-    /// (`.example.org`), or `*`.
+    /// (`.example.org`), or `*`. A port of such a name (`example.org:8080`) is not looked at: all
+    /// ports are excepted.
     ///
     /// # Errors
     /// The address is invalid.
@@ -55,7 +61,8 @@ impl Network {
             proxy = proxy.password(password);
         }
         let local = ["localhost", "127.0.0.1", "[::1]"];
-        for name in except.split(',').map(str::trim).filter(|name| !name.is_empty()).chain(local) {
+        let names = except.split(',').map(|name| without_port(name.trim()));
+        for name in names.filter(|name| !name.is_empty()).chain(local) {
             proxy = proxy.no_proxy(name);
             if !name.starts_with(['.', '*']) {
                 proxy = proxy.no_proxy(&format!(".{name}"));
@@ -86,8 +93,30 @@ impl Network {
         if all.is_empty() {
             return Err(NetworkError::NoCertificate);
         }
-        self.roots = Some(ureq::tls::RootCerts::Specific(std::sync::Arc::new(all)));
+        self.roots = Some(Arc::new(all));
         Ok(self)
+    }
+
+    /// Sets roots like [`Network::roots`], of which a server may also present one itself, though it
+    /// is that of an authority: it must be the same byte by byte, valid, and for the server's name.
+    ///
+    /// # Errors
+    /// See [`Network::roots`].
+    #[cfg(feature = "tls")]
+    pub fn own_roots(self, pem: &[u8]) -> Result<Network, NetworkError> {
+        Ok(Network { roots_as_servers: true, ..self.roots(pem)? })
+    }
+}
+
+/// The name in `NAME:PORT`. What has several colons is an address without a port.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port))
+            if (name.ends_with(']') || !name.contains(':')) && port.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            name
+        }
+        _ => host,
     }
 }
 

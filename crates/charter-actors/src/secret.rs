@@ -14,8 +14,6 @@ use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, FindSecret, Outcome};
 use crate::{BoxFuture, Call};
 
-/// What replaces a secret.
-const REDACTED: &str = "[secret]";
 /// Minimum number of characters of a secret that is found inside of words, and in encodings of the
 /// whole secret. Shorter ones are ordinary words or numbers too often.
 const MIN_PART: usize = 8;
@@ -102,6 +100,9 @@ impl<'a> FromIterator<&'a Secret> for Secrets {
 }
 
 impl Secrets {
+    /// What replaces a secret.
+    pub const REDACTED: &str = "[secret]";
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -185,7 +186,7 @@ impl Secrets {
                 // The text that replaces a secret is in the piece in which the secret begins.
                 if *first >= start {
                     out.push_str(whole.get(from..*first).unwrap_or_default());
-                    out.push_str(REDACTED);
+                    out.push_str(Self::REDACTED);
                 }
                 from = end.min(*last);
             }
@@ -202,9 +203,9 @@ impl Secrets {
         }
         for (start, _) in text.char_indices() {
             let (before, rest) = text.split_at_checked(start).unwrap_or_default();
-            if rest.starts_with(REDACTED) {
+            if rest.starts_with(Self::REDACTED) {
                 // Removing the secrets again changes nothing.
-                found.push((start, start.saturating_add(REDACTED.len())));
+                found.push((start, start.saturating_add(Self::REDACTED.len())));
                 continue;
             }
             let end = self.forms.iter().flat_map(|form| form.ends(before, rest)).max();
@@ -285,7 +286,7 @@ fn without(text: &str, found: Vec<(usize, usize)>) -> Cow<'_, str> {
     let (mut out, mut from) = (String::with_capacity(text.len()), 0);
     for (start, end) in found {
         out.push_str(text.get(from..start).unwrap_or_default());
-        out.push_str(REDACTED);
+        out.push_str(Secrets::REDACTED);
         from = end;
     }
     out.push_str(text.get(from..).unwrap_or_default());

@@ -17,8 +17,6 @@ mod io;
 pub mod journal;
 pub mod load;
 pub mod models;
-#[cfg(feature = "models")]
-mod models_file;
 mod network;
 pub mod new;
 #[cfg(any(feature = "models", feature = "serve"))]

@@ -49,7 +49,7 @@ fn roots(network: Network, file: Option<&str>) -> Result<Network, Failure> {
     };
     let cannot = |why: String| Failure::new(format!("SSL_CERT_FILE: cannot use `{file}`: {why}"));
     let pem = read(Path::new(file)).map_err(|e| cannot(plain(&e)))?;
-    network.roots(&pem).map_err(|e| cannot(e.to_string()))
+    network.own_roots(&pem).map_err(|e| cannot(e.to_string()))
 }
 
 #[cfg(not(feature = "models"))]

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use charter_kernel::visible::is_invisible;
+use charter_kernel::visible::{is_invisible, is_joiner, is_variation_selector};
 
 /// What clears a line, for progress.
 const CLEAR: &[u8] = b"\r\x1b[2K";
@@ -21,12 +21,14 @@ pub(crate) fn text(text: &str) -> String {
 
 /// Writes invisible and control characters as `\uXXXX`, which is also how JSON writes them. What
 /// remains is tabs, line ends, the codes of colors if there are colors, and the one that clears a
-/// line for progress.
+/// line for progress; and joiners and variation selectors where emoji and scripts need them.
 pub(crate) struct Visible<'w> {
     to: &'w mut dyn Write,
     colors: bool,
     /// The beginning of a character, or of a sequence, that is not complete yet.
     rest: Vec<u8>,
+    /// The last character.
+    last: char,
 }
 
 /// What begins at a control character.
@@ -40,30 +42,41 @@ enum Control {
 
 impl<'w> Visible<'w> {
     pub(crate) fn new(to: &'w mut dyn Write, colors: bool) -> Visible<'w> {
-        Visible { to, colors, rest: Vec::new() }
+        Visible { to, colors, rest: Vec::new(), last: ' ' }
     }
 
     /// Writes a text; returns the end that may be the beginning of a sequence.
     fn text<'t>(&mut self, text: &'t str) -> io::Result<&'t str> {
         let mut from = text;
-        while let Some((at, c)) = from.char_indices().find(|(_, c)| is_escaped(*c)) {
+        while let Some((at, c)) = from.char_indices().find(|(_, c)| is_escaped(*c) || is_selector(*c)) {
             let (before, after) = from.split_at(at);
-            self.to.write_all(before.as_bytes())?;
-            let keep = match self.control(c, after.as_bytes()) {
+            self.keep(before)?;
+            let control = match is_selector(c) {
+                true => selector(self.last, c, after.chars().nth(1)),
+                false => self.control(c, after.as_bytes()),
+            };
+            let keep = match control {
                 Control::Keep(length) => length,
                 Control::Unknown => return Ok(after),
                 Control::Escape => {
                     self.escape(c)?;
+                    self.last = c;
                     from = after.get(c.len_utf8()..).unwrap_or_default();
                     continue;
                 }
             };
             let (keep, after) = after.split_at_checked(keep).unwrap_or((after, ""));
-            self.to.write_all(keep.as_bytes())?;
+            self.keep(keep)?;
             from = after;
         }
-        self.to.write_all(from.as_bytes())?;
+        self.keep(from)?;
         Ok("")
+    }
+
+    /// Writes a text as it is.
+    fn keep(&mut self, text: &str) -> io::Result<()> {
+        self.last = text.chars().next_back().unwrap_or(self.last);
+        self.to.write_all(text.as_bytes())
     }
 
     /// What the bytes are that begin with this character.
@@ -86,25 +99,21 @@ impl<'w> Visible<'w> {
         while let Some(chunk) = chunks.next() {
             let open = self.text(chunk.valid())?;
             let invalid = chunk.invalid();
-            let is_last = chunks.peek().is_none();
-            if is_last && invalid.is_empty() {
-                self.rest = open.as_bytes().to_vec();
+            // Only the last chunk can be the beginning of a character.
+            let is_begun = std::str::from_utf8(invalid).map_or_else(|e| e.error_len().is_none(), |_| true);
+            if is_begun && chunks.peek().is_none() {
+                self.rest = [open.as_bytes(), invalid].concat();
                 return Ok(());
             }
             self.end(open)?;
-            // Only the last chunk can be the beginning of a character.
-            let is_begun = std::str::from_utf8(invalid).is_err_and(|e| e.error_len().is_none());
-            match is_begun && is_last {
-                true => self.rest = invalid.to_vec(),
-                false => self.to.write_all(invalid)?,
-            }
+            self.to.write_all(invalid)?;
         }
         Ok(())
     }
 
     /// Writes the beginning of a sequence that does not go on.
     fn end(&mut self, open: &str) -> io::Result<()> {
-        open.chars().try_for_each(|c| match is_escaped(c) {
+        open.chars().try_for_each(|c| match is_escaped(c) || is_selector(c) {
             true => self.escape(c),
             false => write!(self.to, "{c}"),
         })
@@ -114,6 +123,49 @@ impl<'w> Visible<'w> {
 /// Whether a character is not written as it is; some are the beginning of a sequence that is.
 fn is_escaped(c: char) -> bool {
     is_invisible(c) || c.is_control() && c != '\n' && c != '\t'
+}
+
+/// Whether a character only has a meaning between others; it is not seen itself.
+fn is_selector(c: char) -> bool {
+    is_joiner(c) || is_variation_selector(c)
+}
+
+/// What is done with a joiner or a variation selector: it is kept where emoji or scripts need it.
+fn selector(before: char, c: char, after: Option<char>) -> Control {
+    let keep = match c {
+        // Scripts whose letters change their forms with their neighbors.
+        '\u{200c}' | '\u{200d}' if is_joined(before) => true,
+        '\u{200d}' if is_emoji(before) || before == '\u{fe0f}' => match after {
+            None => return Control::Unknown,
+            Some(after) => is_emoji(after),
+        },
+        '\u{fe0e}' | '\u{fe0f}' if before.is_ascii_digit() || matches!(before, '#' | '*') => match after {
+            None => return Control::Unknown,
+            Some(after) => after == '\u{20e3}',
+        },
+        '\u{fe0e}' | '\u{fe0f}' => is_emoji(before),
+        '\u{180b}'..='\u{180d}' | '\u{180f}' => matches!(before, '\u{1820}'..='\u{18aa}'),
+        '\u{fe00}'..='\u{fe02}' | '\u{e0100}'..='\u{e01ef}' => {
+            matches!(before, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
+        }
+        _ => false,
+    };
+    if keep { Control::Keep(c.len_utf8()) } else { Control::Escape }
+}
+
+/// Whether a letter is of a script that uses joiners: Arabic, Syriac, N'Ko, Indic ones, Mongolian.
+fn is_joined(c: char) -> bool {
+    matches!(c, '\u{620}'..='\u{6d3}' | '\u{6fa}'..='\u{7ff}' | '\u{8a0}'..='\u{d7f}' | '\u{1820}'..='\u{18aa}')
+}
+
+/// Whether a character may be one of an emoji sequence.
+fn is_emoji(c: char) -> bool {
+    matches!(
+        c,
+        '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
+            | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2934}' | '\u{2935}'
+            | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}'
+    )
 }
 
 /// What begins with an escape character: only the codes that the program and its libraries use for
@@ -135,6 +187,7 @@ fn color(bytes: &[u8]) -> Control {
 impl Write for Visible<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.rest.is_empty() && bytes.iter().all(|b| matches!(b, b'\n' | b'\t' | b' '..=b'~')) {
+            self.last = bytes.last().map_or(self.last, |b| char::from(*b));
             self.to.write_all(bytes)?;
         } else {
             let mut all = std::mem::take(&mut self.rest);
@@ -189,6 +242,28 @@ mod tests {
         }
         let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
         assert_eq!(written(&bytes), expected.as_bytes());
+    }
+
+    #[test]
+    fn joiners_and_selectors_are_kept_where_they_are_needed() {
+        for kept in [
+            "👩\u{200d}🚀 👩🏽\u{200d}🚀",
+            "❤\u{fe0f}\u{200d}🔥 ☺\u{fe0e} 1\u{fe0f}\u{20e3}",
+            "می\u{200c}خواهم क\u{94d}\u{200d}ष",
+            "葛\u{e0100} ᠠ\u{180b}",
+        ] {
+            for size in 1..=kept.len() {
+                let parts: Vec<&[u8]> = kept.as_bytes().chunks(size).collect();
+                assert_eq!(written(&parts), kept.as_bytes(), "{size}");
+            }
+        }
+        let hidden = "pay\u{200d}pal\u{200c} a\u{fe0f}1\u{fe0f}2 👩\u{200d} 👩\u{200d}a ☺\u{fe0f}\u{fe0f}葛\u{e0100}\u{e0100}\u{180b}🚀\u{200d}";
+        let said = r"pay\u200dpal\u200c a\ufe0f1\ufe0f2 👩\u200d 👩\u200da ☺".to_owned()
+            + "\u{fe0f}\\ufe0f葛\u{e0100}\\udb40\\udd00\\u180b🚀\\u200d";
+        for size in 1..=hidden.len() {
+            let parts: Vec<&[u8]> = hidden.as_bytes().chunks(size).collect();
+            assert_eq!(String::from_utf8(written(&parts)).unwrap(), said, "{size}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Cassettes: recorded responses of models, with which a run can be tested or repeated without a
 //! model. One line of JSON per request: `{"request": {"url", "body"}, "response": {...}, "mark"}`.
-//! Request headers are not recorded, so keys are not either.
+//! Request headers are not recorded, so keys are not either. A key that a body quotes is replaced
+//! by `[secret]`, which on replay is any word, because the key may not be known then.
 //!
 //! `mark` is the SHA-256 of the line and of the mark before it, so that a line that was changed,
 //! removed or moved is noticed. It is no signature: who changes a cassette on purpose can make new
@@ -11,6 +12,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use charter_actors::Secrets;
 use charter_expr::strict_json;
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
@@ -58,6 +60,8 @@ pub struct CassetteError {
 #[derive(Debug)]
 pub struct Cassette {
     answers: Mutex<BTreeMap<String, VecDeque<Response>>>,
+    /// The bodies that had secrets, with their keys in `answers`.
+    redacted: Vec<(Json, String)>,
     model: Option<Model>,
     /// The mark of the last line; `None`: the lines have no marks.
     mark: Option<String>,
@@ -72,7 +76,7 @@ impl Cassette {
     /// A line is not a recorded request.
     pub fn parse(text: &str) -> Result<Cassette, CassetteError> {
         let mut answers: BTreeMap<String, VecDeque<Response>> = BTreeMap::new();
-        let (mut model, mut mark) = (None, None);
+        let (mut model, mut mark, mut redacted) = (None, None, Vec::new());
         let complete = text.rsplit_once('\n').map_or(text.len(), |(complete, _)| complete.len());
         let complete_lines = text.get(..complete).unwrap_or_default().lines().count();
         for (line, number) in text.lines().zip(1usize..).filter(|(l, _)| !l.trim().is_empty()) {
@@ -83,11 +87,15 @@ impl Cassette {
             };
             check_mark(&entry, number, &mut mark)?;
             model = model.or_else(|| model_of(&entry.request));
-            answers.entry(key(&entry.request.body)).or_default().push_back(entry.response);
+            let key = key(&entry.request.body);
+            if line.contains(Secrets::REDACTED) && !answers.contains_key(&key) {
+                redacted.push((entry.request.body, key.clone()));
+            }
+            answers.entry(key).or_default().push_back(entry.response);
         }
         let mark = mark.unwrap_or_else(|| Some(String::new()));
         let complete = text.rfind('\n').map_or(0, |end| end.saturating_add(1));
-        Ok(Cassette { answers: Mutex::new(answers), model, mark, complete })
+        Ok(Cassette { answers: Mutex::new(answers), redacted, model, mark, complete })
     }
 
     /// The size of the complete lines, in bytes: a recording is continued there.
@@ -150,8 +158,14 @@ impl Transport for Cassette {
     ) -> Result<Response, TransportError> {
         let body = body(request)?;
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = key(&body);
+        if !answers.contains_key(&found)
+            && let Some((_, key)) = self.redacted.iter().find(|(recorded, _)| is_recorded_as(recorded, &body))
+        {
+            found.clone_from(key);
+        }
         let response = answers
-            .get_mut(&key(&body))
+            .get_mut(&found)
             .and_then(|queue| if queue.len() > 1 { queue.pop_front() } else { queue.front().cloned() });
         drop(answers);
         let mut response = response.ok_or_else(|| {
@@ -246,11 +260,54 @@ impl<T, W> std::fmt::Debug for Recorder<T, W> {
     }
 }
 
+/// The body of a request as it is recorded.
 fn body(request: &Request) -> Result<Json, TransportError> {
-    serde_json::from_str(&request.body)
+    serde_json::from_str(&request.kept_body())
         .map_err(|e| TransportError::NotRecorded(format!("the request is not JSON: {e}")))
 }
 
 fn key(body: &Json) -> String {
     Digest::of_json(body).hex()
+}
+
+/// Whether a body was recorded as another one, in which any word may stand for `[secret]`.
+fn is_recorded_as(recorded: &Json, body: &Json) -> bool {
+    match (recorded, body) {
+        (Json::String(recorded), Json::String(text)) => is_text(recorded, text),
+        (Json::String(recorded), Json::Number(number)) => is_text(recorded, &number.to_string()),
+        (Json::Array(recorded), Json::Array(items)) => {
+            recorded.len() == items.len() && recorded.iter().zip(items).all(|(one, item)| is_recorded_as(one, item))
+        }
+        (Json::Object(recorded), Json::Object(map)) => {
+            let is_same = |(key, one)| map.get(key).is_some_and(|item| is_recorded_as(one, item));
+            recorded.len() == map.len() && recorded.iter().all(is_same)
+        }
+        _ => recorded == body,
+    }
+}
+
+/// Whether a text is a recorded one, with words for `[secret]`.
+fn is_text(recorded: &str, text: &str) -> bool {
+    let Some((before, mut recorded)) = recorded.split_once(Secrets::REDACTED) else {
+        return recorded == text;
+    };
+    let Some(mut text) = text.strip_prefix(before) else {
+        return false;
+    };
+    // Each word is as short as what follows it allows; the last one reaches to the end.
+    loop {
+        let Some((next, rest)) = recorded.split_once(Secrets::REDACTED) else {
+            return text.strip_suffix(recorded).is_some_and(is_word);
+        };
+        let ends = text.match_indices(next).map(|(at, _)| at);
+        let Some(end) = ends.into_iter().find(|at| text.get(..*at).is_some_and(is_word)) else {
+            return false;
+        };
+        text = text.get(end.saturating_add(next.len())..).unwrap_or_default();
+        recorded = rest;
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_whitespace)
 }

@@ -37,6 +37,14 @@ impl Usage {
         self.input.saturating_add(self.output)
     }
 
+    /// The counts of a server, with parts of `input` that are not larger than it.
+    pub(crate) fn plausible(self) -> Usage {
+        let cached = self.cached.min(self.input);
+        let cache_written = self.cache_written.min(self.input.saturating_sub(cached));
+        let is_lower = (cached, cache_written) != (self.cached, self.cache_written);
+        Usage { cached, cache_written, estimated: self.estimated || is_lower, ..self }
+    }
+
     /// What is left without a part of it.
     pub(crate) fn minus(self, part: Usage) -> Usage {
         Usage {

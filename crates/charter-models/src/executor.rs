@@ -125,11 +125,18 @@ impl Executor for Models {
             .collect();
         charter_actors::check_keys(actor, &keys)?;
         let read = ModelActor::read(actor, folder)?;
-        let models = self.providers.as_ref().map(|(providers, _)| providers.models(&read.selection)).transpose()?;
-        if models.is_none_or(|models| models.is_empty()) && !read.has_offline_rules() {
+        let models = match &self.providers {
+            Some((providers, _)) => providers.models(&read.selection)?,
+            None => Vec::new(),
+        };
+        if models.is_empty() && !read.has_offline_rules() {
             return Err(ConfigError::Other("no model is configured, and the actor has no `offline` rules".into()));
         }
-        Ok(())
+        let counted = self.providers.as_ref().filter(|_| !self.replays());
+        match counted.and_then(|(providers, _)| providers.budgets.lacks_price(&models)) {
+            Some(why) => Err(ConfigError::Other(why)),
+            None => Ok(()),
+        }
     }
 
     fn files(&self, _: &str, actor: &ActorDecl, _: &Beside<'_>) -> Result<Vec<NamedFile>, ConfigError> {

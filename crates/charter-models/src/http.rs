@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 use std::time::Duration;
 
-use charter_actors::{ClientOptions, Network, client_in, unreachable_server};
+use charter_actors::{ClientOptions, Network, client_in, is_refused_certificate, unreachable_through};
 
 use crate::transport::{Request, Response, Transport, TransportError};
 
@@ -53,7 +53,10 @@ impl Transport for HttpTransport {
         let failed = |error: &ureq::Error| match error {
             ureq::Error::Timeout(ureq::Timeout::PerRead) => TransportError::Stalled(self.idle.as_secs()),
             ureq::Error::Timeout(_) => TransportError::Timeout(within.as_secs()),
-            other => TransportError::Unreachable(unreachable_server(&request.url, other)),
+            other if is_refused_certificate(other) => {
+                TransportError::Refused(unreachable_through(&self.agent, &request.url, other))
+            }
+            other => TransportError::Unreachable(unreachable_through(&self.agent, &request.url, other)),
         };
         let mut post = self.agent.post(&request.url);
         for (name, value) in &request.headers {

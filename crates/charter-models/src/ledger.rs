@@ -43,6 +43,15 @@ pub struct Budgets {
     pub day: Allowance,
 }
 
+impl Budgets {
+    /// Says which of these models needs a price, if there is a budget of money.
+    pub(crate) fn lacks_price(&self, models: &[Model]) -> Option<String> {
+        let scopes = [("actor", self.actor), ("run", self.run), ("day", self.day)];
+        let (scope, _) = scopes.into_iter().find(|(_, allowance)| allowance.cost.is_some())?;
+        models.iter().find(|model| model.price.is_none()).map(|model| without_price(scope, model))
+    }
+}
+
 /// What open questions may spend.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -181,6 +190,14 @@ impl Account<'_> {
     }
 }
 
+/// Says that a budget of money cannot be kept, and what to add.
+fn without_price(scope: &str, model: &Model) -> String {
+    let title = model.title();
+    format!(
+        "`budget.{scope}.usd` is set, and the price of `{title}` is unknown: add `[prices.\"{title}\"]` with `input` and `output` to the file of `--models`"
+    )
+}
+
 impl TokenRequest<'_> {
     fn granted(&self) -> Granted {
         Granted { tokens: self.tokens, short: None }
@@ -210,11 +227,7 @@ impl Granted {
         if let Some(limit) = allowance.cost {
             let raise = format!("budget.{scope}.usd");
             let Some(price) = wanted.model.price else {
-                let title = wanted.model.title();
-                let message = format!(
-                    "`{raise}` is set, and the price of `{title}` is unknown: add `[prices.\"{title}\"]` to the file of `--models`"
-                );
-                return Err(Fault::new(codes::CONFIG, message));
+                return Err(Fault::new(codes::CONFIG, without_price(scope, wanted.model)));
             };
             let left = limit.saturating_sub(gone.cost);
             let takes = price.cost(Usage { input: wanted.question, ..Usage::default() });

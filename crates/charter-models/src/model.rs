@@ -100,6 +100,8 @@ pub struct Model {
     pub base_url: String,
     /// The API key; a local server may need none.
     pub key: Option<Secret>,
+    /// Keys of other models of the host. They are not sent, and are removed like the own one.
+    pub others: Vec<Secret>,
     /// Maximum number of tokens in an answer, thoughts included, unless the actor sets it
     /// (`maxTokens`) or the budget leaves fewer.
     pub max_tokens: u32,
@@ -141,6 +143,7 @@ impl Model {
             name: host.to_owned(),
             base_url: provider.base_url().to_owned(),
             key: None,
+            others: Vec::new(),
             max_tokens: MAX_TOKENS,
             max_attempts: 4,
             first_pause: Duration::from_secs(1),
@@ -213,10 +216,10 @@ impl Model {
         self
     }
 
-    /// The secrets that a request contains.
+    /// The secrets that are removed from everything that is kept or shown.
     #[must_use]
     pub fn secrets(&self) -> Secrets {
-        self.key.iter().collect()
+        self.key.iter().chain(&self.others).collect()
     }
 
     /// Renders `PROVIDER:NAME`.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use charter_actors::{ConfigError, Secrets};
+use charter_actors::{ConfigError, Secret, Secrets};
 use charter_kernel::definition::ActorDecl;
 use serde_json::Value as Json;
 
@@ -30,6 +30,8 @@ pub struct Providers {
     /// The model of a cassette that is replayed. It is asked last, because actors may have asked it
     /// instead of those that they name (`--model`).
     pub recorded: Option<Model>,
+    /// Further keys of the host. They are not sent, but removed wherever a text quotes them.
+    pub hidden: Vec<Secret>,
     /// The prices of models, by `PROVIDER:NAME`.
     pub prices: BTreeMap<String, Price>,
     /// What questions may take together.
@@ -39,7 +41,11 @@ pub struct Providers {
 impl Providers {
     /// The secrets of all providers.
     pub(crate) fn secrets(&self) -> Secrets {
-        self.default.iter().chain(self.named.values()).filter_map(|model| model.key.as_ref()).collect()
+        self.keys().collect()
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Secret> {
+        self.default.iter().chain(self.named.values()).filter_map(|model| model.key.as_ref()).chain(&self.hidden)
     }
 
     /// The models that an actor asks, one after another; none if it names none, and there is no
@@ -48,6 +54,7 @@ impl Providers {
         let mut models = self.selected(selection)?;
         for model in &mut models {
             model.price = self.prices.get(&model.title()).copied().or(model.price);
+            model.others.extend(self.keys().cloned());
         }
         Ok(models)
     }

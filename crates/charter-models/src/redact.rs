@@ -1,6 +1,8 @@
 //! Removes secrets from a response, before anything reads, shortens or stores it. A stream can
-//! contain a secret in pieces, and a message can end in the middle of one.
+//! contain a secret in pieces, and a message can end in the middle of one. A request is sent as it
+//! is; secrets are removed from what is kept of it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use charter_actors::Secrets;
@@ -23,6 +25,18 @@ pub(crate) fn redact(secrets: &Secrets, response: &mut Response) {
     for text in texts.into_iter().flatten() {
         *text = secrets.redact(text).into_owned();
     }
+}
+
+/// The body of a request without secrets. JSON stays JSON.
+pub(crate) fn redact_body<'b>(secrets: &Secrets, body: &'b str) -> Cow<'b, str> {
+    if secrets.is_empty() {
+        return Cow::Borrowed(body);
+    }
+    let Ok(before) = strict_json::from_str(body) else {
+        return secrets.redact(body);
+    };
+    let after = secrets.redact_json(before.clone());
+    if after == before { Cow::Borrowed(body) } else { Cow::Owned(after.to_string()) }
 }
 
 fn stream(secrets: &Secrets, text: &str) -> String {

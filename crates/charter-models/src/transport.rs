@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use charter_actors::{Secret, Secrets};
 
+use crate::redact::redact_body;
+
 /// A request. Headers with secrets are separate, so that they are never stored.
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -16,12 +18,19 @@ pub struct Request {
     pub secrets: Vec<(&'static str, Secret)>,
     /// The body, JSON.
     pub body: String,
+    /// The keys of the host: a text may quote one. They are removed from what is kept of the body.
+    pub hidden: Vec<Secret>,
 }
 
 impl Request {
-    /// The secrets that the request contains.
+    /// The secrets that are removed from the response.
     pub(crate) fn secrets(&self) -> Secrets {
-        self.secrets.iter().map(|(_, secret)| secret).collect()
+        self.secrets.iter().map(|(_, secret)| secret).chain(&self.hidden).collect()
+    }
+
+    /// The body as it may be kept.
+    pub(crate) fn kept_body(&self) -> Cow<'_, str> {
+        redact_body(&self.hidden.iter().collect(), &self.body)
     }
 }
 
@@ -63,6 +72,9 @@ pub enum TransportError {
     /// The server cannot be reached, or the connection broke: which server, and why.
     #[error("cannot reach {0}")]
     Unreachable(String),
+    /// The certificate of the server is not accepted: which server, and why. Nothing was sent.
+    #[error("cannot reach {0}")]
+    Refused(String),
     /// The response did not arrive in time.
     #[error("the server did not respond within {0} s")]
     Timeout(u64),

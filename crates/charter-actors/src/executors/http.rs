@@ -12,7 +12,7 @@ use ureq::http::Uri;
 
 use super::exec::max_output;
 use crate::call::Call;
-use crate::client::{ClientOptions, client_in, http_client, unreachable_server};
+use crate::client::{ClientOptions, client_in, http_client, is_refused_certificate, unreachable_through};
 use crate::clock::BoxFuture;
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, FindSecret, Outcome};
@@ -174,7 +174,7 @@ impl Request {
         }
         let request = request.config().timeout_global(Some(self.timeout)).build();
         let response = request.send(&self.body);
-        let mut response = response.map_err(|e| failure(&self.url, &e))?;
+        let mut response = response.map_err(|e| failure(agent, &self.url, &e))?;
         let status = response.status();
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let wait = retry_after(header("retry-after").as_deref(), header("date").as_deref());
@@ -189,7 +189,7 @@ impl Request {
             ureq::Error::BodyExceedsLimit(_) => {
                 Fault::new("too-large", format!("the response has more than {limit} bytes (`maxOutput`)"))
             }
-            e => failure(&self.url, &e),
+            e => failure(agent, &self.url, &e),
         })?;
         if !status.is_success() {
             let shown: String =
@@ -216,9 +216,12 @@ impl Request {
     }
 }
 
-fn failure(url: &str, e: &ureq::Error) -> Fault {
+fn failure(agent: &ureq::Agent, url: &str, e: &ureq::Error) -> Fault {
     match e {
         ureq::Error::Timeout(_) => Fault::new("timeout", "the server did not respond in time").retryable(),
-        e => Fault::new("start", format!("cannot reach {}", unreachable_server(url, e))).retryable(),
+        e => {
+            let fault = Fault::new("start", format!("cannot reach {}", unreachable_through(agent, url, e)));
+            if is_refused_certificate(e) { fault } else { fault.retryable() }
+        }
     }
 }

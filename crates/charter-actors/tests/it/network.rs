@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use charter_actors::{ClientOptions, Network, NetworkError, client_in, is_this_machine};
+use charter_actors::{ClientOptions, Network, NetworkError, client_in, is_this_machine, unreachable_through};
 
 /// A proxy that refuses everything: its port, and the first lines of the requests it gets.
 fn proxy() -> (u16, mpsc::Receiver<String>) {
@@ -27,8 +27,9 @@ fn proxy() -> (u16, mpsc::Receiver<String>) {
 #[test]
 fn requests_go_through_the_proxy_unless_their_host_is_excepted() {
     let (port, asked) = proxy();
-    let network =
-        Network::default().proxy(&format!("http://127.0.0.1:{port}"), "skipped.invalid, .below.invalid").unwrap();
+    let network = Network::default()
+        .proxy(&format!("http://127.0.0.1:{port}"), "skipped.invalid, .below.invalid, ported.invalid:80")
+        .unwrap();
     let options = ClientOptions { request: Some(Duration::from_secs(5)), ..Default::default() };
     let client = client_in(&network, options);
     for (url, expected) in [
@@ -37,6 +38,8 @@ fn requests_go_through_the_proxy_unless_their_host_is_excepted() {
         ("http://a.below.invalid/v1", None),
         ("http://skipped.invalid/v1", None),
         ("http://a.skipped.invalid/v1", None),
+        ("http://ported.invalid/v1", None),
+        ("http://a.ported.invalid/v1", None),
         ("http://127.0.0.1:9/v1", None),
     ] {
         client.get(url).call().unwrap_err();
@@ -45,6 +48,18 @@ fn requests_go_through_the_proxy_unless_their_host_is_excepted() {
     for wrong in ["", "ftp://a", "socks5://a:1", "http://"] {
         assert_eq!(Network::default().proxy(wrong, "").unwrap_err(), NetworkError::Proxy, "{wrong}");
     }
+}
+
+#[test]
+fn a_proxy_that_cannot_be_reached_is_named_without_its_password() {
+    let network = Network::default().proxy("http://me:secret@127.0.0.1:9", "skipped.invalid").unwrap();
+    let client = client_in(&network, ClientOptions::default());
+    let why = |url: &str| unreachable_through(&client, url, &client.get(url).call().unwrap_err());
+    let said = why("http://model.invalid/v1?key=k");
+    assert!(said.starts_with("`http://model.invalid` through the proxy `http://127.0.0.1:9`: "), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+    let direct = why("http://skipped.invalid/v1");
+    assert!(direct.starts_with("`http://skipped.invalid`: "), "{direct}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Renders records and values as text, with control characters in untrusted text replaced.
 
 use charter_journal::{Record, SourceKind, Verdict};
-use charter_kernel::visible::is_invisible;
+use charter_kernel::visible::{is_invisible, is_joiner, is_variation_selector};
 use charter_kernel::{Code, Digest, Explanation, Machine, Millis, Misfit, Status, Timestamp};
 use serde_json::Value as Json;
 
@@ -253,7 +253,7 @@ pub(crate) fn quoted(argument: &str) -> String {
     if !argument.is_empty() && argument.chars().all(plain) {
         return argument.to_owned();
     }
-    let hidden = |c: char| c.is_control() || is_invisible(c);
+    let hidden = |c: char| c.is_control() || is_invisible(c) || is_joiner(c) || is_variation_selector(c);
     if !argument.contains(hidden) {
         return format!("'{}'", argument.replace('\'', "'\\''"));
     }

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use super::host::{Host, Place};
 use crate::io::{Failure, Io, Paint};
 use crate::journal::text::clean;
+use crate::models::{self, Answerer};
 
 impl Host {
     /// The model that each actor asked last, and those that actors ask now, if the run is here.
@@ -21,16 +22,15 @@ impl Host {
         }
     }
 
-    /// What answers for models, and whether it is the rules of the charter.
-    pub(crate) fn models(&self) -> (String, bool) {
+    /// What answers for models: its name, and of which kind it is.
+    pub(crate) fn models(&self) -> (String, Answerer) {
         let place = self.place.borrow();
         let about = match &*place {
             Place::Own(own) => &own.about,
             Place::Other(client) => client.about(),
             Place::Remote(_) | Place::Closed => &Json::Null,
         };
-        let title = about.get("models").and_then(Json::as_str).unwrap_or_default();
-        (title.to_owned(), about.get("offline").and_then(Json::as_bool).unwrap_or_default())
+        models::told(about)
     }
 }
 
@@ -142,21 +142,52 @@ pub(super) fn changes(run: &str, view: &View, host: &Host) -> Result<BTreeMap<St
     Ok(told.collect())
 }
 
-/// Writes the lines, and how to choose a model.
-pub(super) fn write(run: &str, view: &View, host: &Host, begins: bool, io: &mut Io<'_>) -> Result<(), Failure> {
+/// What to tell about actors that name a model although there is none, so that rules answer.
+pub(crate) fn unanswered(charter: &Charter) -> Vec<String> {
+    let actors = &charter.machine().definition().actors;
+    let told = actors.iter().filter(|(_, actor)| asks(actor)).filter_map(|(name, actor)| {
+        let text = |key: &str| actor.config.get(key).and_then(Json::as_str);
+        let model = text("model")?;
+        let (provider, model) = match text("provider") {
+            Some(provider) => (provider, model),
+            None => model.split_once(':')?,
+        };
+        let how = models::how_to_offer(provider);
+        let said = format!(
+            "offline rules answer for `{name}`, although the charter asks for `{provider}:{model}`: {how}, or `--model offline` to have the rules answer"
+        );
+        Some(clean(&said))
+    });
+    told.collect()
+}
+
+/// Writes [`unanswered`], unless rules were chosen; returns whether there is something to tell.
+pub(super) fn warn(charter: &Charter, host: &Host, io: &mut Io<'_>) -> Result<bool, Failure> {
+    let told = if host.models().1 == Answerer::NoModel { unanswered(charter) } else { Vec::new() };
+    for line in &told {
+        writeln!(io.err, "{} {line}", Paint(io.color_err).warning("models:"))?;
+    }
+    Ok(!told.is_empty())
+}
+
+/// Writes the lines, and how to choose a model. `changes` is what [`changes`] tells.
+pub(super) fn write(
+    run: &str,
+    view: &View,
+    host: &Host,
+    changes: &BTreeMap<String, String>,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
     let (paint, answers) = (Paint(io.color_err), Answers::of(view));
-    let (title, offline) = host.models();
-    if !begins && answers == Answers::Model {
-        for line in changes(run, view, host)?.values() {
-            writeln!(io.err, "{} {line}", paint.warning(ANOTHER))?;
-        }
+    let (title, answerer) = host.models();
+    for line in changes.values() {
+        writeln!(io.err, "{} {line}", paint.warning(ANOTHER))?;
     }
     let offline = match answers {
-        Answers::Model if offline => "no model is called; simple rules of the charter answer instead",
+        Answers::Model if answerer.is_offline() => "no model is called; simple rules of the charter answer instead",
         Answers::Model => {
             // A cassette answers for all actors.
-            let replays = title.contains(" (from ");
-            let asked = if replays { None } else { host.asked(run, &view.charter)? };
+            let asked = if answerer == Answerer::Cassette { None } else { host.asked(run, &view.charter)? };
             let who = asked.map_or(title, |(_, now)| by_actor(view, &now));
             writeln!(io.err, "{}", paint.faint(&format!("models: {who}")))?;
             return Ok(());
@@ -166,7 +197,10 @@ pub(super) fn write(run: &str, view: &View, host: &Host, begins: bool, io: &mut 
         Answers::Other => return Ok(()),
     };
     writeln!(io.err, "{} {offline}", paint.warning("offline:"))?;
-    if answers == Answers::Model {
+    if answers != Answers::Model || answerer == Answerer::Rules {
+        return Ok(());
+    }
+    if !warn(&view.charter, host, io)? {
         let more = "to use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or pass `--model`";
         writeln!(io.err, "{}", paint.faint(more))?;
     }

@@ -66,7 +66,7 @@ impl Follow {
     ) -> Result<Exit, Failure> {
         let mut progress = Progress::new(run, io);
         let view = host.view(run)?;
-        progress.begin(&view, self.beginning, &self.db, host, io)?;
+        progress.begin(&view, self.beginning, events.answerers.as_ref(), host, io)?;
         // An actor that cannot be resumed does not keep the others from running.
         if view.snapshot.paused_at().is_none()
             && let Err(e) = host.resume(run)?
@@ -304,7 +304,7 @@ pub(crate) fn settle(
     let mut progress = Progress::new(run, io);
     progress.know(&host.view(run)?, Some(seen));
     progress.observe(host);
-    progress.answerers = std::mem::take(&mut events.answerers);
+    progress.answerers = events.answerers.take().unwrap_or_default();
     let mut patience = Patience::default();
     loop {
         while let Some(event) = host.next(&mut events, Duration::ZERO)? {

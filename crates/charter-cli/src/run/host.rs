@@ -15,7 +15,7 @@ use charter_local::{Client, Server, Service};
 use charter_remote::Remote;
 use charter_runtime::backend::{Acknowledged, Answer, Backend, TaskAnswer};
 use charter_runtime::{Limits, Options, ResumeRuns, Runtime, RuntimeError, SendEvent, View, new_run_id};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 use tokio::runtime::Runtime as Threads;
 
 use super::background::Background;
@@ -201,6 +201,7 @@ impl Host {
     fn own(&self, store: SqliteStore, resume: ResumeRuns) -> Result<Own, Failure> {
         store.announce(None, true)?;
         let chosen = models::choose(&self.models, &setup::variable, Recording::Create)?;
+        let about = chosen.about();
         let options = setup::options(chosen.models, &chosen.network, setup::secrets());
         #[cfg(unix)]
         let options = options.executor("workspace", self.workspaces.clone());
@@ -210,7 +211,6 @@ impl Host {
         let service = Arc::new(Service::new(runtime.clone(), store.clone()));
         self.end_on_signal(runtime.clone(), store.clone(), service.clone());
         self.end_on_failure(runtime.clone(), store.clone());
-        let about = json!({"models": chosen.title, "offline": chosen.offline});
         let mut own = Own { runtime, store, service, server: None, about };
         let _entered = self.threads.enter();
         own.share();

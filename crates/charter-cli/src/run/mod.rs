@@ -2,7 +2,7 @@
 //! waits for a person.
 
 pub mod answer;
-mod answers;
+pub(crate) mod answers;
 mod approval_preview;
 mod arriving;
 mod ask;
@@ -247,6 +247,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         (None, None) => return Err(Failure::new("missing charter or run")),
     };
     if args.detach {
+        answers::warn(&host.view(&run)?.charter, &host, io)?;
         host.resume(&run)??;
         host.leave(&run, args.wait)?;
         match machine_output {

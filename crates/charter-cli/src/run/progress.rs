@@ -13,7 +13,6 @@ use super::arriving::Arriving;
 use super::host::Host;
 use super::{answers, details, trust};
 use crate::io::{Failure, Io, Paint};
-use crate::journal::Db;
 use crate::journal::text::{clean, elapsed, error, on_one_line, short};
 
 /// Maximum number of characters of the status line.
@@ -93,15 +92,16 @@ impl Progress {
         self.db = host.db.option();
     }
 
-    /// Prints the heading.
+    /// Prints the heading. `changes` is what [`answers::changes`] tells, if it is known.
     pub(crate) fn begin(
         &mut self,
         view: &View,
         beginning: Beginning,
-        db: &Db,
+        changes: Option<&BTreeMap<String, String>>,
         host: &Host,
         io: &mut Io<'_>,
     ) -> Result<(), Failure> {
+        let db = &host.db;
         let definition = view.charter.machine().definition();
         self.know(view, None);
         self.observe(host);
@@ -136,7 +136,11 @@ impl Progress {
             };
             writeln!(io.err, "{}", paint.faint(&leave))?;
         }
-        answers::write(&self.run, view, host, beginning == Beginning::Started, io)?;
+        let found = match (beginning, changes) {
+            (Beginning::Started, _) | (_, Some(_)) => BTreeMap::new(),
+            (_, None) => answers::changes(&self.run, view, host)?,
+        };
+        answers::write(&self.run, view, host, changes.unwrap_or(&found), io)?;
         if let Some(client) = host.other() {
             let by = format!("hosted by process {}, which has the journal open", client.pid());
             writeln!(io.err, "{}", paint.faint(&by))?;

@@ -15,7 +15,7 @@ impl Host {
         let updates = self.call(|b| b.updates(Some(run.to_owned())))?;
         // Another process knows by itself which models it asks; nothing is read from it for that.
         let view = seen.filter(|_| matches!(&*self.place.borrow(), Place::Own(_))).and_then(|_| self.view(run).ok());
-        let answerers = view.map_or(Ok(BTreeMap::new()), |view| answers::changes(run, &view, self))?;
+        let answerers = view.map(|view| answers::changes(run, &view, self)).transpose()?;
         Ok(Watch { run: run.to_owned(), updates, seen, missed: VecDeque::new(), answerers })
     }
 
@@ -56,6 +56,6 @@ pub(crate) struct Watch {
     seen: Option<u64>,
     /// Records that were written while there was no connection.
     missed: VecDeque<Update>,
-    /// See [`answers::changes`].
-    pub(super) answerers: BTreeMap<String, String>,
+    /// See [`answers::changes`]; `None`: they were not looked for.
+    pub(super) answerers: Option<BTreeMap<String, String>>,
 }

@@ -124,17 +124,17 @@ pub(super) fn complete(args: &Args) -> Result<Args, Failure> {
 
 fn read(path: &Path) -> Result<Config, Failure> {
     let config: Config = options_file::read(path, &KEYS, "options of `charter serve`")?;
-    if config.models.is_some() && (config.model.is_some() || config.model_url.is_some()) {
+    if config.models.is_some() && config.model_url.is_some() {
         let name = path.display();
-        return Err(Failure::new(format!("`{name}`: `models` excludes `model` and `model-url`")));
+        return Err(Failure::new(format!("`{name}`: `models` excludes `model-url`: give the provider an `address`")));
     }
     if config.record_missing.is_some() && (config.record_models.is_some() || config.replay_models.is_some()) {
         let name = path.display();
         return Err(Failure::new(format!("`{name}`: `record-missing` excludes `record-models` and `replay-models`")));
     }
-    if config.replay_models.is_some() && (config.model.is_some() || config.record_models.is_some()) {
+    if config.replay_models.is_some() && (config.model_url.is_some() || config.record_models.is_some()) {
         let name = path.display();
-        return Err(Failure::new(format!("`{name}`: `replay-models` excludes `model` and `record-models`")));
+        return Err(Failure::new(format!("`{name}`: `replay-models` excludes `model-url` and `record-models`")));
     }
     Ok(config)
 }
@@ -228,8 +228,8 @@ accept-clock = true
             ("offer = \"sentinel\"", "expected a sequence"),
             ("db = ", "charter.toml:1:"),
             ("db = \"a\"\ndb = \"b\"", "duplicate key"),
-            ("replay-models = \"c\"\nmodel = \"m\"", "`replay-models` excludes `model`"),
-            ("models = \"c\"\nmodel-url = \"m\"", "`models` excludes `model` and `model-url`"),
+            ("replay-models = \"c\"\nmodel-url = \"m\"", "`replay-models` excludes `model-url`"),
+            ("models = \"c\"\nmodel-url = \"m\"", "`models` excludes `model-url`"),
         ] {
             let text = shown(file);
             assert!(text.contains(part), "{part}: {text}");

@@ -16,7 +16,10 @@ use charter_server::{OidcOptions, Options, Server};
 use serde_json::json;
 
 use crate::io::{Exit, Failure, Io, Paint};
+use crate::journal::text::clean;
 use crate::journal::{Db, usual};
+use crate::models::Answerer;
+use crate::run::answers::unanswered;
 use crate::run::host::Host;
 use crate::{bundled, codes, models};
 use folder::CharterFolder;
@@ -120,6 +123,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             "stop it, or serve another journal with `--db FILE`",
         ));
     };
+    charters = served(charters, &host, io)?;
     let options = Options {
         public_url: args.public_url.clone(),
         origins: args.origins.clone(),
@@ -146,6 +150,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             Err(failure) => not_served(folder.as_mut(), &path, &failure, io)?,
         }
     }
+    let of = |charter: &Charter| clean(&charter.machine().definition().id);
+    let unanswered = charters.iter().flat_map(|c| unanswered(c).into_iter().map(|line| format!("`{}`: {line}", of(c))));
+    let unanswered: Vec<String> = unanswered.collect();
     let started = host.threads.block_on(Server::start(host.backend()?, charters, options));
     let server = match started {
         Ok(server) => Arc::new(server),
@@ -176,11 +183,14 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             }
             false => writeln!(io.out, "{}", server.url())?,
         }
-        let (models, offline) = host.models();
+        let (models, answerer) = host.models();
         let name = db.name();
         writeln!(io.err, "{}", paint.faint(&format!("serves {name}; Ctrl-C ends it in order")))?;
-        if offline {
+        if answerer.is_offline() {
             writeln!(io.err, "{}", paint.faint(&format!("models: {models}")))?;
+        }
+        for line in unanswered.iter().filter(|_| answerer == Answerer::NoModel) {
+            writeln!(io.err, "{} {line}", paint.warning("models:"))?;
         }
         if !server.has_keys() {
             let option = db.option();
@@ -231,6 +241,22 @@ fn not_served(
         folder.refuse(path, failure);
     }
     Ok(())
+}
+
+/// The charters that this host accepts; it says why it does not serve the others.
+fn served(charters: Vec<Charter>, host: &Host, io: &mut Io<'_>) -> Result<Vec<Charter>, Failure> {
+    let mut served = Vec::new();
+    for charter in charters {
+        let id = charter.machine().definition().id.clone();
+        match host.threads.block_on(host.backend()?.add(charter.clone())) {
+            Ok(_) => served.push(charter),
+            Err(why) => {
+                Failure::from(why).show(io.err, io.color_err)?;
+                writeln!(io.err, "`{}` is not served; the others are", clean(&id))?;
+            }
+        }
+    }
+    Ok(served)
 }
 
 fn oidc(args: &Args) -> Result<Option<OidcOptions>, Failure> {

@@ -76,6 +76,12 @@ pub(crate) fn anthropic(answer: &Json) -> (u16, Json) {
     (200, json!({"model": "far-1", "content": content, "stop_reason": "tool_use", "usage": usage}))
 }
 
+/// An answer as servers like OpenAI's give it.
+fn openai(answer: &Json) -> (u16, Json) {
+    let choice = json!({"message": {"content": answer.to_string()}, "finish_reason": "stop"});
+    (200, json!({"model": "near-1", "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 3}}))
+}
+
 pub(crate) fn busy(_: &str) -> (u16, Json) {
     (429, json!({"error": {"message": "slow down"}}))
 }
@@ -277,7 +283,10 @@ fn a_provider_that_cannot_be_used_is_refused_before_the_run() {
         }
     };
     refused("--models m.toml", &["the provider `far` cannot be used: the variable FAR_KEY with its key is not set"]);
-    refused("--models m.toml --model offline", &["--model"]);
+    refused("--models m.toml --model far:b", &["`--model`", "`far` cannot be used: the variable FAR_KEY"]);
+    refused("--models m.toml --model nowhere:b", &["`--model`: unknown provider `nowhere`"]);
+    refused("--models m.toml --model b", &["`--model`: invalid model `b`: expected `PROVIDER:NAME`"]);
+    refused("--models m.toml --model offline", &["the actor has no `offline` rules"]);
     refused("--models no.toml", &["cannot read `no.toml`"]);
     for (file, parts) in [
         ("[providers.a]\nkind = \"opena\"\n", ["bad.toml:2:8", "unknown variant `opena`, expected one of `openai`"]),
@@ -301,4 +310,82 @@ fn a_provider_that_cannot_be_used_is_refused_before_the_run() {
     }
     assert_eq!((near.times(), far.times()), (0, 0));
     assert!(!scratch.0.join("charter.db").exists() || charter(&scratch, "runs", None).1.contains("no runs"));
+}
+
+#[test]
+fn a_model_of_the_file_answers_for_actors_that_name_none() {
+    let (near, far) = (Server::new(|_| openai(&json!({"n": 5}))), Server::new(|_| anthropic(&json!({"n": 7}))));
+    let scratch = asking("both", &near.url, &far.url);
+    let path = scratch.0.join("c.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    scratch.file("d.yaml", text.replace("    model: near:a\n    fallback: ['far:b']\n", ""));
+    let path = scratch.0.join("m.toml");
+    let providers = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("default = \"near:a\"\n{providers}")).unwrap();
+    let models = "--models m.toml --model far:b";
+    for (file, run, wanted) in [("c.yaml", "c", "models: near:a"), ("d.yaml", "d", "models: far:b")] {
+        let line = format!("run {file} --run {run} {models} --record-models {run}.jsonl");
+        let (output, text) = charter(&scratch, &line, Some(KEY));
+        assert!(output.status.success() && text.contains(wanted), "{text}");
+        let line = format!("run {file} --run {run} {models} --replay-models {run}.jsonl --db again.db");
+        let (output, text) = charter(&scratch, &line, None);
+        assert!(output.status.success() && text.contains("(from "), "{text}");
+        assert_eq!((near.times(), far.times()), if run == "c" { (1, 0) } else { (1, 1) });
+    }
+    let begun = |db: &str| charter(&scratch, &format!("log d --json --db {db}"), None).1;
+    assert!(begun("charter.db").contains("far:b at "), "{}", begun("charter.db"));
+    let stripped = |db: &str| begun(db).lines().next().map(|line| line.split("\"manifest\"").last().unwrap().len());
+    assert_eq!(stripped("charter.db"), stripped("again.db"));
+    let (_, text) = charter(&scratch, "run d.yaml --replay-models d.jsonl --model far:b", None);
+    assert!(text.contains("`--model` has no effect with `--replay-models`"), "{text}");
+}
+
+#[test]
+fn rules_that_answer_for_a_named_model_say_so_unless_they_were_chosen() {
+    let (near, far) = (Server::new(busy), Server::new(busy));
+    let scratch = asking("unasked", &near.url, &far.url);
+    let path = scratch.0.join("c.yaml");
+    let text = std::fs::read_to_string(&path)
+        .unwrap()
+        .replace("    prompt: p.md\n", "    prompt: p.md\n    offline: {n: 1}\n");
+    std::fs::write(&path, &text).unwrap();
+    scratch.file("d.yaml", text.replace("model: near:a", "provider: openai\n    model: m"));
+    scratch.file("e.yaml", text.replace("    model: near:a\n", ""));
+    let told = |args: &str| charter(&scratch, &format!("run {args}"), None).1;
+    let near = told("c.yaml");
+    let wanted = "offline rules answer for `ask`, although the charter asks for `near:a`: pass `--models FILE` with the provider `near`";
+    assert!(near.contains(wanted) && near.contains("offline: no model is called"), "{near}");
+    let detached = told("c.yaml --detach --db detached.db");
+    assert!(detached.contains(wanted), "{detached}");
+    let openai = told("d.yaml");
+    assert!(openai.contains("although the charter asks for `openai:m`: set OPENAI_API_KEY"), "{openai}");
+    for args in ["c.yaml --model offline", "e.yaml"] {
+        let text = told(args);
+        assert!(text.contains("offline: no model is called") && !text.contains("although"), "{text}");
+    }
+}
+
+#[test]
+fn a_key_that_an_input_quotes_is_neither_in_a_cassette_nor_in_an_exchange() {
+    let (near, far) = (Server::new(busy), Server::new(|_| anthropic(&json!({"n": 7}))));
+    let scratch = asking("quoted", &near.url, &far.url);
+    let path = scratch.0.join("c.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace("src: ask\n", &format!("src: ask\n      input: {{q: 'my key is {KEY}, is it?'}}\n"));
+    std::fs::write(&path, text).unwrap();
+    scratch.file("p.md", "You count.\n---\n{{q}}");
+    let run = "run c.yaml --run r --models m.toml";
+    let (output, text) = charter(&scratch, &format!("{run} --record-models said.jsonl"), Some(KEY));
+    assert!(output.status.success(), "{text}");
+    let said = std::fs::read_to_string(scratch.0.join("said.jsonl")).unwrap();
+    assert!(!said.contains(KEY) && said.matches("my key is [secret], is it?").count() == 2, "{said}");
+    let query = "SELECT CAST(b.data AS TEXT) FROM usage u JOIN blobs b ON b.digest = u.exchange";
+    let exchanges = crate::usage::sql(&scratch, query);
+    assert!(!exchanges.contains(KEY) && exchanges.contains("my key is [secret]"), "{exchanges}");
+    for (db, key) in [("with.db", Some(KEY)), ("without.db", None)] {
+        let (output, text) = charter(&scratch, &format!("{run} --replay-models said.jsonl --db {db}"), key);
+        assert!(output.status.success(), "{text}");
+        assert_eq!(records(&scratch, "charter.db"), records(&scratch, db));
+    }
+    assert_eq!((near.times(), far.times()), (1, 1));
 }

@@ -203,8 +203,28 @@ fn money_needs_prices() {
     let server = counting();
     let scratch = asking("unpriced", &server, 1, "");
     let providers = format!("[providers.near]\nkind = \"openai\"\naddress = \"{}\"\n", server.url);
+    let near = "[prices.\"near:a\"]\ninput = \"1\"\noutput = \"1\"\n";
+    let with_fallback = std::fs::read_to_string(scratch.0.join("c.yaml")).unwrap();
+    scratch.file("d.yaml", with_fallback.replace("    model: near:a\n", "    model: near:a\n    fallback: [near:b]\n"));
+    for (file, prices, lacking) in [("c.yaml", "", "near:a"), ("d.yaml", near, "near:b")] {
+        scratch.file("m.toml", format!("[budget.run]\nusd = \"1\"\n{providers}{prices}"));
+        let (output, text) = charter(&scratch, &format!("run {file} --run r --models m.toml"), None);
+        let wanted = format!(
+            "actor `ask`: `budget.run.usd` is set, and the price of `{lacking}` is unknown: add `[prices.\"{lacking}\"]`"
+        );
+        assert!(!output.status.success() && text.contains(&wanted), "{text}");
+        assert!(!scratch.0.join("charter.db").exists(), "nothing has begun");
+    }
+    // A server says what it does not serve, before it finds that its address is taken.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    scratch.file("d.toml", format!("default = \"near:a\"\n[budget.day]\nusd = \"1\"\n{providers}"));
+    let line = format!("serve --db s.db --models d.toml --listen {}", taken.local_addr().unwrap());
+    let (_, text) = charter(&scratch, &line, None);
+    assert!(text.contains("`budget.day.usd` is set, and the price of `near:a` is unknown"), "{text}");
+    assert!(text.contains("`fred` is not served; the others are") && text.contains("in use"), "{text}");
+    // A run that has begun with other options.
+    charter(&scratch, "run c.yaml --run r --model offline", None);
     scratch.file("m.toml", format!("[budget.run]\nusd = \"1\"\n{providers}"));
-    charter(&scratch, "run c.yaml --run r --models m.toml", None);
     go(&scratch, "r");
     let (_, text) = charter(&scratch, "log r --json", None);
     assert!(text.contains("the price of `near:a` is unknown"), "{text}");

@@ -280,7 +280,7 @@ impl Asking<'_> {
         let written =
             estimate(reply.calls.iter().map(|c| c.arguments.len()).fold(reply.text.len(), usize::saturating_add));
         let estimated = Usage { input: question, output: written, estimated: true, ..Usage::default() };
-        let usage = reply.usage.unwrap_or(estimated);
+        let usage = reply.usage.map_or(estimated, Usage::plausible);
         if usage.total() > MAX_USAGE {
             self.exchange.count(estimated, sent);
             let message = format!("the server reports {} tokens for one request, which cannot be", usage.total());
@@ -303,9 +303,9 @@ impl Asking<'_> {
     }
 
     fn keep(&mut self, request: &Request, status: Option<u16>, response: &str) {
-        // Servers quote keys in their errors; the exchange must not contain one.
+        // Servers quote keys in their errors, and an input may have one; the exchange must not.
         let response = self.secrets.redact(response);
-        self.exchange.push(&request.body, status, &response);
+        self.exchange.push(&request.kept_body(), status, &response);
     }
 }
 
@@ -325,6 +325,8 @@ fn fault_of(error: &TransportError) -> Fault {
     let message = error.to_string();
     match error {
         TransportError::Unreachable(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
+        // Another attempt gets the same certificate.
+        TransportError::Refused(_) => Fault::new(codes::UNAVAILABLE, message),
         TransportError::Stalled(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
         TransportError::Protocol(_) => Fault::new(codes::PROTOCOL, message).retryable(),
         TransportError::Timeout(_) => Fault::new(codes::BUDGET, message).retryable(),

@@ -60,6 +60,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         headers: vec![("content-type".into(), "application/json".into()), ("anthropic-version".into(), VERSION.into())],
         secrets: model.key.iter().map(|key| ("x-api-key", key.clone())).collect(),
         body: body.to_string(),
+        hidden: Vec::new(),
     }
 }
 

@@ -94,15 +94,18 @@ pub struct Reply {
 
 impl Reply {
     /// Sorts what a model called: calls of its tools, unless it answers. Without such calls, any
-    /// other one is the answer.
+    /// other one is the answer; several become one text, of which only one value may match.
     fn called(&mut self, calls: Vec<ToolCall>, message: impl FnOnce() -> Json, tools: &[Tool]) {
         let is_own = |call: &ToolCall| tools.iter().any(|tool| tool.name == call.name);
         let has_own = calls.iter().any(is_own);
         let is_answer = |call: &&ToolCall| !call.arguments.trim().is_empty() && (!has_own || call.name == ANSWER);
-        match calls.iter().find(is_answer) {
-            Some(answer) => self.text.clone_from(&answer.arguments),
-            None if has_own => (self.calls, self.message) = (calls, message()),
-            None => {}
+        let mut answers: Vec<&str> = calls.iter().filter(is_answer).map(|call| call.arguments.as_str()).collect();
+        answers.dedup();
+        match answers.is_empty() {
+            // Which of several answers counts is decided where they are read.
+            false => self.text = answers.join("\n"),
+            true if has_own => (self.calls, self.message) = (calls, message()),
+            true => {}
         }
     }
 }
@@ -135,6 +138,7 @@ pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     };
     let further = model.headers.iter().map(|(name, value)| (name.clone().into(), value.clone()));
     request.headers.extend(further);
+    request.hidden.extend(model.key.iter().chain(&model.others).cloned());
     request
 }
 

@@ -72,6 +72,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
             })
             .collect(),
         body: body.to_string(),
+        hidden: Vec::new(),
     }
 }
 

@@ -107,6 +107,34 @@ fn an_answer_that_is_cut_off_says_what_to_raise() {
 }
 
 #[test]
+fn two_different_answers_at_once_are_repaired_and_none_is_chosen() {
+    let other = json!({"sure": 0.1, "text": "no"});
+    let good: serde_json::Value = serde_json::from_str(GOOD).unwrap();
+    let openai_calls = |answers: &[&serde_json::Value]| {
+        let call = |a: &&serde_json::Value| json!({"id": "c", "type": "function", "function": {"name": "answer", "arguments": a.to_string()}});
+        let calls: Vec<_> = answers.iter().map(call).collect();
+        json!({"choices": [{"message": {"content": null, "tool_calls": calls}, "finish_reason": "tool_calls"}]})
+    };
+    let anthropic_calls = |answers: &[&serde_json::Value]| {
+        let call = |a: &&serde_json::Value| json!({"type": "tool_use", "id": "t", "name": "answer", "input": a});
+        json!({"model": "c", "content": answers.iter().map(call).collect::<Vec<_>>(), "stop_reason": "tool_use"})
+    };
+    for (provider, two, same) in [
+        ("openai", openai_calls(&[&other, &good]), openai_calls(&[&good, &good])),
+        ("anthropic", anthropic_calls(&[&other, &good]), anthropic_calls(&[&good, &good])),
+    ] {
+        let said = |body: &serde_json::Value| Act::Say(200, JSON, body.to_string());
+        let server1 = server(vec![said(&two), said(&same)]);
+        let (answer, exchange) = asked(&model(provider, &server1));
+        assert_eq!((answer.unwrap(), exchange.requests), (good.clone(), 2), "{provider}");
+        let repair = server1.asked.lock().unwrap()[1].body.to_string();
+        assert!(repair.contains("more than one JSON value that matches the schema"), "{repair}");
+        let server2 = server(vec![said(&two)]);
+        assert_eq!(asked(&model(provider, &server2)).0.unwrap_err().code, codes::INVALID_ANSWER);
+    }
+}
+
+#[test]
 fn cached_tokens_count_and_absurd_counts_are_a_fault() {
     let content = json!([{"type": "text", "text": GOOD}]);
     let usage = json!({"input_tokens": 3, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 5});
@@ -115,6 +143,13 @@ fn cached_tokens_count_and_absurd_counts_are_a_fault() {
     let usage = asked(&model("anthropic", &server1)).1.usage;
     assert_eq!((usage.input, usage.cached, usage.cache_written, usage.output), (123, 100, 20, 5));
 
+    let more = |cached: u64| json!({"prompt_tokens": 50, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": cached}});
+    for (reported, cached, estimated) in [(50, 50, false), (51, 50, true), (u64::MAX, 50, true)] {
+        let body =
+            json!({"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}], "usage": more(reported)});
+        let usage = asked(&model("openai", &server(vec![Act::Say(200, JSON, body.to_string())]))).1.usage;
+        assert_eq!((usage.input, usage.cached, usage.estimated), (50, cached, estimated));
+    }
     let absurd = |count: serde_json::Value| {
         let choices = json!([{"message": {"content": GOOD}, "finish_reason": "stop"}]);
         let body = json!({"choices": choices, "usage": {"prompt_tokens": 1, "completion_tokens": count}}).to_string();

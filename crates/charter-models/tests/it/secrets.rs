@@ -3,9 +3,11 @@
 
 use std::time::Duration;
 
-use charter_models::cassette::Recorder;
-use charter_models::{HttpTransport, Transport};
-use serde_json::json;
+use charter_actors::{Fault, Secret};
+use charter_models::ask::{Budget, Question, ask};
+use charter_models::cassette::{Cassette, Recorder};
+use charter_models::{Exchange, HttpTransport, Model, PromptTemplate, Settings, Transport};
+use serde_json::{Value as Json, json};
 
 use crate::servers::{Act, JSON, STREAM, anthropic, gemini, openai, server};
 use crate::wire::{KEY, asked_within, model};
@@ -16,7 +18,7 @@ fn shows(text: &str) -> bool {
 }
 
 /// A stream whose chunks each have one piece of a text that contains the key, without an end.
-fn pieces(chunk: impl Fn(&str) -> serde_json::Value, end: &str) -> Act {
+fn pieces(chunk: impl Fn(&str) -> Json, end: &str) -> Act {
     let text: Vec<char> = format!("no: {KEY} is wrong").chars().collect();
     let chunks = text.chunks(4).map(|piece| format!("data: {}\n\n", chunk(&piece.iter().collect::<String>())));
     Act::Say(200, STREAM, chunks.collect::<String>() + end)
@@ -66,5 +68,59 @@ fn a_key_is_nowhere_whatever_a_server_does_with_it() {
         }
         assert!(plain.1.contains("[secret]") && tape.contains("[secret]"), "case {number}: {}", plain.1);
         assert_eq!(plain, recorded, "case {number}");
+    }
+}
+
+/// Asks with a text of the input.
+fn asked_about(text: &str, model: &Model, transport: &dyn Transport) -> (Result<Json, Fault>, Exchange) {
+    let template = PromptTemplate::parse("You judge.\n---\n{{offer}}").unwrap();
+    let prompt = template.render(&json!({"offer": text}), &json!(null)).unwrap();
+    let settings = Settings::default();
+    let budget = Budget { tokens: 100_000, time: Duration::from_secs(9) };
+    ask(
+        &Question { model, prompt: &prompt, schema: None, settings: &settings, budget, tools: &[], rounds: 0 },
+        transport,
+        &(),
+    )
+}
+
+#[test]
+fn a_key_in_the_text_of_a_request_is_sent_and_not_kept() {
+    const OTHER: &str = "key-of-another-model-42";
+    let text = format!("my notes: Bearer {KEY}, and \"{OTHER}\"; what now?");
+    for provider in ["openai", "anthropic", "gemini"] {
+        let answer = match provider {
+            "openai" => openai("{}"),
+            "anthropic" => anthropic("{}"),
+            _ => gemini("{}"),
+        };
+        let server = server(vec![answer]);
+        let mut model = model(provider, &server);
+        model.others.push(Secret::new(OTHER));
+        let mut tape = Vec::new();
+        let (answer, exchange) = asked_about(&text, &model, &Recorder::new(HttpTransport::default(), &mut tape));
+        let tape = String::from_utf8(tape).unwrap();
+        assert_eq!(answer.unwrap(), json!({}));
+        let sent = server.asked.lock().unwrap()[0].body.to_string();
+        assert!(sent.contains(KEY) && sent.contains(OTHER), "what is sent is what was asked: {sent}");
+        for kept in [&tape, &exchange.json().to_string()] {
+            assert!(!shows(kept) && !kept.contains(OTHER) && kept.contains("[secret]"), "{kept}");
+            assert!(kept.contains("my notes") && kept.contains("what now?"), "{kept}");
+        }
+        // The cassette answers a host with the same keys, with others, and without any.
+        let mut replaying = model.clone();
+        for keys in [vec![KEY, OTHER], vec!["something-else-entirely"], vec![]] {
+            replaying.key = None;
+            replaying.others = keys.iter().map(|key| Secret::new(*key)).collect();
+            let cassette = Cassette::parse(&tape).unwrap();
+            let (answer, replayed) = asked_about(&text, &replaying, &cassette);
+            assert_eq!(answer.unwrap(), json!({}), "{keys:?}");
+            if keys.len() == 2 {
+                assert_eq!(replayed.messages, exchange.messages);
+            }
+            for other in ["my notes: Bearer a b, and \"c\"; what now?", "my notes: Bearer , and \"c\"; what now?"] {
+                asked_about(other, &replaying, &cassette).0.unwrap_err();
+            }
+        }
     }
 }

@@ -2,15 +2,24 @@
 //! environment, a cassette, or the offline rules of the charter. Only this module reads API keys;
 //! they are only ever put into the header of a request.
 
-use std::path::{Path, PathBuf};
+#[cfg(feature = "models")]
+mod file;
+mod keys;
+mod recording;
 
-use charter_actors::{Network, Secret};
-use charter_models::{Model, ModelError, Models, Provider, Providers, Transport, cassette::Cassette};
+use std::path::PathBuf;
+
+use charter_actors::Network;
+use charter_models::cassette::Cassette;
+use charter_models::{Model, ModelError, Models, Provider, Providers};
+use serde_json::{Value as Json, json};
 
 use crate::io::Failure;
 use crate::journal::text::quoted;
 use crate::load::plain;
 use crate::network;
+pub use recording::Recording;
+use recording::{completing, transport};
 
 /// The default model of each provider, used if only an API key is set.
 const DEFAULTS: [(Provider, &str, &str); 3] = [
@@ -34,8 +43,9 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
     /// Providers that actors may name (`model: PROVIDER:NAME`), in a TOML file: their kinds,
-    /// addresses, limits, and the variables with their keys
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "model_url"])]
+    /// addresses, limits, and the variables with their keys; with `--model`, that model of the file
+    /// answers for actors that name none
+    #[arg(long, value_name = "FILE", conflicts_with = "model_url")]
     pub models: Option<PathBuf>,
     /// Allow unencrypted `http` to other machines, for models and actors of kind `http`
     #[arg(long)]
@@ -44,7 +54,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "replay_models")]
     pub record_models: Option<PathBuf>,
     /// Replay the answers of models from a cassette
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "model_url"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "model_url")]
     pub replay_models: Option<PathBuf>,
     /// Replay the answers of models from a cassette, and ask for those that it does not have, which
     /// are added to it
@@ -91,19 +101,54 @@ pub struct ModelChoice {
     pub models: Models,
     /// `offline`, `PROVIDER:NAME`, or the file of the cassette.
     pub title: String,
-    /// Whether the rules of the charter answer instead of a model.
-    pub offline: bool,
+    /// Who answers.
+    pub answerer: Answerer,
     /// How clients reach the network.
     pub network: Network,
 }
 
-/// What to do with the file of `--record-models`.
+/// Who answers for actors that ask models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recording {
-    /// Create the file.
-    Create,
-    /// Only check that the file can be created.
-    Check,
+pub enum Answerer {
+    /// The model of each actor.
+    Models,
+    /// A cassette, for all actors.
+    Cassette,
+    /// The rules of the charter, because somebody chose them.
+    Rules,
+    /// The rules of the charter, because there is no model.
+    NoModel,
+}
+
+impl Answerer {
+    fn word(self) -> &'static str {
+        match self {
+            Answerer::Models => "models",
+            Answerer::Cassette => "cassette",
+            Answerer::Rules => "rules",
+            Answerer::NoModel => "no-model",
+        }
+    }
+
+    /// Whether the rules of the charter answer instead of a model.
+    pub(crate) fn is_offline(self) -> bool {
+        matches!(self, Answerer::Rules | Answerer::NoModel)
+    }
+}
+
+impl ModelChoice {
+    /// What processes that reach this one are told; see [`told`].
+    pub(crate) fn about(&self) -> Json {
+        json!({"models": self.title, "answerer": self.answerer.word()})
+    }
+}
+
+/// Reads [`ModelChoice::about`]: the title, and who answers.
+pub(crate) fn told(about: &Json) -> (String, Answerer) {
+    let text = |key: &str| about.get(key).and_then(Json::as_str).unwrap_or_default();
+    let all = [Answerer::Models, Answerer::Cassette, Answerer::Rules, Answerer::NoModel];
+    let answerer = all.into_iter().find(|answerer| answerer.word() == text("answerer"));
+    (text("models").to_owned(), answerer.unwrap_or(Answerer::Models))
 }
 
 /// Selects the source of answers; `variable` reads the environment.
@@ -127,30 +172,46 @@ pub fn choose(
                 "record one with `--record-models`",
             )
         })?;
-        let title = format!("{} (from {})", model.title(), file.display());
-        let mut providers = Providers::default();
-        // Nothing is sent, so no key is needed.
-        let keys = |_: &str| Some("none".to_owned());
-        built_in(&mut providers, &keys);
-        add_file(args, &mut providers, &keys)?;
-        for model in providers.named.values_mut() {
-            model.key = None;
+        if args.model.is_some() && args.models.is_none() {
+            return Err(Failure::with_help(
+                "`--model` has no effect with `--replay-models`: the cassette answers",
+                "leave `--model` out; only with `--models` it is the default for actors that name no model",
+            ));
         }
+        let title = format!("{} (from {})", model.title(), file.display());
+        let mut providers = Providers { hidden: keys::all(&variable), ..Providers::default() };
+        // Nothing is sent, so no key is needed. Those that are set are removed, as when it was
+        // recorded.
+        let key = |name: &str| Some(variable(name).unwrap_or_default());
+        built_in(&mut providers, &key);
+        add_file(args, &mut providers, &key)?;
+        let named = providers.named.values_mut();
+        providers.hidden.extend(named.filter_map(|model| model.key.take()).filter(|key| !key.expose().is_empty()));
         providers.recorded = Some(model);
-        return Ok(ModelChoice { title, models: Models::of(providers, cassette), offline: false, network });
+        return Ok(ModelChoice {
+            title,
+            models: Models::of(providers, cassette),
+            answerer: Answerer::Cassette,
+            network,
+        });
     }
-    // A file of providers wins over the model that the environment names.
-    let of_file = |name: &str| variable(name).filter(|_| !matches!(name, "CHARTER_MODEL" | "CHARTER_MODEL_URL"));
-    let chosen = if args.models.is_some() { named(args, &of_file) } else { named(args, &variable) }?;
-    let overrides = args.model.is_some()
-        || args.model_url.is_some()
-        || (args.models.is_none() && variable("CHARTER_MODEL").is_some());
-    let mut providers = Providers { default: chosen, ..Providers::default() };
-    if !overrides {
+    let mut providers = Providers { hidden: keys::all(&variable), ..Providers::default() };
+    let is_offline = args.model.as_deref() == Some("offline");
+    if args.models.is_some() && !is_offline {
+        // A file of providers wins over the model that the environment names.
+        providers.default = named(None, None, args.allow_insecure, &variable)?;
         built_in(&mut providers, &variable);
         add_file(args, &mut providers, &variable)?;
+    } else {
+        let name = args.model.clone().or_else(|| variable("CHARTER_MODEL"));
+        let url = args.model_url.clone().or_else(|| variable("CHARTER_MODEL_URL"));
+        let overrides = name.is_some() || args.model_url.is_some();
+        providers.default = named(name, url, args.allow_insecure, &variable)?;
+        if !overrides {
+            built_in(&mut providers, &variable);
+        }
     }
-    if providers.default.is_none() && args.models.is_none() {
+    if providers.default.is_none() && (args.models.is_none() || is_offline) {
         if args.record_models.is_some() || args.record_missing.is_some() {
             let option = if args.record_models.is_some() { "--record-models" } else { "--record-missing" };
             return Err(Failure::with_help(
@@ -158,26 +219,33 @@ pub fn choose(
                 "choose a model with `--model`",
             ));
         }
-        return Ok(ModelChoice { models: Models::offline(), title: "offline".into(), offline: true, network });
+        let is_chosen = is_offline || variable("CHARTER_MODEL").is_some();
+        let answerer = if is_chosen { Answerer::Rules } else { Answerer::NoModel };
+        return Ok(ModelChoice { models: Models::offline(), title: "offline".into(), answerer, network });
     }
     let title = providers.default.as_ref().map_or_else(|| "of each actor".to_owned(), Model::title);
     let transport = match &args.record_missing {
         Some(file) => completing(&network, file, recording)?,
         None => transport(&network, args.record_models.as_deref(), recording)?,
     };
-    Ok(ModelChoice { models: Models::of(providers, transport), title, offline: false, network })
+    Ok(ModelChoice { models: Models::of(providers, transport), title, answerer: Answerer::Models, network })
+}
+
+/// What makes a model of a provider usable that nothing makes usable yet.
+pub(crate) fn how_to_offer(provider: &str) -> String {
+    match DEFAULTS.iter().find(|(known, ..)| known.word() == provider) {
+        Some((_, key, _)) => format!("set {key}"),
+        None => format!("pass `--models FILE` with the provider `{provider}`"),
+    }
 }
 
 /// Adds the providers whose keys are set.
 fn built_in(providers: &mut Providers, variable: &dyn Fn(&str) -> Option<String>) {
     for (provider, name, _) in DEFAULTS {
         let host = provider.word().to_owned();
-        match variable(name) {
-            Some(key) => {
-                let model = Model::provider(&host, provider).key(Secret::new(key.trim()));
-                providers.named.insert(host, model);
-            }
-            None => drop(providers.unusable.insert(host, format!("the variable {name} with its key is not set"))),
+        match keys::read(name, variable) {
+            Ok(key) => drop(providers.named.insert(host.clone(), Model::provider(&host, provider).key(key))),
+            Err(why) => drop(providers.unusable.insert(host, why)),
         }
     }
 }
@@ -185,7 +253,7 @@ fn built_in(providers: &mut Providers, variable: &dyn Fn(&str) -> Option<String>
 #[cfg(feature = "models")]
 fn add_file(args: &Args, providers: &mut Providers, variable: &dyn Fn(&str) -> Option<String>) -> Result<(), Failure> {
     match &args.models {
-        Some(file) => crate::models_file::add(file, providers, args.allow_insecure, variable),
+        Some(file) => file::add(file, args.model.as_deref(), providers, args.allow_insecure, variable),
         None => Ok(()),
     }
 }
@@ -199,10 +267,12 @@ fn add_file(args: &Args, _: &mut Providers, _: &dyn Fn(&str) -> Option<String>) 
 }
 
 /// Returns the model, if one is named or a key is set.
-fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Model>, Failure> {
-    let url = args.model_url.clone().or_else(|| variable("CHARTER_MODEL_URL"));
-    let own_key = variable("CHARTER_MODEL_KEY");
-    let name = args.model.clone().or_else(|| variable("CHARTER_MODEL"));
+fn named(
+    name: Option<String>,
+    url: Option<String>,
+    allow_insecure: bool,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Option<Model>, Failure> {
     let default = || {
         let (provider, _, model) = DEFAULTS.iter().find(|(_, key, _)| variable(key).is_some())?;
         Some(format!("{}:{model}", provider.word()))
@@ -226,13 +296,11 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
     };
     let mut model = Model::parse(&name).map_err(wrong)?;
     // The key of a provider is sent to that provider only.
-    let provider_key = DEFAULTS
-        .iter()
-        .find(|(provider, ..)| *provider == model.provider)
-        .and_then(|(_, key, _)| variable(key))
-        .filter(|_| url.is_none());
+    let of_provider = DEFAULTS.iter().find(|(provider, ..)| *provider == model.provider).map(|(_, key, _)| *key);
+    let names = [Some(keys::OWN), of_provider.filter(|_| url.is_none())];
+    let key = names.into_iter().flatten().find(|name| variable(name).is_some());
     if let Some(url) = &url {
-        model = match args.allow_insecure {
+        model = match allow_insecure {
             true => model.at_insecure(url),
             false => model.at(url),
         }
@@ -241,79 +309,16 @@ fn named(args: &Args, variable: &dyn Fn(&str) -> Option<String>) -> Result<Optio
             why => wrong(why),
         })?;
     }
-    if let Some(key) = own_key.or(provider_key) {
-        model = model.key(Secret::new(key.trim()));
+    if let Some(key) = key {
+        model = model.key(keys::read(key, variable).map_err(Failure::new)?);
     } else if url.is_none() {
-        let variable =
-            DEFAULTS.iter().find(|(p, ..)| *p == model.provider).map_or("CHARTER_MODEL_KEY", |(_, key, _)| key);
+        let variable = of_provider.unwrap_or(keys::OWN);
         return Err(Failure::with_help(
             format!("missing API key for `{}`", model.title()),
             format!("set {variable}, or use `--model offline`"),
         ));
     }
     Ok(Some(model))
-}
-
-#[cfg(feature = "models")]
-fn transport(network: &Network, path: Option<&Path>, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
-    let http = charter_models::HttpTransport::new(network);
-    let Some(path) = path else {
-        return Ok(Box::new(http));
-    };
-    let cannot = |why: &dyn std::fmt::Display| {
-        Failure::with_help(format!("cannot write `{}`: {why}", path.display()), "name a new file in an existing folder")
-    };
-    if recording == Recording::Check {
-        if path.symlink_metadata().is_ok() {
-            return Err(cannot(&"the file already exists"));
-        }
-        return Ok(Box::new(http));
-    }
-    let file = charter_journal::create_private(path).map_err(|e| cannot(&plain(&e)))?;
-    Ok(Box::new(charter_models::cassette::Recorder::new(http, file)))
-}
-
-/// Answers from a cassette, and adds what it does not have.
-#[cfg(feature = "models")]
-fn completing(network: &Network, path: &Path, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
-    use std::io::{Read as _, Seek as _, SeekFrom};
-    let name = path.display();
-    let cannot = |why: &dyn std::fmt::Display| Failure::new(format!("cannot complete `{name}`: {why}"));
-    let http = charter_models::HttpTransport::new(network);
-    let mut file = match std::fs::OpenOptions::new().read(true).write(true).open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound && recording == Recording::Check => {
-            return Ok(Box::new(http));
-        }
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            charter_journal::create_private(path).map_err(|e| cannot(&plain(&e)))?
-        }
-        Err(e) => return Err(cannot(&plain(&e))),
-    };
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(|e| cannot(&plain(&e)))?;
-    let cassette = Cassette::parse(&text).map_err(|e| Failure::new(format!("`{name}`: {e}")))?;
-    if recording == Recording::Check {
-        return Ok(Box::new(http));
-    }
-    file.try_lock().map_err(|_| cannot(&"another process is recording in it"))?;
-    // An incomplete last line is what a recording left that was killed.
-    let complete = cassette.complete() as u64;
-    file.set_len(complete).and_then(|()| file.seek(SeekFrom::Start(complete))).map_err(|e| cannot(&plain(&e)))?;
-    Ok(Box::new(charter_models::cassette::Missing::new(cassette, http, file)))
-}
-
-#[cfg(not(feature = "models"))]
-fn completing(network: &Network, path: &Path, recording: Recording) -> Result<Box<dyn Transport>, Failure> {
-    transport(network, Some(path), recording)
-}
-
-#[cfg(not(feature = "models"))]
-fn transport(_: &Network, _: Option<&Path>, _: Recording) -> Result<Box<dyn Transport>, Failure> {
-    Err(Failure::with_help(
-        "models are not built into this program",
-        "build it with default features, or use `--model offline`",
-    ))
 }
 
 #[cfg(test)]
@@ -361,6 +366,13 @@ mod tests {
     #[test]
     fn errors() {
         assert_eq!(title(&model("openai:x"), &[]), "missing API key for `openai:x`");
+        for key in ["sk-1\nsk-2", "sk-\u{1}", "sk-ä"] {
+            let said = title(&Args::default(), &[("OPENAI_API_KEY", key)]);
+            assert!(said.starts_with("the variable OPENAI_API_KEY with its key has a line break"), "{said}");
+            assert!(!said.contains("sk-"), "{said}");
+        }
+        #[cfg(feature = "models")]
+        assert_eq!(title(&Args::default(), &[("OPENAI_API_KEY", " sk-1\r\n")]), "openai:gpt-5-mini");
         assert_eq!(
             title(&Args::default(), &[("CHARTER_MODEL_URL", "http://127.0.0.1:9")]),
             "missing model name: only the address of the model is set"

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use charter_actors::Secret;
 use charter_models::limits::{self, Limits};
 use charter_models::price::{dollars, per_million};
 use charter_models::{MAX_COST, Model, ModelError, Price, Provider, Providers};
 use serde::Deserialize;
 
+use super::keys;
 use crate::io::Failure;
 use crate::options_file;
 
@@ -88,10 +88,13 @@ const KEYS: [&str; 19] = [
 
 /// Adds the providers of a file to those of the environment; a name in the file wins.
 ///
+/// `model` is the default instead of that of the file.
+///
 /// # Errors
-/// The file cannot be used, or its default is a model of an unknown provider.
+/// The file cannot be used, or the default is a model of an unknown provider.
 pub(crate) fn add(
     path: &Path,
+    model: Option<&str>,
     providers: &mut Providers,
     allow_insecure: bool,
     variable: &dyn Fn(&str) -> Option<String>,
@@ -113,13 +116,9 @@ pub(crate) fn add(
             );
             return Err(wrong(&why));
         }
-        let key = entry.key.as_deref().map(|key| (key, variable(key)));
-        match key {
-            Some((key, None)) => {
-                let why = format!("the variable {key} with its key is not set");
-                providers.unusable.insert(host, why);
-            }
-            Some((_, Some(key))) => drop(providers.named.insert(host, model.key(Secret::new(key.trim())))),
+        match entry.key.as_deref().map(|key| keys::read(key, variable)) {
+            Some(Err(why)) => drop(providers.unusable.insert(host, why)),
+            Some(Ok(key)) => drop(providers.named.insert(host, model.key(key))),
             None => drop(providers.named.insert(host, model)),
         }
     }
@@ -153,18 +152,26 @@ pub(crate) fn add(
             })?),
         };
     }
-    if let Some(default) = file.default {
-        let wrong = |why: String| Failure::new(format!("`{name}`: `default`: {why}"));
-        let Some((host, model)) = default.split_once(':') else {
-            return Err(wrong(format!("invalid model `{default}`: expected `PROVIDER:NAME`")));
-        };
-        if let Some(why) = providers.unusable.get(host) {
-            return Err(wrong(format!("the provider `{host}` cannot be used: {why}")));
-        }
-        let found = providers.named.get(host).ok_or_else(|| wrong(format!("unknown provider `{host}`")))?;
-        providers.default = Some(found.named(model).map_err(|e| wrong(e.to_string()))?);
+    let chosen = match (model, &file.default) {
+        (Some(model), _) => Some(("`--model`".to_owned(), model)),
+        (None, Some(default)) => Some((format!("`{name}`: `default`"), default.as_str())),
+        (None, None) => None,
+    };
+    if let Some((key, chosen)) = chosen {
+        providers.default = Some(find(chosen, providers).map_err(|why| Failure::new(format!("{key}: {why}")))?);
     }
     Ok(())
+}
+
+/// Finds a model of the providers.
+fn find(title: &str, providers: &Providers) -> Result<Model, String> {
+    let (host, model) =
+        title.split_once(':').ok_or_else(|| format!("invalid model `{title}`: expected `PROVIDER:NAME`"))?;
+    if let Some(why) = providers.unusable.get(host) {
+        return Err(format!("the provider `{host}` cannot be used: {why}"));
+    }
+    let found = providers.named.get(host).ok_or_else(|| format!("unknown provider `{host}`"))?;
+    found.named(model).map_err(|e| e.to_string())
 }
 
 impl Entry {
