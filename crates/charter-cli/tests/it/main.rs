@@ -54,6 +54,7 @@ mod pasted;
 mod pasted_names;
 #[cfg(feature = "models")]
 mod providers;
+mod queries;
 mod queries_served;
 mod remote;
 mod reports;
