@@ -12,6 +12,7 @@ mod agents_served;
 mod agents_setup;
 mod backup;
 mod charters;
+mod closed;
 mod codes;
 mod commands;
 mod cover;
