@@ -1,11 +1,13 @@
 //! The command line: parses the commands and maps their results to exit codes.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::io::Write as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::closed::Closable;
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{backup, delete, fork, is_journal, log, replay, runs, show, sql, transfer, verify};
 use crate::run::{self, answer, background, legal, mcp, send, trust};
@@ -129,15 +131,32 @@ where
         }
     };
     let input = std::mem::replace(&mut io.input, Box::new(std::io::empty()));
-    let mut err = Visible::new(io.err, io.color_err);
-    match &cli.command {
+    let (closed, unread) = (Cell::new(false), Cell::new(false));
+    // These print much, do nothing else, and end well once they print.
+    let prints_only = matches!(&cli.command, Command::Sql(_) | Command::Log(_) | Command::Export(_) | Command::Mcp(_));
+    let mut out = Closable::new(io.out, &closed, prints_only);
+    let mut err = Closable::new(io.err, &unread, false);
+    let mut err = Visible::new(&mut err, io.color_err);
+    let done = match &cli.command {
         // What these print is read by programs, and may not be changed.
         Command::Graph(_) | Command::Export(_) | Command::Hook(_) | Command::Mcp(_) | Command::Completions { .. } => {
-            perform(&cli, &mut Io { out: io.out, err: &mut err, input, ..*io })
+            perform(&cli, &mut Io { out: &mut out, err: &mut err, input, ..*io })
         }
         _ => {
-            let mut out = Visible::new(io.out, io.color_out);
+            let mut out = Visible::new(&mut out, io.color_out);
             perform(&cli, &mut Io { out: &mut out, err: &mut err, input, ..*io })
+        }
+    };
+    match done {
+        Ok(exit) => exit,
+        Err(failure) if failure.is_broken_pipe() && closed.get() => Exit::Yes,
+        Err(failure) => {
+            // If standard error fails too, there is nowhere to report it.
+            let _ = match cli.json {
+                true => writeln!(err, "{}", failure.json()),
+                false => failure.show(&mut err, io.color_err),
+            };
+            Exit::CouldNot
         }
     }
 }
@@ -173,7 +192,7 @@ pub(crate) fn parse_hook(args: &[OsString]) -> Result<Option<crate::hook::Args>,
     }
 }
 
-fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
+fn perform(cli: &Cli, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let done = match &cli.command {
         Command::Step(args) => step::run(args, cli.json, io),
         Command::Conform(args) => conform::run(args, cli.json, io),
@@ -214,20 +233,7 @@ fn perform(cli: &Cli, io: &mut Io<'_>) -> Exit {
         Command::Completions { shell } => completions(*shell, io),
     };
     let flushed = io.out.flush();
-    match done.and_then(|exit| flushed.map(|()| exit).map_err(Failure::from)) {
-        Ok(exit) => exit,
-        // The reader of the output has closed it (`| head`).
-        Err(failure) if failure.is_broken_pipe() => Exit::Yes,
-        Err(failure) => {
-            let color = io.color_err;
-            // If standard error fails too, there is nowhere to report it.
-            let _ = match cli.json {
-                true => writeln!(io.err, "{}", failure.json()),
-                false => failure.show(io.err, color),
-            };
-            Exit::CouldNot
-        }
-    }
+    done.and_then(|exit| flushed.map(|()| exit).map_err(Failure::from))
 }
 
 fn completions(shell: clap_complete::Shell, io: &mut Io<'_>) -> Result<Exit, Failure> {

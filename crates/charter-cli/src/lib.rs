@@ -5,6 +5,7 @@
 mod args;
 pub mod bundled;
 pub mod check;
+mod closed;
 pub mod codes;
 pub mod conform;
 pub mod diff;

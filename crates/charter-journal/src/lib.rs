@@ -38,8 +38,8 @@ pub use record::{
 pub use replay::{Loaded, ReplayError, fork, load, machine, origin, replay};
 #[cfg(feature = "sqlite")]
 pub use sqlite::{
-    AcceptHead, BackupError, Copied, Deletion, SelectError, SelectLimits, SqliteOptions, SqliteStore, Visit,
-    check_owner, holder,
+    AcceptHead, BackupError, Copied, Deletion, QueryClock, SelectError, SelectLimits, SqliteOptions, SqliteStore,
+    Visit, check_owner, holder,
 };
 pub use store::{
     Append, LastModel, MAX_RECORD_BYTES, MAX_STATE_BYTES, OpenEffect, PICODOLLARS, PendingTimer, Reply, Row, RunFilter,

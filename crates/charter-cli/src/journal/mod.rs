@@ -1,6 +1,7 @@
 //! The commands on a journal file, and their shared functions: opening the file and finding runs.
 
 pub(crate) mod access;
+mod apart;
 pub mod backup;
 mod db;
 pub mod delete;

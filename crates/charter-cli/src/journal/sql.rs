@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use charter_actors::BoxFuture;
-use charter_journal::{SelectError, SelectLimits, SqliteStore};
+use charter_journal::{QueryClock, SelectError, SelectLimits, SqliteStore};
 use charter_local::Client;
 use rusqlite::types::ValueRef;
 use serde_json::{Map, Value as Json, json};
 
 use super::access::{self, Operation, perform_with};
 use super::table::Table;
-use super::{exists, head_of, open, usual};
+use super::{apart, exists, head_of, open, usual};
 use crate::bundled::{self, Bundled};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::run::setup;
@@ -66,36 +66,44 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         memory_bytes: MAX_MEMORY_BYTES,
         host_state: !args.no_host_state,
     };
+    let (query, arrays, clock) = (args.query.clone(), args.arrays, QueryClock::default());
     if machine_output {
-        let selected = store.select(&args.query, &limits, &mut |names, row| match row {
-            None if args.arrays => writeln!(io.out, "{}", json!(names)),
-            None => Ok(()),
-            Some(row) if args.arrays => {
-                writeln!(io.out, "{}", Json::from_iter(row.iter().map(|cell| json(*cell))))
-            }
-            Some(row) => {
-                let object: Map<String, Json> = names.iter().cloned().zip(row.iter().map(|cell| json(*cell))).collect();
-                writeln!(io.out, "{}", Json::Object(object))
-            }
+        let printed = apart::run(&clock.clone(), limits.timeout, io.out, move |rows| {
+            store.select(&query, &limits, &clock, &mut |names, row| rows.send(&line(names, row, arrays)))
         });
-        return selected.map(|()| Exit::Yes).map_err(|e| failure(e, args));
+        return printed.map(|()| Exit::Yes).map_err(|e| failure(e, args));
     }
-    let mut table = Table::new(&[]);
-    let mut bytes = 0usize;
-    let selected = store.select(&args.query, &limits, &mut |names, row| {
-        let Some(row) = row else {
-            table = Table::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
-            return Ok(());
-        };
-        bytes = bytes.saturating_add(table.row(row.iter().map(|cell| text(*cell)).collect()));
-        match bytes > MAX_TABLE_BYTES {
-            true => Err(std::io::ErrorKind::FileTooLarge.into()),
-            false => Ok(()),
-        }
+    let table = apart::run(&clock.clone(), limits.timeout, io.out, move |_| {
+        let mut table = Table::new(&[]);
+        let mut bytes = 0usize;
+        store.select(&query, &limits, &clock, &mut |names, row| {
+            let Some(row) = row else {
+                table = Table::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+                return Ok(());
+            };
+            bytes = bytes.saturating_add(table.row(row.iter().map(|cell| text(*cell)).collect()));
+            match bytes > MAX_TABLE_BYTES {
+                true => Err(std::io::ErrorKind::FileTooLarge.into()),
+                false => Ok(()),
+            }
+        })?;
+        Ok(table)
     });
-    selected.map_err(|e| failure(e, args))?;
-    table.write(io.out, Paint(io.color_out))?;
+    table.map_err(|e| failure(e, args))?.write(io.out, Paint(io.color_out))?;
     Ok(Exit::Yes)
+}
+
+/// Returns the line that is printed for the names of the columns, or for a row.
+fn line(names: &[String], row: Option<&[ValueRef<'_>]>, arrays: bool) -> String {
+    match row {
+        None if arrays => format!("{}\n", json!(names)),
+        None => String::new(),
+        Some(row) if arrays => format!("{}\n", Json::from_iter(row.iter().map(|cell| json(*cell)))),
+        Some(row) => {
+            let object: Map<String, Json> = names.iter().cloned().zip(row.iter().map(|cell| json(*cell))).collect();
+            format!("{}\n", Json::Object(object))
+        }
+    }
 }
 
 /// Says what to do about a query that was not answered.

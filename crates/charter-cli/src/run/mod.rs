@@ -35,7 +35,7 @@ use charter_runtime::backend::Acknowledged;
 use charter_runtime::{Grant, HOST_RUN, OPERATOR, RuntimeError, Start, new_run_id};
 use serde_json::{Value as Json, json};
 
-use crate::input::{event_data, json_or_file};
+use crate::input::json_or_file;
 use crate::io::{Exit, Failure, Io};
 use crate::journal::access::holder_of;
 use crate::journal::text::{clean, quoted};
@@ -354,14 +354,6 @@ fn differs(first: &Record, start: &Start) -> String {
     match others.is_empty() {
         true => " and was started with other files".to_owned(),
         false => format!(" and was started {}", others.join(", ")),
-    }
-}
-
-/// Parses the data of an event from the command line: JSON, `@file`, or none.
-pub(crate) fn data(text: Option<&String>) -> Result<Json, Failure> {
-    match text {
-        Some(text) => event_data(text, "charter send RUN TYPE"),
-        None => Ok(json!({})),
     }
 }
 

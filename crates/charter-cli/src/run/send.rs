@@ -4,11 +4,12 @@ use charter_journal::RunInfo;
 use charter_kernel::Status;
 use charter_runtime::backend::Acknowledged;
 use charter_runtime::{HOST_RUN, SendEvent};
+use serde_json::json;
 
 use super::host::{Host, Opener};
 use super::watch::Watch;
-use super::{Who, data, details, follow, report, trust};
-use crate::input::whole;
+use super::{Who, details, follow, report, trust};
+use crate::input::{event_data, whole};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::text::short_line;
 use crate::journal::{Db, head_of};
@@ -55,7 +56,7 @@ pub struct Args {
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let db = args.db.hosted_with(&args.models);
     let args = &Args { who: args.who.known_to(&args.db)?, db, ..args.clone() };
-    let data = data(args.data.as_ref())?;
+    let data = args.data.as_ref().map(|text| event_data(text, "charter send RUN TYPE")).transpose()?;
     let opener = match args.detach {
         true => Opener::Background,
         false => Opener::Here,
@@ -63,6 +64,13 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     Host::with(&args.db, &args.models, opener, io, |host, io| {
         let info = host.find(&args.run)?;
         keys_stay(host, &info, &args.r#type)?;
+        let data = match data {
+            Some(data) => data,
+            None => {
+                let charter = host.try_call(|b| b.charter(info.charter))?;
+                charter.map_or_else(|_| json!({}), |charter| charter.machine().absent_data(&args.r#type))
+            }
+        };
         let send = SendEvent {
             run: info.run.clone(),
             to: args.to.clone(),

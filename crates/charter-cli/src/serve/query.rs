@@ -17,7 +17,8 @@ const MAX_ROWS: usize = 1_000;
 const MAX_BYTES: u64 = 2 << 20;
 /// Maximum size of what an error says.
 const MAX_ERROR_BYTES: u64 = 16 << 10;
-/// Time that a query may take, in seconds; and what its process may take in all.
+/// Time that a query may take, in seconds; its process ends soon after, and is killed if it does
+/// not.
 const SECONDS: u64 = 10;
 const ALL: Duration = Duration::from_secs(SECONDS + 5);
 
@@ -44,7 +45,7 @@ impl JournalFile for File {
             let mut child = self.start(&query).map_err(|e| QueryError::Journal(e.to_string()))?;
             match tokio::time::timeout(ALL, answer(&mut child)).await {
                 Ok(answer) => answer,
-                Err(_) => Err(QueryError::Journal(format!("no answer within {} s", ALL.as_secs()))),
+                Err(_) => Err(QueryError::Query(format!("the query was stopped after {ALL:?}"))),
             }
         })
     }

@@ -174,3 +174,28 @@ fn what_only_reads_warns_of_missing_records() {
         assert!(ran.err.contains("`charter verify "), "{}", ran.err);
     }
 }
+
+#[test]
+fn an_event_without_data_has_the_same_data_however_it_is_sent() {
+    let scratch = Scratch::new("doors-absent");
+    let file = scratch.file(
+        "open.yaml",
+        "charter: 1\nid: open\nevents: {ANY: {}, LOOSE: {data: {}}, NONE: {data: {type: object, maxProperties: 0}}, VOID: {data: {type: 'null'}}}\n\
+         context: {last: unset}\ninitial: open\nstates: {open: {on: {'*': {actions: {assign: {last: '= event.data'}}}}}}\n",
+    );
+    let db = scratch.0.join("journal.db").display().to_string();
+    assert_eq!(charter(&["run", &file, "--run", "r", "--db", &db]).code, 0);
+    for (event, data) in [("ANY", "{}"), ("LOOSE", "{}"), ("NONE", "{}"), ("VOID", "null")] {
+        let sent = charter(&["send", "r", event, "--db", &db, "--json"]);
+        assert!(sent.code == 0 && sent.out.contains(&format!("\"data\":{data}")), "{}{}", sent.out, sent.err);
+        let line = format!("{{\"type\":\"{event}\",\"by\":{{\"id\":\"ana\",\"roles\":[]}}}}\n");
+        let step = charter_with(&["step", &file, "--events", "-"], &line);
+        assert!(step.out.contains(&format!("\"last\":{data}")), "{}{}", step.out, step.err);
+        let scenario = scratch.file(
+            "absent.scenario.yaml",
+            format!("charter: open.yaml\nname: absent\nsteps:\n  - send: {{type: {event}, as: ana}}\n  - expect: {{context: {{last: {data}}}}}\n"),
+        );
+        let test = charter(&["test", &scenario]);
+        assert_eq!(test.code, 0, "{}{}", test.out, test.err);
+    }
+}

@@ -12,6 +12,7 @@ mod agents_served;
 mod agents_setup;
 mod backup;
 mod charters;
+mod closed;
 mod codes;
 mod commands;
 mod cover;
@@ -56,6 +57,7 @@ mod pasted;
 mod pasted_names;
 #[cfg(feature = "models")]
 mod providers;
+mod queries;
 mod queries_served;
 mod remote;
 mod reports;

@@ -84,6 +84,25 @@ fn an_answer_has_a_limited_size_and_a_query_limited_time() {
 }
 
 #[test]
+fn a_query_that_does_not_leave_a_function_is_stopped_and_others_are_refused_meanwhile() {
+    let site = Site::new("sql-stuck-served");
+    let stuck = "SELECT instr(zeroblob(50000000), zeroblob(25000000) || x'01')";
+    // The short queries take turns, too.
+    let ask = || (0..1_000).map(|_| site.sql(&site.admin, stuck)).find(|(status, _)| *status != 429).unwrap();
+    std::thread::scope(|threads| {
+        let both: Vec<_> = (0..2).map(|_| threads.spawn(ask)).collect();
+        let busy = (0..1_000).map(|_| site.sql(&site.admin, "SELECT 1 AS one")).find(|(status, _)| *status != 200);
+        assert!(matches!(&busy, Some((429, problem)) if problem["code"] == "too-many"), "{busy:?}");
+        for one in both {
+            let (status, problem) = one.join().unwrap();
+            assert_eq!((status, &problem["code"]), (422, &json!("query")), "{problem}");
+            assert_eq!(problem["detail"], json!("the query was stopped after 10s"));
+        }
+    });
+    assert_eq!(site.sql(&site.admin, "SELECT 1 AS one").1["rows"], json!([[1]]));
+}
+
+#[test]
 fn the_head_is_that_of_the_file() {
     let site = Site::new("head-served");
     let (status, journal) = http(&site.served, "GET", "/v1/journal", Some(&site.reader), None);

@@ -4,6 +4,7 @@
 mod backup;
 mod changes;
 mod checkpoint;
+mod clock;
 mod connect;
 mod delete;
 #[cfg(test)]
@@ -43,6 +44,7 @@ use crate::error::StoreError;
 use crate::store::Reply;
 pub use backup::{BackupError, Copied};
 use checkpoint::Checkpoints;
+pub use clock::QueryClock;
 use connect::{Reach, connect, keep_log, other_reach, reader, write_ahead};
 pub use delete::Deletion;
 use guest::Guest;

@@ -1,8 +1,8 @@
 //! Queries by users: one statement that only reads, with limits of time and memory.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
@@ -11,6 +11,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode};
 
 use super::SqliteStore;
+use super::clock::QueryClock;
 use super::connect::reader;
 use crate::store::MAX_RECORD_BYTES;
 
@@ -99,19 +100,25 @@ pub enum SelectError {
 }
 
 impl SqliteStore {
-    /// Runs a query by a user. `visit` is called with the names of the columns and each row.
+    /// Runs a query by a user. `visit` is called with the names of the columns and each row. The
+    /// query is stopped between two steps of SQLite; `clock` tells another thread when it is late.
     ///
     /// # Errors
     /// See [`SelectError`].
-    pub fn select(&self, sql: &str, limits: &SelectLimits, visit: &mut Visit<'_>) -> Result<(), SelectError> {
+    pub fn select(
+        &self,
+        sql: &str,
+        limits: &SelectLimits,
+        clock: &QueryClock,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), SelectError> {
         let mut denied = Ok(());
-        let begin = Instant::now();
-        let deadline = Arc::new(AtomicU64::new(micros(limits.timeout)));
+        clock.go();
         let hidden = Arc::new(AtomicBool::new(false));
         let result = (|| {
             let (_guest, reach) = self.reach();
             let connection = reader(&self.path, reach)?;
-            restrict(&connection, limits, begin, &deadline, &hidden)?;
+            restrict(&connection, limits, clock, &hidden)?;
             let mut statement = connection.prepare(sql)?;
             if !statement.readonly() {
                 denied = Err(SelectError::NotReading);
@@ -123,9 +130,9 @@ impl SqliteStore {
                 return Ok(());
             }
             let mut visited = |row: Option<&[ValueRef<'_>]>| {
-                let since = Instant::now();
+                clock.stop();
                 let result = visit(&names, row);
-                deadline.fetch_add(micros(since.elapsed()), Ordering::Relaxed);
+                clock.go();
                 result.map_err(SelectError::Visitor)
             };
             denied = visited(None);
@@ -138,6 +145,7 @@ impl SqliteStore {
             }
             Ok(())
         })();
+        clock.stop();
         denied?;
         result.map_err(|e: rusqlite::Error| match (&e, e.sqlite_error_code()) {
             (rusqlite::Error::MultipleStatement, _) => SelectError::Several,
@@ -152,16 +160,11 @@ impl SqliteStore {
     }
 }
 
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
 /// Takes away everything from a connection but reading the file.
 fn restrict(
     connection: &Connection,
     limits: &SelectLimits,
-    begin: Instant,
-    deadline: &Arc<AtomicU64>,
+    clock: &QueryClock,
     hidden: &Arc<AtomicBool>,
 ) -> rusqlite::Result<()> {
     connection.pragma_update(None, "query_only", true)?;
@@ -186,8 +189,8 @@ fn restrict(
     ] {
         connection.set_limit(limit, value)?;
     }
-    let deadline = deadline.clone();
-    let late = move || micros(begin.elapsed()) > deadline.load(Ordering::Relaxed);
+    let (clock, timeout) = (clock.clone(), limits.timeout);
+    let late = move || clock.spent() > timeout;
     connection.progress_handler(STEPS, Some(late))?;
     let (host_state, hidden) = (limits.host_state, hidden.clone());
     connection.authorizer(Some(move |context: AuthContext<'_>| match context.action {

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use charter_journal::{
-    Append, Deletion, MemoryStore, SelectError, SelectLimits, SqliteOptions, SqliteStore, Store, StoreError, verify,
+    Append, Deletion, MemoryStore, QueryClock, SelectError, SelectLimits, SqliteOptions, SqliteStore, Store,
+    StoreError, verify,
 };
 use charter_kernel::{Digest, Principal, Timestamp};
 use rusqlite::types::ValueRef;
@@ -139,7 +140,7 @@ fn select(store: &SqliteStore, sql: &str, limits: &SelectLimits) -> Result<usize
         rows += usize::from(row.is_some());
         Ok(())
     };
-    store.select(sql, limits, &mut visit)?;
+    store.select(sql, limits, &QueryClock::default(), &mut visit)?;
     Ok(rows)
 }
 
@@ -249,13 +250,14 @@ fn a_query_has_limits() {
     assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     // The time of the visitor does not count, and it can stop.
     let mut rows = 0;
-    let slow = store.select("SELECT 1 UNION ALL SELECT 2", &short, &mut |_, row| {
+    let slow = store.select("SELECT 1 UNION ALL SELECT 2", &short, &QueryClock::default(), &mut |_, row| {
         rows += usize::from(row.is_some());
         std::thread::sleep(Duration::from_millis(200));
         Ok(())
     });
     assert!(slow.is_ok() && rows == 2, "{slow:?}");
-    let stopped = store.select("SELECT 1", &short, &mut |_, _| Err(io::ErrorKind::BrokenPipe.into()));
+    let stopped =
+        store.select("SELECT 1", &short, &QueryClock::default(), &mut |_, _| Err(io::ErrorKind::BrokenPipe.into()));
     assert!(matches!(stopped, Err(SelectError::Visitor(e)) if e.kind() == io::ErrorKind::BrokenPipe));
 }
 

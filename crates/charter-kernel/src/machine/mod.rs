@@ -98,15 +98,15 @@ impl Machine {
         })
     }
 
-    /// The data of an event that is sent without data: `{}` if the event's schema accepts `{}` and
-    /// not null, otherwise null.
+    /// The data of an event that is sent without data, however it is sent: `{}`, or null if the
+    /// event's schema accepts null and not `{}`.
     #[must_use]
     pub fn absent_data(&self, event: &str) -> Json {
         let schema = self.events.info(self.events.id(event)).and_then(|i| i.schema.as_ref());
         let empty = Json::Object(serde_json::Map::new());
         match schema {
-            Some(schema) if !schema.accepts(&Json::Null) && schema.accepts(&empty) => empty,
-            _ => Json::Null,
+            Some(schema) if !schema.accepts(&empty) && schema.accepts(&Json::Null) => Json::Null,
+            _ => empty,
         }
     }
 

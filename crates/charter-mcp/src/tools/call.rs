@@ -80,11 +80,12 @@ async fn always(endpoint: &Endpoint, name: &str, arguments: &Map<String, Json>) 
                     )
                 })?),
             };
+            let kind = kind(arguments)?;
             let event = SendEvent {
                 run: endpoint.run.clone(),
                 to: text(arguments, "to")?,
-                r#type: kind(arguments)?,
-                data: arguments.get("data").cloned().unwrap_or_else(|| json!({})),
+                data: arguments.get("data").cloned().unwrap_or_else(|| endpoint.machine().absent_data(&kind)),
+                r#type: kind,
                 by: endpoint.by.clone(),
                 id: text(arguments, "id")?,
                 expected_seq,
@@ -255,7 +256,7 @@ async fn why_not(endpoint: &Endpoint, arguments: &Map<String, Json>) -> Result<(
 fn tried(endpoint: &Endpoint, look: &Look, kind: &str, to: Option<&str>, data: Option<&Json>) -> Option<Explanation> {
     let (machine, snapshot) = (look.machine(), look.snapshot());
     let seq = snapshot.seq().saturating_add(1);
-    let sent = data.cloned().unwrap_or_else(|| json!({}));
+    let sent = data.cloned().unwrap_or_else(|| machine.absent_data(kind));
     let mut envelope = Envelope::event(seq, kind, sent, endpoint.by.clone(), look.now);
     envelope.to = to.map(Into::into);
     let refused = match data {

@@ -18,7 +18,7 @@ use crate::timestamp::{self, abbreviate};
 pub(crate) enum InputLine {
     /// An event or an answer.
     Event {
-        /// The event; its data is null if the line has none.
+        /// The event; its data is null until the line without data gets that of its event type.
         event: Box<SessionEvent>,
         /// Whether the line has data.
         has_data: bool,

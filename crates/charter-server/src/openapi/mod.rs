@@ -25,7 +25,8 @@ pub(crate) fn document(app: &App, caller: Option<&Caller>) -> Value {
             for (event, declared) in &charter.machine().definition().events {
                 let name = component(&format!("{id}.{event}"));
                 let data = declared.data.clone().map(|data| lifted(data, id, &mut schemas));
-                let needs_data = data.is_some() && charter.machine().absent_data(event).is_null();
+                let machine = charter.machine();
+                let needs_data = data.is_some() && !machine.surely_fits(event, &machine.absent_data(event));
                 let schema = event_schema(event, declared.description.as_deref(), data, needs_data);
                 // Two names that differ in characters that a component cannot have.
                 if schemas.insert(name.clone(), schema).is_none() {

@@ -316,3 +316,22 @@ fn an_event_without_data_is_one_with_empty_data_if_its_schema_says_so() {
     let sent = crate::mcp::alone(&bot, "tools/call", call, &[]).json();
     assert_eq!(sent["result"]["structuredContent"]["accepted"], true, "{sent}");
 }
+
+#[test]
+fn votes_without_data_agree_whoever_sends_them() {
+    let ballot = "charter: 1\nid: ballot\nroles: {voter: {}}\nevents: {PASS: {by: voter}, VOID: {by: voter, data: {type: 'null'}}}\n\
+        initial: open\nstates:\n  open: {on: {VOID: {}, PASS: {target: passed, quorum: 3, agents: true}}}\n  passed: {type: final}\n";
+    let site = Site::offering(&[ballot], std::sync::Arc::new(charter_journal::MemoryStore::new()), |_| {});
+    let (ana, ben) = (site.person("ana", &["voter"]), site.person("ben", &["voter"]));
+    ana.start("ballot", "p1");
+    let void = ana.post("/v1/runs/p1/events", &json!({"type": "VOID"}));
+    assert_eq!((void.status, &void.json()["event"]["data"]), (200, &json!(null)), "{void:?}");
+    ana.post("/v1/runs/p1/events", &json!({"type": "PASS"}));
+    let bot = site.agent("bot", &["voter"]);
+    let call = json!({"name": "send", "arguments": {"type": "PASS"}});
+    let sent = crate::mcp::alone(&bot, "tools/call", call, &[]).json();
+    assert_eq!(sent["result"]["structuredContent"]["accepted"], true, "{sent}");
+    // What the page sends.
+    let passed = ben.post("/v1/runs/p1/events", &json!({"type": "PASS", "data": {}}));
+    assert_eq!((passed.status, &passed.json()["state"]), (200, &json!(["passed"])), "{passed:?}");
+}
