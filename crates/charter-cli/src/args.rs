@@ -132,8 +132,11 @@ where
     };
     let input = std::mem::replace(&mut io.input, Box::new(std::io::empty()));
     let (closed, unread) = (Cell::new(false), Cell::new(false));
-    // These print much, do nothing else, and end well once they print.
-    let prints_only = matches!(&cli.command, Command::Sql(_) | Command::Log(_) | Command::Export(_) | Command::Mcp(_));
+    // These do nothing but print, perhaps without end, and end well once they print.
+    let prints_only = matches!(
+        &cli.command,
+        Command::Sql(_) | Command::Log(_) | Command::Export(_) | Command::Mcp(_) | Command::Step(_)
+    );
     let mut out = Closable::new(io.out, &closed, prints_only);
     let mut err = Closable::new(io.err, &unread, false);
     let mut err = Visible::new(&mut err, io.color_err);

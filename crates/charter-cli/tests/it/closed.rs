@@ -1,6 +1,7 @@
 //! A reader of the output that leaves (`| head -1`) does not change how a command ends.
 #![cfg(unix)]
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
 
 use crate::support::processes::Site;
@@ -55,4 +56,19 @@ fn a_command_whose_output_is_closed_ends_as_with_a_reader() {
     assert!(code == 1 && said.contains("OPEN"), "{said}");
     let log = site.records("r");
     assert_eq!(log.iter().filter(|record| record["verdict"] == "refused").count(), 4, "{log:?}");
+}
+
+/// The events have no end.
+#[test]
+fn steps_that_nobody_reads_are_not_taken() {
+    let site = Site::new("closed-steps", &[("door.yaml", DOOR.to_owned())]);
+    let line = r#"{"type": "SHUT", "by": {"id": "ana"}}"#;
+    let mut steps = site.command("step door.yaml --events -");
+    let mut child = steps.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut events, mut out) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+    writeln!(events, "{line}").unwrap();
+    out.read_line(&mut String::new()).unwrap();
+    drop(out);
+    while writeln!(events, "{line}").is_ok() {}
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
