@@ -14,6 +14,7 @@ pub mod source;
 mod write;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Note, Severity, SourceFile, codes};
+pub use read::delay::is_delay_name;
 pub use read::{Document, ReadOptions, read, read_file, value};
 pub use schema::{json_schema, scenario_json_schema};
 pub use source::{Span, Syntax};

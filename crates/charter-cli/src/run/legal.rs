@@ -65,6 +65,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let how = trust::show_command(snapshot.run(), &args.db.option());
         writeln!(io.out, "{} {}; see what they do: `{how}`", paint.warning("untrusted:"), trust::WAITS)?;
     }
+    let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
+    let paused = snapshot.status() == Status::Paused;
+    if paused && !all.is_empty() && !machine_output {
+        let what = paint.warning("paused:");
+        writeln!(io.out, "{what} no other events are accepted before the run is resumed: `{}`", suggest.unpause())?;
+    }
     for offer in &all {
         let Offer { event, demands, .. } = offer;
         if machine_output {
@@ -73,6 +79,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             line.insert("description".into(), event.description.as_deref().into());
             line.insert("depends_on_data".into(), event.depends_on_data.into());
             line.extend(overdue.map(|due| ("overdue".to_owned(), timestamp::text(due).into())));
+            line.extend(paused.then(|| ("paused".to_owned(), true.into())));
             let line = Json::Object(line);
             writeln!(io.out, "{line}")?;
             continue;
@@ -91,7 +98,6 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "  data: {}", short(schema, 300))?;
         }
     }
-    let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
     if all.is_empty() {
         let tasks = charter_runtime::tasks(&machine, &snapshot, dry);
         let why = match (snapshot.status(), tasks.as_slice()) {

@@ -139,7 +139,7 @@ fn projection(cx: &mut Context, node: &Node) -> Projection {
 
 fn refuse_times_as_names(cx: &mut Context, node: &Node) {
     for entry in node.entries() {
-        if !matches!(delays::from_text(&entry.key.text), Ok(charter_kernel::definition::Delay::Name(_))) {
+        if !delays::is_delay_name(&entry.key.text) {
             let message = format!("invalid delay name `{}`", entry.key.text);
             cx.report(
                 Diagnostic::error(codes::VALUE, entry.key.span, message)

@@ -49,6 +49,12 @@ pub(crate) fn from_text(text: &str) -> Result<Delay, DelayError> {
     if is_name { Ok(Delay::Name(text.to_owned())) } else { Err(DelayError::Malformed) }
 }
 
+/// Whether a text is the name of a delay, rather than a delay or neither.
+#[must_use]
+pub fn is_delay_name(text: &str) -> bool {
+    matches!(from_text(text), Ok(Delay::Name(_)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;

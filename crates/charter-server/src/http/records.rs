@@ -71,11 +71,11 @@ pub(super) async fn at(
     let seen = app.run(&caller, &run).await?;
     let view = app.backend.at(run, seq).await?;
     // As it was shown then: expressions of the page may ask for the time.
-    let at = record(&app, &seen.info.run, seq).await?.at;
-    Ok(described(&seen.info, &view, seq, at))
+    let record = record(&app, &seen.info.run, seq).await?;
+    Ok(described(&seen.info, &view, (seq, record.hash), record.at))
 }
 
-async fn record(app: &App, run: &str, seq: u64) -> Result<Record, Problem> {
+pub(super) async fn record(app: &App, run: &str, seq: u64) -> Result<Record, Problem> {
     let found = app.backend.records(run.to_owned(), seq, 1).await?.into_iter().next();
     found.filter(|record| record.seq == seq).ok_or_else(|| Problem::no_record(run, seq))
 }

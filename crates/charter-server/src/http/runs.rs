@@ -145,10 +145,7 @@ pub(super) async fn start(
     if definition.id == HOST_RUN {
         return Err(Problem::forbidden("the run of the charter `host` is made by the server, once"));
     }
-    if !takes_part(&caller, &charter, None) && !takes_part(&caller, &charter, body.run.as_deref()) {
-        let id = &definition.id;
-        return Err(Problem::forbidden(format!("you have no role in the charter `{id}`, so you start no run of it")));
-    }
+    may_begin(&caller, &charter, body.run.as_deref())?;
     let key = header_of(&headers, "idempotency-key")?.map(str::to_owned);
     let run = match (body.run, key) {
         (Some(run), Some(key)) if run != key => {
@@ -161,13 +158,7 @@ pub(super) async fn start(
     let by = caller.principal(&definition.id, Some(&run), definition.roles.keys());
     // A run of somebody else, which the caller may not see, is not answered with its record 0.
     if app.backend.run(run.clone()).await?.is_some() {
-        app.run(&caller, &run).await.map_err(|_| {
-            Problem::new(
-                StatusCode::CONFLICT,
-                "run-exists",
-                format!("run `{run}` exists; choose another id, or omit it"),
-            )
-        })?;
+        app.run(&caller, &run).await.map_err(|_| run_exists(&run))?;
     }
     let input = if body.input.is_null() { json!({}) } else { body.input };
     let start = Start { charter: charter.digest(), run: Some(run), input, by };
@@ -175,6 +166,20 @@ pub(super) async fn start(
     let machine = charter.machine().clone();
     let status = if done.repeated { StatusCode::OK } else { StatusCode::CREATED };
     acknowledged(&done, Some(&machine), status)
+}
+
+/// Checks that the caller may begin a run of a charter, with this id or with a new one.
+fn may_begin(caller: &Caller, charter: &Charter, run: Option<&str>) -> Result<(), Problem> {
+    if takes_part(caller, charter, None) || takes_part(caller, charter, run) {
+        return Ok(());
+    }
+    let id = &charter.machine().definition().id;
+    Err(Problem::forbidden(format!("you have no role in the charter `{id}`, so you start no run of it")))
+}
+
+fn run_exists(run: &str) -> Problem {
+    let said = format!("run `{run}` exists; choose another id, or omit it");
+    Problem::new(StatusCode::CONFLICT, "run-exists", said)
 }
 
 /// The active atomic states of the root actor.
@@ -203,16 +208,18 @@ fn state(view: &View, now: Timestamp) -> Value {
     Value::Object(state)
 }
 
-/// The state of a run after record `seq`, with its head.
-pub(super) fn described(info: &RunInfo, view: &View, seq: u64, now: Timestamp) -> Response {
-    tagged(description(info, view, seq, now), seq)
+/// The state of a run after a record, with the tag of the record.
+pub(super) fn described(info: &RunInfo, view: &View, last: (u64, Digest), now: Timestamp) -> Response {
+    tagged(description(info, view, last, now), last.0)
 }
 
-fn description(info: &RunInfo, view: &View, seq: u64, now: Timestamp) -> Value {
+/// `last` is the number and the hash of the record after which the run has this state.
+fn description(info: &RunInfo, view: &View, last: (u64, Digest), now: Timestamp) -> Value {
     let mut body = summary(info, &view.charter);
     if let (Value::Object(body), Value::Object(state)) = (&mut body, state(view, now)) {
         body.extend(state);
-        body.insert("seq".to_owned(), seq.into());
+        body.insert("seq".to_owned(), last.0.into());
+        body.insert("hash".to_owned(), json!(last.1));
     }
     body
 }
@@ -228,11 +235,17 @@ fn tagged(body: Value, seq: u64) -> Response {
 pub(super) async fn one(State(app): State<Arc<App>>, caller: Caller, Named(run): Named) -> Result<Response, Problem> {
     let (seen, view) = app.view(&caller, &run).await?;
     let asked = app.backend.usage(run).await?;
-    let mut body = description(&seen.info, &view, view.snapshot.seq(), app.now());
+    // The snapshot does not count the refused events after the last change. The run may have changed
+    // after its last record was looked up.
+    let last = match view.snapshot.seq() {
+        seq if seq > seen.info.seq => (seq, super::records::record(&app, &seen.info.run, seq).await?.hash),
+        _ => (seen.info.seq, seen.info.hash),
+    };
+    let mut body = description(&seen.info, &view, last, app.now());
     if let Some(body) = body.as_object_mut().filter(|_| asked.questions > 0) {
         body.insert("usage".to_owned(), json!(asked));
     }
-    Ok(tagged(body, view.snapshot.seq()))
+    Ok(tagged(body, last.0))
 }
 
 #[derive(Debug, Deserialize)]
@@ -260,7 +273,11 @@ pub(super) async fn fork(
     if body.live && !seen.by.roles.iter().any(|role| role == "operator") {
         return Err(Problem::forbidden("a fork that is `live` starts actors; it needs the role `operator`"));
     }
+    may_begin(&caller, &*app.charter(seen.info.charter).await?, body.run.as_deref())?;
     let new = body.run.unwrap_or_else(charter_runtime::new_run_id);
+    if app.backend.run(new.clone()).await?.is_some() {
+        return Err(run_exists(&new));
+    }
     app.backend.fork(run.clone(), body.at, new.clone(), !body.live).await?;
     let forked = json!({"run": new, "forked_from": {"run": run, "seq": body.at}, "dry": !body.live});
     Ok((StatusCode::CREATED, [(header::ETAG, tag(body.at))], Json(forked)).into_response())

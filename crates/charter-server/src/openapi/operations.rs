@@ -63,7 +63,7 @@ const MATCH: Param = Param {
     name: "If-Match",
     place: "header",
     kind: "string",
-    text: "The number of the last record that the sender has seen; if there are newer ones, the event is refused as `stale`",
+    text: "The number of the last record that the sender has seen; if the run has changed since, the event is refused as `stale`",
 };
 
 const fn get(path: &'static str, id: &'static str, tag: &'static str, schema: &'static str) -> Operation {

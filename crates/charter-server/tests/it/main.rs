@@ -22,6 +22,7 @@ mod mcp;
 mod oidc;
 mod page;
 mod receiver;
+mod refusals;
 mod sessions;
 mod site;
 mod streams;

@@ -307,6 +307,15 @@ impl XstateReader<'_> {
                     continue;
                 }
                 Err(Some(own)) => own,
+                Err(None) if !charter_format::is_delay_name(key) => {
+                    self.refuse(
+                        codes::VALUE,
+                        entry.key.span,
+                        format!("the delay `{key}` cannot be imported under this name"),
+                        Some("rename it in the machine: a name cannot start with a digit, `.`, `-`, `+` or `=`, or contain spaces"),
+                    );
+                    continue;
+                }
                 Err(None) => {
                     self.declared("delay", key, entry.key.span);
                     Delay::Name(key.to_owned())

@@ -43,6 +43,19 @@ fn each_undeclared_name_is_reported_once_with_the_lines_that_declare_all() {
     Machine::compile(document.definition).unwrap();
 }
 
+/// Lines that declare it would be refused.
+#[test]
+fn a_delay_whose_name_no_charter_can_have_is_not_declared_but_renamed() {
+    for name in ["my delay", "1a", "=x", "-a", ""] {
+        let config = format!(r#"{{"initial": "a", "states": {{"a": {{"after": {{"{name}": "b"}}}}, "b": {{}}}}}}"#);
+        let found = errors(&config, &Definition::default());
+        let [error] = &found.list[..] else { panic!("{found:?}") };
+        assert_eq!(error.message, format!("the delay `{name}` cannot be imported under this name"));
+        assert!(error.help.as_deref().unwrap().starts_with("rename it in the machine"), "{error:?}");
+        assert!(error.paste.is_none());
+    }
+}
+
 #[test]
 fn the_lines_fit_into_a_charter_that_has_the_keys_already() {
     let config = r#"{"initial": "a", "states": {
