@@ -9,7 +9,6 @@ mod ask;
 pub mod background;
 pub(crate) mod choice;
 mod details;
-mod differing;
 pub(crate) mod follow;
 mod hand_over;
 mod hint;
