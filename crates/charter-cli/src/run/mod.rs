@@ -9,7 +9,6 @@ mod ask;
 pub mod background;
 pub(crate) mod choice;
 mod details;
-mod differing;
 mod folder;
 pub(crate) mod follow;
 mod hand_over;

@@ -1,12 +1,15 @@
 //! The commands that are suggested to send an event, answer a task or resume a run. They work when
 //! pasted: the sender is somebody who may, and the data is what the schema requires.
 
-use charter_kernel::{Auth, Machine, Principal, PrincipalKind, Snapshot, Timestamp};
+use std::cell::OnceCell;
+
+use charter_journal::{Store, Verdict};
+use charter_kernel::{Auth, Legal, Machine, Principal, PrincipalKind, Snapshot, Timestamp};
 use charter_runtime::Task;
 use charter_scenario::example;
 use serde_json::Value as Json;
 
-use super::{Who, differing};
+use super::Who;
 use crate::journal::Db;
 use crate::journal::offers::{Offer, may_send_as};
 use crate::journal::text::{clean, quoted};
@@ -24,7 +27,15 @@ pub(crate) struct Suggest<'a> {
     now: Timestamp,
     /// The roles of all offers.
     needed: Vec<String>,
+    db: Db,
+    /// The journal, if it was read.
+    store: OnceCell<Option<Box<dyn Store>>>,
+    /// The unique keys that the run has, with the types of their events.
+    own_keys: OnceCell<Vec<(String, Json)>>,
 }
+
+/// How many records are searched for unique keys.
+const MAX_RECORDS: usize = 1_000;
 
 impl<'a> Suggest<'a> {
     pub(crate) fn new(
@@ -35,7 +46,17 @@ impl<'a> Suggest<'a> {
         now: Timestamp,
     ) -> Suggest<'a> {
         let needed = offers.iter().flat_map(|offer| offer.roles.clone()).collect();
-        Suggest { machine, snapshot, who, file: db.host_options(), now, needed }
+        Suggest {
+            machine,
+            snapshot,
+            who,
+            file: db.host_options(),
+            now,
+            needed,
+            db: db.clone(),
+            store: OnceCell::new(),
+            own_keys: OnceCell::new(),
+        }
     }
 
     /// The command that sends an event.
@@ -49,9 +70,7 @@ impl<'a> Suggest<'a> {
         };
         // Another vote counts only if it is for the same data.
         let voted_for = offer.voted_for.clone();
-        let example = || example::data(offer.event.data.as_ref(), offer.demands.approves.as_ref());
-        let differs = |data| differing::for_run(self.machine, self.snapshot.run(), &offer.event, data);
-        let Some(data) = voted_for.or_else(|| example().map(differs)).as_ref().map(argument) else {
+        let Some(data) = voted_for.or_else(|| self.example(offer)).as_ref().map(argument) else {
             let kind = clean(&offer.event.r#type);
             return format!("(no example was found: send `{kind}` with JSON that fits its schema)");
         };
@@ -64,6 +83,35 @@ impl<'a> Suggest<'a> {
             true => format!("{name} send {run}{to}{sender}{file} -- {kind}{data}"),
             false => format!("{name} send {run} {kind}{data}{to}{sender}{file}"),
         }
+    }
+
+    /// Example data of an event, with a unique key that is free.
+    fn example(&self, offer: &Offer) -> Option<Json> {
+        let Legal { r#type, to, data, .. } = &offer.event;
+        let data = example::data(data.as_ref(), offer.demands.approves.as_ref())?;
+        // Two actors that take the same event get different keys.
+        let seed = match to.as_str() {
+            "root" => self.snapshot.run().to_owned(),
+            to => format!("{}-{to}", self.snapshot.run()),
+        };
+        let next = self.snapshot.seq().saturating_add(1);
+        example::with_free_key(self.machine, r#type, data, (&seed, next), &|key| self.is_taken(r#type, key))
+    }
+
+    /// Whether a unique key is taken, as far as it can be read: by a run of the journal file, or by
+    /// this run, which may be a dry fork or on a server.
+    fn is_taken(&self, event: &str, key: &Json) -> bool {
+        let (run, seq) = (self.snapshot.run(), self.snapshot.seq());
+        let store = self.store.get_or_init(|| self.db.read().ok());
+        let own = self.own_keys.get_or_init(|| {
+            let from = seq.saturating_sub(MAX_RECORDS as u64);
+            let read = |store: &dyn Store| store.records(run, from, MAX_RECORDS.saturating_add(1)).ok();
+            let records = store.as_deref().and_then(read).unwrap_or_default();
+            let accepted = records.into_iter().filter(|record| record.verdict == Verdict::Accepted);
+            accepted.filter_map(|r| Some((r.event.r#type.to_string(), r.unique.as_ref()?.key.clone()))).collect()
+        });
+        own.iter().any(|(other, taken)| other == event && taken == key)
+            || store.as_ref().is_some_and(|store| store.key_holder(event, key).is_ok_and(|holder| holder.is_some()))
     }
 
     /// The commands that answer and that decline a task.

@@ -239,6 +239,18 @@ fn an_event_without_data_fits_a_schema_of_no_data() {
 }
 
 #[test]
+fn a_skeleton_has_a_key_that_the_steps_before_it_have_not_used() {
+    let scratch = Scratch::new("cover-free");
+    let shop = "charter: 1\nid: shop\nevents:\n  PAY: {data: {type: object, required: [order], properties: {order: {type: string}}}, unique: {key: event.order}}\n\
+        initial: a\nstates: {a: {on: {PAY: b}}, b: {on: {PAY: c}}, c: {type: final}}\n";
+    scratch.file("charter.yaml", shop);
+    let steps = "charter: charter.yaml\nsteps:\n  - send: {type: PAY, data: {order: '...'}}\n";
+    let ran = charter(&["test", "--cover", &scratch.file("t.yaml", steps)]);
+    assert!(ran.out.contains(r#"{type: PAY, data: {"order":"example"}}"#), "{}", ran.out);
+    assert!(!ran.out.contains("Fill in"), "{}", ran.out);
+}
+
+#[test]
 fn a_taken_key_is_a_code_to_cover() {
     let scratch = Scratch::new("cover-keys");
     let shop = "charter: 1\nid: shop\nevents: {PAY: {unique: {key: event.order}}, NOTE: {}}\n\

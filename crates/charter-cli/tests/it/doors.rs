@@ -199,3 +199,23 @@ fn an_event_without_data_has_the_same_data_however_it_is_sent() {
         assert_eq!(test.code, 0, "{}{}", test.out, test.err);
     }
 }
+
+#[test]
+fn a_counterexample_has_the_data_that_an_event_without_data_gets() {
+    let scratch = Scratch::new("doors-check");
+    for (condition, data) in [("event.data == null", "\"data\":null,"), ("event.data != null", ""), ("true", "")] {
+        let file = scratch.file(
+            "any.yaml",
+            format!(
+                "charter: 1\nid: any\nevents: {{ANY: {{}}}}\ninitial: a\nproperties: [{{id: p, never: \"in('b')\"}}]\n\
+                 states: {{a: {{on: {{ANY: {{target: b, when: {condition}}}}}}}, b: {{}}}}\n"
+            ),
+        );
+        let ran = charter(&["check", &file]);
+        let line =
+            ran.out.lines().find(|line| line.contains("\"type\":\"ANY\"")).unwrap_or_else(|| panic!("{}", ran.out));
+        assert!(line.contains(&format!("\"roles\":[]}},{data}\"type\"")), "{line}");
+        let step = charter_with(&["step", &file, "--events", "-"], &format!("{line}\n"));
+        assert!(step.out.contains("\"state\":[\"b\"]"), "{}{}", step.out, step.err);
+    }
+}

@@ -69,6 +69,39 @@ fn printed_data_fits_and_differs_per_run_where_a_key_is_unique() {
     assert_eq!(ran.code, 0, "{}{}\n{}", ran.out, ran.err, started.out);
 }
 
+/// Orders that one run takes again and again.
+const MARKET: &str = r#"
+charter: 1
+id: market
+events:
+  TEXT: {data: {type: object, required: [n], properties: {n: {type: string}}}, unique: {key: event.n}}
+  CODE: {data: {type: object, required: [n], properties: {n: {type: string, pattern: '^A-[0-9]{4}$'}}}, unique: {key: event.n}}
+  DIGIT: {data: {type: object, required: [n], properties: {n: {type: integer, minimum: 0, maximum: 9}}}, unique: {key: event.n}}
+  ONE_OF: {data: {type: object, required: [n], properties: {n: {enum: [x, y, z]}}}, unique: {key: event.n}}
+  EITHER: {data: {type: object, required: [n], properties: {n: {type: boolean}}}, unique: {key: event.n}}
+states: {open: {on: {TEXT: {}, CODE: {}, DIGIT: {}, ONE_OF: {}, EITHER: {}}}}
+"#;
+
+#[test]
+fn each_printed_example_of_a_run_has_a_key_that_is_free() {
+    let scratch = Scratch::new("steps-keys");
+    let (file, db) = (scratch.file("market.yaml", MARKET), scratch.0.join("x.db").display().to_string());
+    let mut printed = charter(&["run", &file, "--db", &db, "--run", "one"]).out;
+    for (event, times) in [("TEXT", 5), ("CODE", 5), ("DIGIT", 10), ("ONE_OF", 3), ("EITHER", 2)] {
+        for n in 0..times {
+            let ran = run(&suggested(&printed, event));
+            assert_eq!(ran.code, 0, "{event} {n}: {}{}\n{printed}", ran.out, ran.err);
+            printed = ran.out;
+        }
+    }
+    // Nothing is left that would be accepted.
+    assert!(printed.contains("(no example was found: send `EITHER`"), "{printed}");
+    // Another run does not take what the first one has.
+    let other = charter(&["run", &file, "--db", &db, "--run", "two"]);
+    assert!(other.out.contains("(no example was found: send `ONE_OF`"), "{}", other.out);
+    assert_eq!(run(&suggested(&other.out, "CODE")).code, 0, "{}", other.out);
+}
+
 #[test]
 fn check_explores_what_has_an_example_and_says_what_has_none() {
     let scratch = Scratch::new("steps-check");

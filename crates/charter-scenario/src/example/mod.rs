@@ -3,6 +3,7 @@
 
 mod merge;
 mod number;
+mod unique;
 
 use std::cell::Cell;
 
@@ -10,6 +11,7 @@ use charter_kernel::{Approval, Schema, example_text};
 use serde_json::{Map, Value as Json, json};
 
 use merge::both;
+pub use unique::with_free_key;
 
 /// Maximum nesting of example data.
 const MAX_DEPTH: u8 = 8;

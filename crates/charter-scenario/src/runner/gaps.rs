@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use charter_format::scenario::read_scenarios;
 use charter_kernel::definition::{Guard, Invoke, Transition};
-use charter_kernel::{Machine, Snapshot};
+use charter_kernel::{Machine, Principal, Snapshot};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
@@ -193,7 +193,7 @@ fn proposal(charter: &Charter<'_>, cover: &Cover, machine: &str, name: &str, at:
     }
     let known = comments.len();
     match (key, what.rsplit_once('/')) {
-        ("on", _) => skeleton.steps = sends(charter.machine, what, &to, &found, comments),
+        ("on", _) => skeleton.steps = sends(charter.machine, what, &to, &found, from.flatten(), comments),
         ("invoke", Some((id, answer))) => {
             let invoke = charter.invocation(at);
             let actor = invoke.and_then(|i| charter.machine.definition().actors.get(&i.src));
@@ -309,11 +309,23 @@ fn title(source: &str, key: &str, what: &str) -> String {
 }
 
 /// The steps that send an event: one for each principal that a quorum needs.
-fn sends(machine: &Machine, kind: &str, to: &str, transition: &Transition, comments: &mut Vec<String>) -> Vec<String> {
+fn sends(
+    machine: &Machine,
+    kind: &str,
+    to: &str,
+    transition: &Transition,
+    from: Option<&Saved>,
+    comments: &mut Vec<String>,
+) -> Vec<String> {
     let declared = machine.definition().events.get(kind);
     let Example { mut data, fits } = example::find(declared.and_then(|d| d.data.as_ref()), None);
     if !fits {
         comments.push(format!("Fill in the data of `{kind}`: none was found that fits its schema."));
+    }
+    // The steps before may have used the example.
+    let has = |key: &Json| from.is_some_and(|saved| saved.has_key(kind, key));
+    if machine.unique_key(kind, &data, &Principal::new("somebody", &[])).is_some_and(|key| has(&key)) {
+        data = example::with_free_key(machine, kind, data.clone(), ("example", 2), &has).unwrap_or(data);
     }
     if let Some(value) = &transition.approves {
         let digest = format!("= digest({})", one_line(value)).into();

@@ -2,6 +2,7 @@
 
 use charter_kernel::{Machine, Snapshot, TakenKeys, Timestamp};
 use charter_run::Position;
+use serde_json::Value as Json;
 
 use super::Session;
 
@@ -20,6 +21,11 @@ impl Saved {
     pub(crate) fn session<'m>(&self, machine: &'m Machine) -> Session<'m> {
         let Saved { run, position, snapshot, at, keys } = self.clone();
         Session { machine, run, position, snapshot, at, keys }
+    }
+
+    /// Whether the run has a unique key.
+    pub(crate) fn has_key(&self, event: &str, key: &Json) -> bool {
+        self.keys.run(event, key).is_some()
     }
 }
 

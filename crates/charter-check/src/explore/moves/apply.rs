@@ -41,7 +41,8 @@ impl Move {
             MoveKind::Start { input } => drop(line.insert("input".into(), input.clone())),
             MoveKind::Send { to, kind, data, by } => {
                 line.insert("type".into(), json!(kind.as_ref()));
-                if !data.is_null() {
+                // Without data, it has this (`Machine::absent_data`).
+                if **data != json!({}) {
                     line.insert("data".into(), data.as_ref().clone());
                 }
                 to_actor(&mut line, to);

@@ -113,7 +113,19 @@ impl<'m, 'd> Moves<'m, 'd> {
     fn make(&mut self, source: &Source, schema: Option<&Json>, options: &Options, at: &str, what: &str) -> Vec<Json> {
         let empty = Probes::new();
         let probes = self.cone.probes.get(source).unwrap_or(&empty);
-        let Samples { values, possible } = samples(schema, probes, options.max_data);
+        let Samples { mut values, possible } = samples(schema, probes, options.max_data);
+        // What is sent without data; null is tried only if it is compared.
+        if let (Source::Event(_), None) = (source, schema) {
+            let is_compared = probes.contains_key(&Vec::new());
+            let has_empty = values.contains(&json!({}));
+            match values.iter().find(|value| value.is_null()) {
+                Some(_) if !is_compared => {
+                    values.iter_mut().filter(|value| value.is_null()).for_each(|v| *v = json!({}))
+                }
+                Some(_) if !has_empty => values.insert(0, json!({})),
+                _ => {}
+            }
+        }
         if values.is_empty() {
             self.missing.push((at.to_string(), what.to_string()));
         }
