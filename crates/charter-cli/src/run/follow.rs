@@ -28,8 +28,9 @@ const MAX_TIMER_WAIT: Millis = Millis(60_000);
 /// registered moments after the step that starts them; an actor whose answer and failure were both
 /// refused has none until the run is resumed.
 const UNATTENDED_WAIT: Duration = Duration::from_secs(5);
-/// A timer is fired within this time after it is due.
-const FIRED_AFTER: Millis = Millis(2_000);
+/// How long a timer is waited for that is due: its host fires it, unless others have the journal
+/// open for writing or it cannot be fired.
+const OVERDUE_WAIT: Duration = Duration::from_secs(5);
 /// Maximum number of consecutive refusals before the prompt ends.
 const MAX_REFUSED: u32 = 5;
 
@@ -76,7 +77,7 @@ impl Follow {
         }
         let mut refused = 0;
         let mut seen = Vec::new();
-        let mut patience = Patience::default();
+        let (mut patience, mut overdue) = (Patience::default(), Patience::default());
         let last = loop {
             while let Some(event) = host.next(&mut events, Duration::ZERO)? {
                 progress.show(&event, io)?;
@@ -88,7 +89,8 @@ impl Follow {
                 break view;
             }
             // A journal that cannot be written ends the program, whatever the run waits for.
-            let waits = held || (is_busy(&view, 0) && patience.lasts(&view)) || self.waits_for_timer(&view);
+            let waits =
+                held || (is_busy(&view, 0) && patience.lasts(&view)) || self.waits_for_timer(&view, &mut overdue);
             if waits || host.cannot_write() {
                 progress.hold(held, io)?;
                 host.stay()?;
@@ -224,17 +226,18 @@ impl Follow {
         others.map(line).collect()
     }
 
-    fn waits_for_timer(&self, view: &View) -> bool {
+    fn waits_for_timer(&self, view: &View, overdue: &mut Patience) -> bool {
         // Do not wait while the person at the terminal can act.
         if self.reply == Reply::Ask && !choice::all(view, &self.who, now()).is_empty() {
             return false;
         }
-        // A timer that has been due for a while was refused: only another event can change that.
+        // A timer that was refused is not the next one: only another event can change that.
         let last = now().saturating_add(MAX_TIMER_WAIT);
-        let timers = view.snapshot.timers().iter();
-        timers
-            .map(|t| t.due)
-            .any(|due| due.saturating_add(FIRED_AFTER) >= now() && (self.wait_for_timers || due <= last))
+        match view.next_due {
+            Some(due) if due <= now() => overdue.remains(view, OVERDUE_WAIT),
+            Some(due) => self.wait_for_timers || due <= last,
+            None => false,
+        }
     }
 }
 
@@ -264,7 +267,8 @@ fn is_held_up(view: &View, host: &Host) -> bool {
     view.snapshot.paused_at().is_some() && host.is_here() && !view.working.is_empty()
 }
 
-/// Waits for open invocations that have no attempt under way, but not forever.
+/// Waits for open invocations that have no attempt under way, or for timers that are due, but not
+/// forever.
 #[derive(Default)]
 struct Patience {
     /// The record after which none was under way, and since when.
@@ -277,12 +281,17 @@ impl Patience {
             self.unattended = None;
             return true;
         }
+        self.remains(view, UNATTENDED_WAIT)
+    }
+
+    /// Whether the run has been at this record for less than a time.
+    fn remains(&mut self, view: &View, time: Duration) -> bool {
         let seq = view.snapshot.seq();
         let (at, since) = self.unattended.get_or_insert((seq, Instant::now()));
         if *at != seq {
             (*at, *since) = (seq, Instant::now());
         }
-        since.elapsed() < UNATTENDED_WAIT
+        since.elapsed() < time
     }
 }
 

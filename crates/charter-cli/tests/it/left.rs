@@ -144,3 +144,17 @@ fn a_signal_to_a_command_that_hosts_nothing_says_that_the_run_goes_on() {
     assert!(err.contains("send a charter.cancel --role operator\n"), "{err}");
     assert!(holder.is_running());
 }
+
+#[test]
+fn a_timer_that_is_long_overdue_is_fired_by_who_resumes_the_run() {
+    let late = "charter: 1\nid: late\nevents: {GO: {}}\nstates:\n  idle: {on: {GO: later}}\n  \
+        later: {after: {1s: done}}\n  done: {type: final}\n";
+    let site = Site::new("overdue", &[("late.yaml", late.to_owned())]);
+    site.run("run late.yaml --run r");
+    site.run("send r GO");
+    std::thread::sleep(std::time::Duration::from_millis(3_600));
+    assert!(site.run("show r").contains("overdue"));
+    let out = site.run("run --resume r");
+    assert!(out.contains("done") && !out.contains("active in later"), "{out}");
+    assert_eq!(site.records("r").last().unwrap()["event"]["type"], "after.1s.root.later");
+}

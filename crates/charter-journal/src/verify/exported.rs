@@ -45,10 +45,7 @@ pub fn verify_export_with(
         store.put_blob(&bytes)?;
     }
     let mut verifier = Verifier::new(&store);
-    for a in anchors.iter().filter(|a| a.run == header.run) {
-        let known = verifier.anchors.entry(a.run.clone()).or_default();
-        known.insert(a.seq, a.hash);
-    }
+    verifier.expect(anchors, Some(&header.run));
     match check(&charter) {
         SourceCheck::Matches => {}
         SourceCheck::Unknown => {

@@ -8,7 +8,7 @@ use charter_kernel::Digest;
 use super::Verifier;
 use super::current::Current;
 use super::diagnose;
-use super::report::{Difference, VerifiedRun};
+use super::report::{Anchor, Difference, VerifiedRun};
 use crate::error::StoreError;
 use crate::record::Manifest;
 use crate::store::RunRow;
@@ -107,6 +107,23 @@ impl Verifier<'_> {
             self.found(Some(run.to_owned()), Some(0), Difference::Manifest, message);
         }
         Ok(())
+    }
+
+    /// Takes the anchors that the records are compared with. One that cannot be compared is a
+    /// finding: somebody relies on it. `only` is the run that is verified, if it is one.
+    pub(super) fn expect(&mut self, anchors: &[Anchor], only: Option<&str>) {
+        for Anchor { run, seq, hash } in anchors {
+            let message = match only {
+                Some(only) if only != run => {
+                    format!("the anchor is of a run that is not verified here: only `{only}` is")
+                }
+                _ => match self.anchors.entry(run.clone()).or_default().insert(*seq, *hash) {
+                    Some(other) if other != *hash => format!("one anchor expects the hash {other}, another {hash}"),
+                    _ => continue,
+                },
+            };
+            self.found(Some(run.clone()), Some(*seq), Difference::Anchor, message);
+        }
     }
 
     /// Reports heads, snapshots and anchors of records that do not exist.

@@ -98,9 +98,7 @@ fn records(store: &dyn Store, options: &VerifyOptions) -> Result<Report, StoreEr
         verifier.snapshots.entry(run.to_owned()).or_default().insert(seq, Digest::of_bytes(text));
     });
     verifier.readable("the snapshots", scanned)?;
-    for a in options.anchors.iter().filter(|a| only.is_none_or(|run| run == a.run)) {
-        verifier.anchors.entry(a.run.clone()).or_default().insert(a.seq, a.hash);
-    }
+    verifier.expect(&options.anchors, only);
     if let Err(stopped_in) = verifier.records(only)? {
         // Runs after the unreadable position are verified one by one.
         let mut others = Vec::new();

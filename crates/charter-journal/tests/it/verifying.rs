@@ -360,3 +360,31 @@ fn a_chain_forged_with_the_kernel_is_found_by_an_anchor_only() {
     assert_eq!(first(&with(vec![anchor(0), anchor(1)])), (Some(1), Difference::Anchor));
     assert_eq!(first(&with(vec![anchor(4)])), (Some(4), Difference::Anchor));
 }
+
+/// Somebody relies on an anchor, so one that is compared with nothing is not passed over.
+#[test]
+fn an_anchor_that_cannot_be_compared_is_a_finding() {
+    let (store, records) = door_store();
+    let anchor = |run: &str, seq: usize| Anchor { run: run.into(), seq: seq as u64, hash: records[seq].hash };
+    let with = |run: Option<&str>, anchors: Vec<Anchor>| {
+        let options = VerifyOptions { run: run.map(str::to_owned), anchors, ..VerifyOptions::default() };
+        verify_with(&store, &options).unwrap()
+    };
+    let mut export = Vec::new();
+    charter_journal::export(&store, "a", &mut export).unwrap();
+    let exported = |anchors: &[Anchor]| charter_journal::verify_export(&mut export.as_slice(), anchors).unwrap();
+    for report in [with(None, vec![anchor("a", 1)]), with(Some("a"), vec![anchor("a", 1)]), exported(&[anchor("a", 1)])]
+    {
+        assert_eq!(report.findings, []);
+    }
+    let other = |run: &str| vec![anchor("a", 1), anchor(run, 1)];
+    for report in
+        [with(None, other("b")), with(Some("a"), other("b")), with(Some("a"), other("aa")), exported(&other("b"))]
+    {
+        assert_eq!(first(&report), (Some(1), Difference::Anchor));
+    }
+    let twice = [Anchor { hash: records[0].hash, ..anchor("a", 1) }, anchor("a", 1)];
+    for report in [with(None, twice.to_vec()), exported(&twice)] {
+        assert_eq!(first(&report), (Some(1), Difference::Anchor));
+    }
+}

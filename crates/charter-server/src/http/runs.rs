@@ -273,7 +273,7 @@ pub(super) async fn fork(
     if body.live && !seen.by.roles.iter().any(|role| role == "operator") {
         return Err(Problem::forbidden("a fork that is `live` starts actors; it needs the role `operator`"));
     }
-    may_begin(&caller, &*app.charter(seen.info.charter).await?, body.run.as_deref())?;
+    may_begin(&caller, &seen.charter, body.run.as_deref())?;
     let new = body.run.unwrap_or_else(charter_runtime::new_run_id);
     if app.backend.run(new.clone()).await?.is_some() {
         return Err(run_exists(&new));
