@@ -271,7 +271,7 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
                 false => "the kernel does not confirm the counterexample that was found; please report this",
             })
         };
-        let to = |node: u32| e.predecessors.moves(node);
+        let to = |node: u32| e.moves(model.machine, node);
         let rule = format!("{at}/");
         let has_error = findings.iter().any(|f| f.severity == Severity::Error && f.at.starts_with(&rule));
         findings.push(match &verdict.outcome {

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use charter_format::Document;
 use charter_kernel::definition::StateKind;
-use charter_kernel::{Machine, Snapshot, Status, TakenKeys};
+use charter_kernel::{Code, Machine, Snapshot, Status, TakenKeys};
 
 use crate::effort::Effort;
 use crate::finding::Explored;
@@ -76,7 +76,7 @@ pub struct Exploration {
 pub(crate) struct RefusedMove {
     pub(crate) node: u32,
     pub(crate) how: Arc<Move>,
-    pub(crate) code: charter_kernel::Code,
+    pub(crate) code: Code,
     pub(crate) interlock: Option<String>,
     pub(crate) message: String,
 }
@@ -161,6 +161,36 @@ fn replay_with_keys(machine: &Machine, moves: &[Arc<Move>], effort: &Effort) -> 
         at = Some(next.snapshot);
     }
     Some((at?, keys))
+}
+
+/// Gives events that are refused because of their unique key other data, with a key that is free.
+/// Without such data, the moves stay as they are.
+fn with_free_keys(machine: &Machine, moves: Vec<Arc<Move>>, effort: &Effort) -> Vec<Arc<Move>> {
+    if machine.unique_event().is_none() {
+        return moves;
+    }
+    let changed = || {
+        let (mut at, mut keys): (Option<Snapshot>, _) = (None, TakenKeys::default());
+        let mut changed = Vec::new();
+        for how in &moves {
+            let (next, how) = match (&how.kind, at) {
+                (moves::MoveKind::Start { input }, None) => (moves::start(machine, input, how.at).ok()?, how.clone()),
+                (_, Some(snapshot)) => match how.follow(machine, &snapshot, &mut keys) {
+                    Err(refused) if refused.refusal.code == Code::Taken => {
+                        let other = Arc::new(how.with_free_key(machine, &keys, snapshot.seq())?);
+                        (other.follow(machine, &snapshot, &mut keys).ok()?, other)
+                    }
+                    next => (next.ok()?, how.clone()),
+                },
+                (_, None) => return None,
+            };
+            effort.spend(next.fuel.saturating_add(FUEL_PER_MOVE));
+            at = Some(next.snapshot);
+            changed.push(how);
+        }
+        Some(changed)
+    };
+    changed().unwrap_or(moves)
 }
 
 /// Whether two events of the moves have the same unique key.
@@ -259,7 +289,12 @@ impl Exploration {
 
     /// Computes the snapshot of an explored state by replaying its trace.
     pub(crate) fn snapshot(&self, machine: &Machine, node: u32) -> Option<Snapshot> {
-        replay(machine, &self.predecessors.moves(node), &self.replays)
+        replay(machine, &self.moves(machine, node), &self.replays)
+    }
+
+    /// The moves that lead to an explored state, each with a unique key that is free if possible.
+    pub(crate) fn moves(&self, machine: &Machine, node: u32) -> Vec<Arc<Move>> {
+        with_free_keys(machine, self.predecessors.moves(node), &self.replays)
     }
 
     /// The location of findings about an explored state: the pointer of an active state of the

@@ -101,3 +101,20 @@ fn nothing_is_proved_that_a_taken_key_makes_false() {
     let (verdict, message, _) = decided(states, "event.order", "never: \"in('paid') && in('lost')\"");
     assert_eq!(verdict, Verdict::Proved, "{message}");
 }
+
+#[test]
+fn a_counterexample_with_many_events_has_a_key_for_each() {
+    let charter = "
+events:
+  PAY: {data: {type: object, required: [order], properties: {order: {type: string}}}, unique: {key: event.order}}
+  NUM: {data: {type: object, required: [order], properties: {order: {type: integer}}}, unique: {key: event.order}}
+properties: [{id: p, never: \"in('g')\"}]
+states: {a: {on: {PAY: b}}, b: {on: {PAY: c}}, c: {on: {PAY: d}}, d: {on: {NUM: e}}, e: {on: {NUM: f}}, f: {on: {NUM: g}}, g: {type: final}}
+";
+    let report = report_with(charter, &Options::default());
+    let found =
+        report.findings.iter().find(|f| f.code == "property-violated").unwrap_or_else(|| panic!("{:#?}", all(&report)));
+    let keys: std::collections::BTreeSet<String> =
+        found.witness.iter().map(|line| format!("{} {}", line["type"], line["data"]["order"])).collect();
+    assert_eq!(keys.len(), 6, "{:?}", found.witness);
+}

@@ -117,6 +117,15 @@ impl Move {
         }
     }
 
+    /// The move with other data, whose unique key is free.
+    pub(crate) fn with_free_key(&self, machine: &Machine, keys: &TakenKeys, number: u64) -> Option<Move> {
+        let MoveKind::Send { to, kind, data, by } = &self.kind else { return None };
+        let taken = |key: &Json| keys.run(kind, key).is_some();
+        let data = charter_scenario::example::with_free_key(machine, kind, (**data).clone(), ("a", number), &taken)?;
+        let kind = MoveKind::Send { to: to.clone(), kind: kind.clone(), data: Arc::new(data), by: by.clone() };
+        Some(Move { kind, at: self.at })
+    }
+
     /// Applies the move to a snapshot, after moves that have taken `keys`.
     pub(crate) fn follow(
         &self,
