@@ -54,16 +54,7 @@ fn escape(c: char, text: &str, mut report: impl FnMut(usize)) {
         // One was reported as the character itself.
         [2, 4, 8, 16].into_iter().filter(|count| *count <= slashes).for_each(&mut report);
     }
-    let short = match after.chars().next() {
-        Some('n') => Some('\n'),
-        Some('t') => Some('\t'),
-        Some('r') => Some('\r'),
-        Some('b') => Some('\u{8}'),
-        Some('f') => Some('\u{c}'),
-        Some(same @ ('"' | '/' | '\'')) => Some(same),
-        _ => None,
-    };
-    if short == Some(c) {
+    if after.chars().next().and_then(short) == Some(c) {
         report(slashes.saturating_add(1));
     }
     let mut rest = text;
@@ -78,6 +69,19 @@ fn escape(c: char, text: &str, mut report: impl FnMut(usize)) {
         rest = following;
     }
     report(text.len().saturating_sub(rest.len()));
+}
+
+/// The character that a letter after a backslash stands for.
+pub(crate) fn short(letter: char) -> Option<char> {
+    match letter {
+        'n' => Some('\n'),
+        't' => Some('\t'),
+        'r' => Some('\r'),
+        'b' => Some('\u{8}'),
+        'f' => Some('\u{c}'),
+        '"' | '/' | '\'' => Some(letter),
+        _ => None,
+    }
 }
 
 /// The number of backslashes at the beginning of a text, up to the maximum, and what follows them.
@@ -99,29 +103,33 @@ fn percent(c: char, text: &str) -> Option<usize> {
     Some(text.len().saturating_sub(rest.len()))
 }
 
-/// `&amp;`, `&#38;`, `&#x26;`.
 fn entity(c: char, text: &str) -> Option<usize> {
+    read_entity(text).filter(|(found, _)| *found == c).map(|(_, length)| length)
+}
+
+/// Reads `&amp;`, `&#38;` or `&#x26;`; returns the character and the length.
+pub(crate) fn read_entity(text: &str) -> Option<(char, usize)> {
     let end = text.bytes().take(12).position(|b| b == b';')?;
     let name = text.get(1..end)?;
-    let code = match name.strip_prefix('#') {
-        Some(number) => match number.strip_prefix(['x', 'X']) {
-            Some(digits) => hex(digits, digits.len()),
-            None => number.parse().ok(),
-        },
+    let found = match name.strip_prefix('#') {
+        Some(number) => char::from_u32(match number.strip_prefix(['x', 'X']) {
+            Some(digits) => hex(digits, digits.len())?,
+            None => number.parse().ok()?,
+        })?,
         None => match name {
-            "amp" => Some('&'.into()),
-            "lt" => Some('<'.into()),
-            "gt" => Some('>'.into()),
-            "quot" => Some('"'.into()),
-            "apos" => Some('\''.into()),
-            _ => None,
+            "amp" => '&',
+            "lt" => '<',
+            "gt" => '>',
+            "quot" => '"',
+            "apos" => '\'',
+            _ => return None,
         },
     };
-    (code == Some(c.into())).then(|| end.saturating_add(1))
+    Some((found, end.saturating_add(1)))
 }
 
 /// Reads a hexadecimal number of `count` digits.
-fn hex(text: &str, count: usize) -> Option<u32> {
+pub(crate) fn hex(text: &str, count: usize) -> Option<u32> {
     let digits = text.get(..count).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
     u32::from_str_radix(digits, 16).ok()
 }

@@ -15,6 +15,7 @@ mod executors;
 mod folder;
 mod host;
 mod kept;
+mod layers;
 mod network;
 mod place;
 mod progress;

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::encodings::ends;
 use crate::error::ConfigError;
 use crate::executor::{Executor, Fault, FindSecret, Outcome};
-use crate::{BoxFuture, Call};
+use crate::{BoxFuture, Call, layers};
 
 /// Minimum number of characters of a secret that is found inside of words, and in encodings of the
 /// whole secret. Shorter ones are ordinary words or numbers too often.
@@ -112,8 +112,8 @@ impl Secrets {
     /// Maximum number of bytes that a secret takes in a text.
     #[must_use]
     pub(crate) fn reach(&self) -> usize {
-        // The longest form of a character is an escaped pair of surrogates.
-        self.forms.iter().map(|form| form.text.chars().count().saturating_mul(16)).max().unwrap_or(0)
+        // An escaped pair of surrogates has 12 bytes, each of which may be encoded again.
+        self.forms.iter().map(|form| form.text.chars().count().saturating_mul(64)).max().unwrap_or(0)
     }
 
     fn add(&mut self, text: &str) {
@@ -195,12 +195,33 @@ impl Secrets {
         }
     }
 
-    /// Finds the secrets in a text; overlapping ones are one place.
+    /// Finds the secrets in a text, also within several encodings; overlapping ones are one place.
     fn find(&self, text: &str) -> Vec<(usize, usize)> {
-        let mut found: Vec<(usize, usize)> = Vec::new();
         if self.is_empty() {
-            return found;
+            return Vec::new();
         }
+        let mut found = Vec::new();
+        self.find_in(text, &mut found);
+        layers::visit(text, &mut |decoded, place| {
+            let known = found.len();
+            self.find_in(decoded, &mut found);
+            for (start, end) in found.iter_mut().skip(known) {
+                (*start, *end) = (place(*start), place(*end));
+            }
+        });
+        found.sort_unstable();
+        found.dedup_by(|next, last| {
+            let overlap = next.0 < last.1;
+            if overlap {
+                last.1 = next.1.max(last.1);
+            }
+            overlap
+        });
+        found
+    }
+
+    /// Adds the places of secrets in one encoding.
+    fn find_in(&self, text: &str, found: &mut Vec<(usize, usize)>) {
         for (start, _) in text.char_indices() {
             let (before, rest) = text.split_at_checked(start).unwrap_or_default();
             if rest.starts_with(Self::REDACTED) {
@@ -209,15 +230,10 @@ impl Secrets {
                 continue;
             }
             let end = self.forms.iter().flat_map(|form| form.ends(before, rest)).max();
-            let Some(end) = end.and_then(|length| start.checked_add(length)) else {
-                continue;
-            };
-            match found.last_mut() {
-                Some((_, last)) if start < *last => *last = end.max(*last),
-                _ => found.push((start, end)),
+            if let Some(end) = end.and_then(|length| start.checked_add(length)) {
+                found.push((start, end));
             }
         }
-        found
     }
 
     /// Like [`Secrets::find`], with the beginning of a secret at the end of the text.

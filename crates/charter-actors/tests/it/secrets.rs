@@ -41,6 +41,32 @@ fn a_secret_is_found_in_every_encoding() {
     }
 }
 
+/// An error page in JSON in the parameter of a URL.
+#[test]
+fn a_secret_is_found_in_three_encodings_one_around_the_other() {
+    fn json(text: &str) -> String {
+        let text = serde_json::to_string(text).unwrap();
+        // As Go writes it.
+        text.trim_matches('"').replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
+    }
+    fn url(text: &str) -> String {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.~".contains(&b);
+        text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
+    }
+    fn html(text: &str) -> String {
+        let special = |c: char| "&<>\"'%\\".contains(c) || !c.is_ascii();
+        text.chars().map(|c| if special(c) { format!("&#{};", u32::from(c)) } else { c.to_string() }).collect()
+    }
+    let mut texts = vec![HARD.to_owned()];
+    for layers in 1..=3 {
+        texts = texts.iter().flat_map(|text| [json(text), url(text), html(text)]).collect();
+        for text in &texts {
+            assert_eq!(redacted(HARD, &format!("got {text}.")), "got [secret].", "{layers}: {text}");
+        }
+    }
+    assert_eq!(redacted("a&<\"/+b==Zz", r#"{"p":"a\u0026amp;\u0026lt;\u0026quot;/+b==Zz"}"#), r#"{"p":"[secret]"}"#);
+}
+
 #[test]
 fn a_secret_is_found_in_base64_of_more_than_itself() {
     let secret = "sk-0123456789ÿÿÿ~~?";

@@ -156,5 +156,5 @@ fn a_timer_that_is_long_overdue_is_fired_by_who_resumes_the_run() {
     assert!(site.run("show r").contains("overdue"));
     let out = site.run("run --resume r");
     assert!(out.contains("done") && !out.contains("active in later"), "{out}");
-    assert_eq!(site.records("r").last().unwrap()["event"]["type"], "after.1s.root.later");
+    assert_eq!(site.records("r").last().unwrap()["event"]["type"], "after.1s.later");
 }
