@@ -58,12 +58,17 @@ impl<'d> Drawing<'d> {
         let mut lines: Vec<(usize, String)> = Vec::new();
         for (from, shape) in drawing.shapes.iter().enumerate() {
             let all = transitions(shape);
+            let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+            for (event, ..) in &all {
+                let count = counts.entry(event).or_default();
+                *count = count.saturating_add(1);
+            }
             let mut places: BTreeMap<String, usize> = BTreeMap::new();
             for (event, name, transition) in &all {
                 let text = label(event, transition);
                 // The order decides between transitions of the same event.
-                let text = match all.iter().filter(|(other, ..)| other == event).count() {
-                    ..2 => text,
+                let text = match counts.get(event.as_str()) {
+                    None | Some(..2) => text,
                     _ => {
                         let place = places.entry(event.clone()).or_default();
                         *place = place.saturating_add(1);
