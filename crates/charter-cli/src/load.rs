@@ -78,6 +78,11 @@ pub fn find(what: &str) -> Result<Source, Failure> {
     }
 }
 
+/// Whether this is a file or the name of a bundled charter, or looks like a path.
+pub(crate) fn is_known(what: &str) -> bool {
+    what.contains(['/', '\\', '.']) || Path::new(what).exists() || bundled::find(what).is_some()
+}
+
 fn unknown(what: &str) -> Failure {
     let names = || bundled::ALL.iter().map(|charter| charter.name);
     // An argument that looks like a path is not the name of a bundled charter.

@@ -179,6 +179,19 @@ impl Remote {
         Ok(self.learn(Charter::restore(&stored, Folder::None)?))
     }
 
+    /// Returns a charter that the server offers, by its id.
+    ///
+    /// # Errors
+    /// The server does not offer it, or cannot be reached.
+    pub fn offered(&self, id: &str) -> Result<Arc<Charter>, RuntimeError> {
+        #[derive(Deserialize)]
+        struct Name {
+            digest: Digest,
+        }
+        let name: Name = json(&self.http.get(&format!("/v1/charters/{}", part(id)))?)?;
+        self.charter_of(name.digest)
+    }
+
     fn learn(&self, charter: Charter) -> Arc<Charter> {
         let charter = Arc::new(charter);
         self.charters.lock().unwrap_or_else(PoisonError::into_inner).push(charter.clone());

@@ -39,7 +39,7 @@ use crate::io::{Exit, Failure, Io};
 use crate::journal::access::holder_of;
 use crate::journal::text::{clean, quoted};
 use crate::journal::{Db, head_of};
-use crate::models;
+use crate::{load, models};
 use follow::{Follow, Reply};
 use host::{Host, Opener};
 use progress::Beginning;
@@ -291,7 +291,16 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
         None => json!({}),
     };
     // Check before the journal file is created.
-    let charter = setup::charter(charter)?;
+    let charter = match args.db.remote()?.filter(|_| !load::is_known(charter)) {
+        Some(remote) => {
+            let found = remote.offered(charter).map_err(|e| {
+                let none = format!("no file or bundled charter is named `{}`", clean(charter));
+                Failure::new(format!("{none}, and {} has none: {e}", remote.url()))
+            })?;
+            found.as_ref().clone()
+        }
+        None => setup::charter(charter)?,
+    };
     start_input::check(charter.machine(), &input, args)?;
     args.db.check_new()?;
     // A process that has the journal open checks the charter with its own models.

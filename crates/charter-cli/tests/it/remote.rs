@@ -96,3 +96,14 @@ fn a_run_of_a_charter_with_files_is_exported_where_they_are() {
     let ran = charter(&["export", "f", "-o", to.to_str().unwrap(), "--db", &place.db]);
     assert!(ran.code == 0 && to.exists(), "{}", ran.err);
 }
+
+#[test]
+fn a_charter_that_only_the_server_has_is_started_by_its_id() {
+    let place = Place::new();
+    let ana = place.key("ana", &["gate/clerk"]);
+    let ran = place.ask(&ana, &["run", "gate", "--run", "g"]);
+    assert!(ran.out.contains("g: active in open"), "{} {}", ran.out, ran.err);
+    let ran = place.ask(&ana, &["run", "gete"]);
+    assert!(ran.code == 2 && ran.err.contains("no file or bundled charter is named `gete`"), "{}", ran.err);
+    assert!(ran.err.contains(&place.served.url), "{}", ran.err);
+}
