@@ -262,10 +262,10 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         .problems(ADMIN),
     post("/v1/keys", "addKey", "identity", "AddKey", ("201", "NewKey"))
         .says("Add a key (role `admin`)", "The secret, this once")
-        .problems(ADMIN),
+        .problems(&["400", "401", "403", "409", "422"]),
     get("/v1/keys/{key}", "revokeKey", "identity", "")
         .says("Revoke a key (role `admin`)", "The key is not accepted any more")
-        .problems(&["401", "403", "404"])
+        .problems(&["401", "403", "404", "409"])
         .delete(),
     get("/v1/hooks", "listHooks", "hooks", "HookPage")
         .says("The webhooks, and how far each one is (role `admin`)", "The webhooks, without secrets")

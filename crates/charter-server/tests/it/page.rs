@@ -21,7 +21,8 @@ Bodies are JSON, without duplicate keys and without members that are not listed.
 details (`application/problem+json`) with `status`, `code` and `detail`.
 
 What cannot be read as HTTP/1.1 is answered without a body: 400 if it is malformed or has two
-lengths, 431 if its head has more than 64 KiB or 100 headers. A head that does not arrive within
+different lengths, 431 if its head has more than 100 headers or is too long (at least 64 KiB are
+read). A connection that begins with HTTP/2 is closed. A head that does not arrive within
 10 s is not answered, and the connection is closed.
 ";
 
