@@ -106,8 +106,8 @@ fn has_only_shared_records(store: &dyn Store, run: &str) -> Result<bool, StoreEr
     }
 }
 
-/// Reads a run whose actors are about to begin. Lets its time go on first, if it is a fork: an actor
-/// has what is left of its `timeout` from the moment at which it begins.
+/// Reads a run whose actors are about to begin. Lets its time go on first, if it is a fork: an
+/// actor has what is left of its `timeout` from the moment at which it begins.
 async fn load_going_on(inner: &Arc<Inner>, run: &str) -> Result<Box<RunState>, RuntimeError> {
     let state = inner.load(run).await?;
     if !state.run.stands_still() {

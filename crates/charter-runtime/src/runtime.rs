@@ -181,8 +181,8 @@ impl Runtime {
     }
 
     /// Arms the timers of all runs, if the host was opened with
-    /// [`ResumeRuns::OnRequest`](crate::ResumeRuns::OnRequest). Idempotent. A fork whose time stands
-    /// still waits for [`Runtime::resume`] or an event.
+    /// [`ResumeRuns::OnRequest`](crate::ResumeRuns::OnRequest). Idempotent. A fork whose time
+    /// stands still waits for [`Runtime::resume`] or an event.
     ///
     /// # Errors
     /// The journal cannot be read.
