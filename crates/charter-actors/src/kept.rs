@@ -225,6 +225,16 @@ impl KeptFiles {
         }
     }
 
+    /// What the folder has that is not as it was when the run started, of what commands use there:
+    /// each with why no command that names it would start.
+    #[must_use]
+    pub fn changes(&self) -> Vec<String> {
+        let folders = &self.manifest.folders;
+        let alone = |key: &&String| !folders.iter().any(|folder| key.starts_with(&format!("{folder}/")));
+        let names = folders.iter().chain(self.manifest.programs.keys().filter(alone));
+        names.filter_map(|name| self.check_argument(name).err()).map(|fault| fault.message).collect()
+    }
+
     /// Checks that a folder has exactly the files of the manifest.
     fn check_folder(&self, place: &Place) -> Result<(), Fault> {
         let inside = format!("{}/", place.key);

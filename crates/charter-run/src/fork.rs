@@ -10,8 +10,10 @@ use crate::position::Incoming;
 use crate::run::Run;
 
 impl Run {
-    /// Whether it is a fork with timers and without a record of its own.
-    pub(crate) fn stands_still(&self) -> bool {
+    /// Whether it is a fork with timers and without a record of its own: its time goes on with its
+    /// next input.
+    #[must_use]
+    pub fn stands_still(&self) -> bool {
         let first = self.fork_point.and_then(|seq| seq.checked_add(1));
         first == Some(self.chain.next_seq())
             && self.snapshot().is_some_and(|s| s.status() == Status::Active && !s.timers().is_empty())

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use charter_actors::{Executor, Executors};
-use charter_journal::{OpenEffect, Store};
+use charter_journal::{OpenEffect, Store, StoreError};
 use charter_kernel::{EffectId, Machine, Timestamp};
 use charter_run::{ActorPolicy, Resume, Run};
 
@@ -40,7 +40,7 @@ pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError
     let mut recovery = Recovery::default();
     match inner.resume {
         ResumeRuns::All => {
-            recovery.timers = arm_timers(inner).await?;
+            recovery.timers = arm_timers(inner, Forks::GoOn).await?;
             for run in runs_with_open_effects(inner).await? {
                 resume_all(inner, &run, &mut recovery).await;
             }
@@ -57,30 +57,82 @@ pub(crate) async fn recover(inner: &Arc<Inner>) -> Result<Recovery, RuntimeError
     Ok(recovery)
 }
 
+/// What becomes of forks whose time stands still when timers are armed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Forks {
+    /// Their time goes on at once.
+    GoOn,
+    /// They wait until somebody resumes them or sends them something.
+    Wait,
+}
+
 /// Arms the timers of all runs, and returns the number of runs with timers.
-pub(crate) async fn arm_timers(inner: &Arc<Inner>) -> Result<usize, RuntimeError> {
-    let timers = inner.with_store(|inner| inner.store.pending_timers(Timestamp::MAX, usize::MAX >> 1)).await??;
-    let mut next: BTreeMap<String, Timestamp> = BTreeMap::new();
-    for timer in timers {
-        let due = next.entry(timer.run).or_insert(timer.due);
-        *due = timer.due.min(*due);
-    }
+pub(crate) async fn arm_timers(inner: &Arc<Inner>, forks: Forks) -> Result<usize, RuntimeError> {
+    let next = inner.with_store(move |inner| next_timers(inner.store.as_ref(), forks)).await??;
     for (run, due) in &next {
         inner.timers.arm(&run.as_str().into(), *due, || inner.clock.work());
     }
     Ok(next.len())
 }
 
-/// Resumes the invocations of a run that were open when the journal was opened and still are.
+/// Reads the time of the next timer of each run. In a fork whose time stands still, the times of
+/// the timers are those of the other run, so they say nothing.
+fn next_timers(store: &dyn Store, forks: Forks) -> Result<BTreeMap<String, Timestamp>, StoreError> {
+    let mut next: BTreeMap<String, Timestamp> = BTreeMap::new();
+    for timer in store.pending_timers(Timestamp::MAX, usize::MAX >> 1)? {
+        let due = next.entry(timer.run).or_insert(timer.due);
+        *due = timer.due.min(*due);
+    }
+    let mut still = Vec::new();
+    for run in next.keys() {
+        if has_only_shared_records(store, run)? {
+            still.push(run.clone());
+        }
+    }
+    for run in still {
+        match forks {
+            Forks::GoOn => next.insert(run, Timestamp::MIN),
+            Forks::Wait => next.remove(&run),
+        };
+    }
+    Ok(next)
+}
+
+/// Whether a run is a fork without a record of its own.
+fn has_only_shared_records(store: &dyn Store, run: &str) -> Result<bool, StoreError> {
+    match charter_journal::origin(store, run)? {
+        None => Ok(false),
+        Some(origin) => Ok(store.run(run)?.is_some_and(|info| info.seq == origin.seq)),
+    }
+}
+
+/// Reads a run whose actors are about to begin. Lets its time go on first, if it is a fork: an
+/// actor has what is left of its `timeout` from the moment at which it begins.
+async fn load_going_on(inner: &Arc<Inner>, run: &str) -> Result<Box<RunState>, RuntimeError> {
+    let state = inner.load(run).await?;
+    if !state.run.stands_still() {
+        return Ok(state);
+    }
+    // This input has no reply.
+    let _ = inner.ask_self(run, charter_run::Input::Due).await;
+    inner.load(run).await
+}
+
+/// Resumes the invocations of a run that were open when the journal was opened and still are, and
+/// the time of a fork.
 pub(crate) async fn resume_interrupted(inner: &Arc<Inner>, run: &str) -> Recovery {
     let mut recovery = Recovery::default();
     lock(&inner.stopped).remove(run);
     let interrupted = lock(&inner.interrupted).remove(run);
-    if let Some(effects) = interrupted {
-        match inner.load(run).await {
-            Ok(mut state) => resume(inner, &run.into(), &mut state, &mut recovery, |e| effects.contains(&e)).await,
-            Err(e) => recovery.failed.push((run.to_owned(), e)),
-        }
+    let id = run.to_owned();
+    let stands_still = inner.with_store(move |inner| has_only_shared_records(inner.store.as_ref(), &id)).await;
+    if interrupted.is_none() && !matches!(stands_still, Ok(Ok(true))) {
+        return recovery;
+    }
+    let effects = interrupted.unwrap_or_default();
+    match load_going_on(inner, run).await {
+        Ok(mut state) => resume(inner, &run.into(), &mut state, &mut recovery, |e| effects.contains(&e)).await,
+        Err(e) => recovery.failed.push((run.to_owned(), e)),
     }
     recovery
 }
@@ -99,7 +151,7 @@ pub(crate) async fn note_interrupted(inner: &Arc<Inner>, run: &str) -> Result<()
 }
 
 async fn resume_all(inner: &Arc<Inner>, run: &str, recovery: &mut Recovery) {
-    match inner.load(run).await {
+    match load_going_on(inner, run).await {
         Ok(mut state) => resume(inner, &run.into(), &mut state, recovery, |_| true).await,
         Err(e) => recovery.failed.push((run.to_owned(), e)),
     }

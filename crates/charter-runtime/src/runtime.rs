@@ -175,18 +175,19 @@ impl Runtime {
 
     /// Resumes the invocations of a run that were open when the journal was opened, if the host was
     /// opened with [`ResumeRuns::OnRequest`](crate::ResumeRuns::OnRequest) and they still are open.
-    /// Idempotent.
+    /// The time of a fork goes on before that. Idempotent.
     pub async fn resume(&self, run: &str) -> Recovery {
         recovery::resume_interrupted(&self.inner, run).await
     }
 
     /// Arms the timers of all runs, if the host was opened with
-    /// [`ResumeRuns::OnRequest`](crate::ResumeRuns::OnRequest). Idempotent.
+    /// [`ResumeRuns::OnRequest`](crate::ResumeRuns::OnRequest). Idempotent. A fork whose time
+    /// stands still waits for [`Runtime::resume`] or an event.
     ///
     /// # Errors
     /// The journal cannot be read.
     pub async fn resume_timers(&self) -> Result<(), RuntimeError> {
-        recovery::arm_timers(&self.inner).await.map(drop)
+        recovery::arm_timers(&self.inner, recovery::Forks::Wait).await.map(drop)
     }
 
     /// Creates a run that shares the records of another one up to `at`. If it is `dry`, no actor is

@@ -1,14 +1,17 @@
 //! The folder in which the actors of a run work: that of the charter with which the run was
 //! started, unless somebody moves the run.
 
+use std::convert::Infallible;
 use std::path::Path;
 
-use charter_journal::{RunInfo, move_run, place_area};
+use charter_actors::{ConfigError, Folder, FolderError, KeptFiles};
+use charter_journal::{Manifest, RunInfo, StoredCharter, move_run, place_area};
 use charter_runtime::Charter;
 
 use super::host::Host;
 use super::setup;
 use crate::io::Failure;
+use crate::journal::Db;
 use crate::journal::text::{clean, quoted};
 
 /// Returns where the charter of a run is, if the run has a place of its own and its host tells.
@@ -21,6 +24,45 @@ pub(super) fn place(host: &Host, run: &str) -> Result<Option<String>, Failure> {
 pub(super) fn folder_of(name: &str) -> Option<String> {
     let path = Path::new(name);
     path.parent().filter(|_| path.is_absolute()).map(|folder| clean(&folder.display().to_string()))
+}
+
+/// Reads where the charter of a run is from a journal file, also if the run has no place of its
+/// own.
+pub(super) fn stored_place(db: &Db, info: &RunInfo) -> Result<Option<String>, Failure> {
+    let store = db.read()?;
+    match charter_journal::place(store.as_ref(), &info.run)? {
+        Some(place) => Ok(Some(place)),
+        None => Ok(store.charter(info.charter)?.map(|charter| charter.name)),
+    }
+}
+
+/// What of the files that the commands of a run use is not as it was when the run started, in the
+/// folder of a charter with this name.
+pub(super) fn changes(manifest: &Manifest, name: &str) -> Vec<String> {
+    let dir = Path::new(name).parent().unwrap_or(Path::new(name)).to_owned();
+    // Commands use no content from the journal.
+    let kept = KeptFiles::restore(manifest.clone(), Folder::Dir(dir), |_, _| Ok::<_, Infallible>(Vec::new()));
+    match kept {
+        Ok(kept) => kept.changes(),
+    }
+}
+
+/// What the actors of a run need of the folder of the charter, if no folder is known: `charter` is
+/// named as it is without one.
+pub(super) fn need(charter: &StoredCharter, manifest: &Manifest) -> Result<Option<String>, Failure> {
+    if let Some(file) = manifest.folders.iter().chain(manifest.programs.keys()).next() {
+        return Ok(Some(format!("they use `{}`", clean(file))));
+    }
+    let charter = Charter::restore(charter, setup::folder_of(charter))?;
+    let needs_folder = |e: &ConfigError| matches!(e, ConfigError::Folder(FolderError::NotInFileSystem));
+    let first = setup::actor_errors(&charter).into_iter().find(|e| needs_folder(&e.error));
+    Ok(first.map(|e| format!("the command of `{}` runs there", clean(&e.actor))))
+}
+
+/// Whether the folder of a charter with this name exists.
+pub(super) fn exists(name: &str) -> bool {
+    let path = Path::new(name);
+    path.is_absolute() && path.parent().is_some_and(Path::is_dir)
 }
 
 /// Loads a copy of the charter of a run.

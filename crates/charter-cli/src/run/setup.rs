@@ -157,7 +157,7 @@ fn folder(path: &Path) -> &Path {
 
 /// Finds the folder of a charter in the journal, for what runs use in place: where it was read, or
 /// in the binary.
-fn folder_of(stored: &StoredCharter) -> Folder {
+pub(super) fn folder_of(stored: &StoredCharter) -> Folder {
     let path = Path::new(&stored.name);
     match path.is_absolute() {
         true => Folder::Dir(folder(path).to_owned()),

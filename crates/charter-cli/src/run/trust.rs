@@ -1,16 +1,16 @@
 //! `charter trust RUN`: shows what the actors of an imported run would do, and allows exactly that.
 
-use charter_actors::{ConfigError, FolderError};
-use charter_journal::{Manifest, RunInfo};
-use charter_runtime::{RuntimeError, SendEvent};
+use charter_journal::{Manifest, RunInfo, StoredCharter};
+use charter_kernel::Status;
+use charter_runtime::{Charter, RuntimeError, SendEvent};
 use serde_json::json;
 
-use super::host::{Host, Opener, Place};
+use super::host::{Host, Opener};
 use super::send::After;
-use super::{Who, folder, setup};
+use super::{Who, folder};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
-use crate::journal::text::clean;
+use crate::journal::text::{clean, quoted};
 use crate::{models, program};
 
 /// What a run that came from another journal waits for.
@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "DIGEST", conflicts_with = "show")]
     manifest: Option<String>,
     /// The file of the same charter, in whose folder its programs are
-    #[arg(long, value_name = "FILE", conflicts_with = "show")]
+    #[arg(long, value_name = "FILE")]
     charter: Option<String>,
     #[command(flatten)]
     who: Who,
@@ -65,115 +65,191 @@ pub(super) fn says_untrusted(message: &str, run: &str) -> bool {
 /// Runs the command. Sends the event `charter.trust` with the digest of the run's manifest.
 ///
 /// # Errors
-/// The run does not exist, was not imported or is allowed already, has another manifest or charter;
-/// an actor could not start; or the journal is in use.
+/// The run does not exist, has ended, was not imported or is allowed already, has another manifest
+/// or charter; an actor could not start; or the journal is in use.
 pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     args.db.file_only("trust")?;
     Host::with(&args.db, &args.models, Opener::Here, io, |host, io| allow(args, host, machine_output, io))
 }
 
+/// What is known about a run before it is allowed.
+struct Imported {
+    info: RunInfo,
+    charter: std::sync::Arc<Charter>,
+    manifest: Manifest,
+    digest: String,
+    /// Where its charter is now, and where it will be.
+    before: Option<String>,
+    place: Option<String>,
+    /// What its actors need of the folder, if none is known.
+    need: Option<String>,
+}
+
+impl Imported {
+    fn read(args: &Args, host: &Host) -> Result<Imported, Failure> {
+        let info = host.find(&args.run)?;
+        let first = host.call(|b| b.records(info.run.clone(), 0, 1))?.into_iter().next();
+        let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
+        let digest = manifest.digest(info.charter).to_string();
+        let charter = host.call(|b| b.charter(info.charter))?;
+        let before = folder::stored_place(&args.db, &info)?;
+        let place = match &args.charter {
+            Some(file) => Some(folder::copy(file, &info)?.stored().name.clone()),
+            None => before.clone(),
+        };
+        let mut imported = Imported { info, charter, manifest, digest, before, place, need: None };
+        if imported.folder().is_none() {
+            let stored = imported.charter.stored().clone();
+            let stored = StoredCharter { name: imported.place.clone().unwrap_or(stored.name), ..stored };
+            // A folder that is gone is none.
+            let stored = StoredCharter { name: stored.plain_name().to_owned(), ..stored };
+            imported.need = folder::need(&stored, &imported.manifest)?;
+        }
+        Ok(imported)
+    }
+
+    /// The folder in which its actors will work, for messages.
+    fn folder(&self) -> Option<String> {
+        self.place.as_deref().filter(|place| folder::exists(place)).and_then(folder::folder_of)
+    }
+
+    /// What that folder has that is not as it was.
+    fn changes(&self) -> Vec<String> {
+        let place = self.place.as_deref().filter(|place| folder::exists(place));
+        place.map(|place| folder::changes(&self.manifest, place)).unwrap_or_default()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.info.status.is_some_and(Status::is_finished)
+    }
+}
+
 fn allow(args: &Args, host: &Host, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
-    let info = host.find(&args.run)?;
-    let run = info.run.as_str();
-    let first = host.call(|b| b.records(run.to_owned(), 0, 1))?.into_iter().next();
-    let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
-    let digest = manifest.digest(info.charter).to_string();
-    if let Some(given) = args.manifest.as_ref().filter(|given| **given != digest) {
+    let imported = Imported::read(args, host)?;
+    let (run, digest) = (imported.info.run.as_str(), &imported.digest);
+    if let Some(given) = args.manifest.as_ref().filter(|given| *given != digest) {
         return Err(Failure::new(format!("run `{run}` has the manifest {digest}, not {given}")));
     }
-    let charter = host.call(|b| b.charter(info.charter))?;
     if args.show && machine_output {
-        let actors = &charter.machine().definition().actors;
-        writeln!(io.out, "{}", json!({"run": run, "manifest": digest, "files": manifest, "actors": actors}))?;
+        let actors = &imported.charter.machine().definition().actors;
+        let (files, folder, changes) = (&imported.manifest, imported.folder(), imported.changes());
+        let shown = json!({"run": run, "manifest": digest, "files": files, "actors": actors, "folder": folder, "changes": changes});
+        writeln!(io.out, "{shown}")?;
         return Ok(Exit::Yes);
     }
-    let place = place(args, &info)?;
     if !machine_output {
-        show(&charter, &manifest, &digest, io)?;
-        if let Some(folder) = place.as_deref().and_then(folder::folder_of) {
-            writeln!(io.err, "  in the folder {}", json!(folder))?;
-        }
+        show(&imported, io)?;
     }
     if args.show {
         return Ok(Exit::Yes);
     }
+    if imported.has_ended() {
+        return Err(Failure::new(format!(
+            "run `{}` has ended, so nothing of this will be carried out; nothing was recorded",
+            clean(run)
+        )));
+    }
     // The host reads the run only after it knows the folder.
-    if !charter_runtime::is_untrusted(args.db.read()?.as_ref(), &info)? {
-        return Err(RuntimeError::NothingToAllow { run: run.to_owned() }.into());
+    if !charter_runtime::is_untrusted(args.db.read()?.as_ref(), &imported.info)? {
+        return is_allowed(args, &imported, host, machine_output, io);
     }
-    if args.charter.is_none() {
-        can_start(args, host, run, &host.view(run)?.charter)?;
+    if let Some(need) = &imported.need {
+        return Err(Failure::with_help(
+            format!(
+                "nothing was allowed, because the actors of run `{}` could not start: {need}, and the folder of the charter is not known here",
+                clean(run)
+            ),
+            format!(
+                "name the file of the same charter, in whose folder its programs are: `{}`",
+                command(args, run, Some("FILE"), args.manifest.as_deref())
+            ),
+        ));
     }
-    if !args.yes && args.manifest.is_none() && !confirmed(args, run, &digest, io)? {
+    if !args.yes && args.manifest.is_none() && !confirmed(args, &imported, io)? {
         return Ok(Exit::No);
     }
-    if let Some(file) = &args.charter {
-        let found = folder::copy(file, &info)?;
-        host.call(|b| b.add(found.clone()))?;
-    }
-    // It works in the folder that was shown, even if a copy of its charter was added meanwhile.
-    if let Some(place) = &place {
-        folder::move_to(host, run, place)?;
-    }
+    move_there(args, &imported, host)?;
     let mut by = args.who.principal();
     by.roles.push(OPERATOR.to_owned());
-    let events = host.watch(run, Some(info.seq))?;
+    let events = host.watch(run, Some(imported.info.seq))?;
     let receipt = host.send(SendEvent::new(run, "charter.trust", json!({"manifest": digest}), by))?;
     let after = After { who: &args.who, db: &args.db, leave: None };
     after.show(host, run, receipt, events, machine_output, io)
 }
 
-/// Returns where the charter of the run will be: the given file, or where the run is now.
-fn place(args: &Args, info: &RunInfo) -> Result<Option<String>, Failure> {
+/// Gives the run the folder that was shown. It works there, even if a copy of its charter was added
+/// meanwhile.
+fn move_there(args: &Args, imported: &Imported, host: &Host) -> Result<(), Failure> {
     if let Some(file) = &args.charter {
-        return Ok(Some(folder::copy(file, info)?.stored().name.clone()));
+        let found = folder::copy(file, &imported.info)?;
+        host.call(|b| b.add(found.clone()))?;
     }
-    let store = args.db.read()?;
-    match charter_journal::place(store.as_ref(), &info.run)? {
-        Some(place) => Ok(Some(place)),
-        None => Ok(store.charter(info.charter)?.map(|charter| charter.name)),
+    match &imported.place {
+        Some(place) => folder::move_to(host, &imported.info.run, place),
+        None => Ok(()),
     }
 }
 
+/// Gives a run that is allowed already the folder that it lacks.
+fn is_allowed(
+    args: &Args,
+    imported: &Imported,
+    host: &Host,
+    machine_output: bool,
+    io: &mut Io<'_>,
+) -> Result<Exit, Failure> {
+    let run = imported.info.run.as_str();
+    let nothing = RuntimeError::NothingToAllow { run: run.to_owned() };
+    let (Some(file), Some(folder)) = (&args.charter, imported.folder()) else {
+        return Err(nothing.into());
+    };
+    let resume = |more: &str| format!("{} run --resume {}{more}{}", program::name(), quoted(run), args.db.option());
+    match imported.before.as_deref().and_then(folder::folder_of) {
+        Some(before) if before == folder => return Err(nothing.into()),
+        Some(before) => {
+            let there = resume(&format!(" --charter {}", quoted(file)));
+            return Err(Failure::with_help(
+                format!("{nothing}; its actors work in `{before}`"),
+                format!("`{there}` moves it to `{folder}`"),
+            ));
+        }
+        None => move_there(args, imported, host)?,
+    }
+    if machine_output {
+        writeln!(io.out, "{}", json!({"run": run, "folder": folder}))?;
+        return Ok(Exit::Yes);
+    }
+    writeln!(io.err, "run `{}` was allowed without a folder; from now on, it works in `{folder}`", clean(run))?;
+    writeln!(io.err, "  to continue it: {}", Paint(io.color_err).faint(&resume("")))?;
+    Ok(Exit::Yes)
+}
+
+/// The command that allows a run.
+fn command(args: &Args, run: &str, charter: Option<&str>, manifest: Option<&str>) -> String {
+    let charter = charter.map(|file| format!(" --charter {}", quoted(file))).unwrap_or_default();
+    let manifest = manifest.map(|digest| format!(" --manifest {digest}")).unwrap_or_default();
+    format!("{} trust {}{charter}{manifest}{}", program::name(), quoted(run), args.db.option())
+}
+
 /// Asks whether to allow what was shown.
-fn confirmed(args: &Args, run: &str, digest: &str, io: &mut Io<'_>) -> Result<bool, Failure> {
-    let file = args.db.option();
+fn confirmed(args: &Args, imported: &Imported, io: &mut Io<'_>) -> Result<bool, Failure> {
+    let run = imported.info.run.as_str();
     if !io.terminal {
         return Err(Failure::with_help(
             format!("the actors of run `{}` are allowed only after a confirmation", clean(run)),
             format!(
-                "`{}` shows what they do; `{} trust {run} --manifest {digest}{file}` allows exactly that",
-                show_command(run, &file),
-                program::name()
+                "`{}` shows what they do; `{}` allows exactly that",
+                show_command(run, &args.db.option()),
+                command(args, run, args.charter.as_deref(), Some(&imported.digest))
             ),
         ));
     }
     Ok(io.confirm(&format!("allow the actors of run `{}` in `{}` to do this?", clean(run), args.db.db.display()))?)
 }
 
-/// Checks that no actor needs the folder of the charter, where the host knows none: its failure
-/// would end the run. A host in another process checks its own folders.
-fn can_start(args: &Args, host: &Host, run: &str, charter: &charter_runtime::Charter) -> Result<(), Failure> {
-    if !matches!(&*host.place.borrow(), Place::Own(_)) {
-        return Ok(());
-    }
-    let folder =
-        |e: &ConfigError| matches!(e, ConfigError::Folder(FolderError::NotInFileSystem | FolderError::NoFolder(_)));
-    match setup::actor_errors(charter).into_iter().find(|e| folder(&e.error)) {
-        None => Ok(()),
-        Some(first) => Err(Failure::with_help(
-            format!("nothing was allowed, because an actor of run `{}` could not start: {first}", clean(run)),
-            format!(
-                "name the file of the charter, in whose folder its programs are: `{} trust {run} --charter FILE{}`",
-                program::name(),
-                args.db.option()
-            ),
-        )),
-    }
-}
-
-/// Shows what the actors do and which files they use.
-fn show(charter: &charter_runtime::Charter, manifest: &Manifest, digest: &str, io: &mut Io<'_>) -> Result<(), Failure> {
+/// Shows what the actors do, which files they use and where these are.
+fn show(imported: &Imported, io: &mut Io<'_>) -> Result<(), Failure> {
+    let Imported { charter, manifest, digest, .. } = imported;
     let paint = Paint(io.color_err);
     writeln!(io.err, "{}", paint.faint(&format!("manifest {digest}")))?;
     for (name, actor) in &charter.machine().definition().actors {
@@ -190,6 +266,19 @@ fn show(charter: &charter_runtime::Charter, manifest: &Manifest, digest: &str, i
             json!(actor),
             json!(models)
         )?;
+    }
+    if let Some(folder) = imported.folder() {
+        writeln!(io.err, "  in the folder {}", json!(folder))?;
+    }
+    if let Some(need) = &imported.need {
+        let missing = paint.warning("  in no folder that is known here:");
+        writeln!(io.err, "{missing} {need}; name the file of the same charter with `--charter FILE`")?;
+    }
+    for change in imported.changes() {
+        writeln!(io.err, "  {} {}", paint.warning("not as it was:"), clean(&change))?;
+    }
+    if imported.has_ended() {
+        writeln!(io.err, "  the run has ended, so nothing of this will be carried out")?;
     }
     Ok(())
 }

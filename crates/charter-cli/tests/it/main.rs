@@ -74,6 +74,7 @@ mod support;
 mod told;
 mod tool_calls;
 #[cfg(unix)]
+mod trust;
 mod two;
 mod unwritable;
 mod usage;

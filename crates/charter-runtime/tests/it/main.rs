@@ -15,6 +15,7 @@ mod events;
 mod feijoa;
 mod files;
 mod folders;
+mod forks;
 mod full;
 mod places;
 mod programs;
