@@ -255,6 +255,12 @@ impl Progress {
         &*work.kind == "human" && since.zip(self.began).is_some_and(|(since, began)| since < began)
     }
 
+    /// Shows a remark.
+    pub(super) fn note(&mut self, text: &str, io: &mut Io<'_>) -> Result<(), Failure> {
+        self.clear(io)?;
+        Ok(writeln!(io.err, "    {}", self.paint.faint(text))?)
+    }
+
     /// Says once, whenever the run is paused, why it is still followed.
     pub(crate) fn hold(&mut self, held: bool, io: &mut Io<'_>) -> Result<(), Failure> {
         if std::mem::replace(&mut self.held, held) || !held {

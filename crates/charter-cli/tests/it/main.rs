@@ -77,4 +77,5 @@ mod tool_calls;
 mod two;
 mod unwritable;
 mod usage;
+mod waits;
 mod wrong;
