@@ -189,6 +189,7 @@ impl Follow {
                 false => 0,
             };
             if receipt.is_refused() {
+                progress.tell(receipt.record.seq);
                 report::show_refusal(&receipt.record, host, io)?;
             }
             if refused > 0 && (self.reply != Reply::Ask || refused >= MAX_REFUSED) {

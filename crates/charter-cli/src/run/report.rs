@@ -11,7 +11,7 @@ use super::{Who, choice, trust};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::offers::{self, Offer};
 use crate::journal::text::{clean, code, count, further, quoted, short, when};
-use crate::journal::{Db, head_of, show};
+use crate::journal::{Db, head_of, holder, show};
 use crate::{page, program};
 
 /// Maximum length of a value next to an actor, in characters.
@@ -224,6 +224,15 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
     let hint = hint.or_else(|| role.map(|role| format!("add `--role {}`", clean(&quoted(role)))));
     if let Some(hint) = hint.filter(|_| refusal.code == Code::Authority) {
         writeln!(io.err, "{} {hint}", Paint(io.color_err).help("help:"))?;
+    }
+    let mut exists = Ok(true);
+    let key = holder::of_key(record, &host.db, |run| {
+        exists = host.call(|b| b.run(run.to_owned())).map(|run| run.is_some());
+        matches!(exists, Ok(true))
+    });
+    exists?;
+    if let Some(key) = key {
+        writeln!(io.err, "{} {key}", Paint(io.color_err).help("help:"))?;
     }
     // A refused event changes nothing, so the condition is that of the present state.
     if refusal.code == Code::Rule

@@ -188,3 +188,26 @@ fn options_about_models_are_not_ignored_silently_if_another_process_calls_them()
     let (_, _, err) = site.any("run ex.yaml --run x2 --model openai:gpt-5-mini");
     assert!(!err.contains(&warning), "{err}");
 }
+
+#[test]
+fn show_names_the_attempt_that_a_call_waits_for() {
+    let charter = CALL.replace("sleep 1; echo 1']", "exit 1'], retry: {attempts: 3, backoff: 30s, jitter: 0}");
+    let site = Site::new("backoff", &[("ex.yaml", charter)]);
+    let _running = site.start("run ex.yaml --run x");
+    let mut shown = String::new();
+    until("a pause between attempts", || {
+        shown = site.any("show x").1;
+        shown.contains("attempt 2")
+    });
+    assert!(shown.contains("waiting  job since record 0; attempt 2 begins 2"), "{shown}");
+}
+
+#[test]
+fn diff_writes_digests_as_they_are_sent() {
+    let site =
+        Site::new("diff-digest", &[("a.yaml", APPROVAL.to_owned()), ("b.yaml", APPROVAL.replace("done, ", "late, "))]);
+    for form in ["", "--markdown"] {
+        let (_, out, err) = site.any(&format!("diff a.yaml b.yaml {form}"));
+        assert!(out.contains("\"digest\":\"sha256:"), "{out}{err}");
+    }
+}
