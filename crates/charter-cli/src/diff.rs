@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use charter_check::{Change, ChangeEffect, Diff, Options, PropertyChange, Verdict, Version, diff};
 use charter_format::Diagnostic;
+use charter_kernel::Digest;
 use serde_json::{Value as Json, json};
 
 use crate::input::whole;
@@ -196,7 +197,7 @@ impl Page<'_> {
                     let _ = writeln!(out, "{indent}input {}", self.code(&example.input.to_string()));
                 }
                 for event in &example.events {
-                    let _ = writeln!(out, "{indent}{bullet}{}", self.code(&event.to_string()));
+                    let _ = writeln!(out, "{indent}{bullet}{}", self.code(&with_algorithm(event).to_string()));
                 }
                 let _ = writeln!(out, "{indent}{bullet}before: {}; now: {}", example.old, example.new);
             }
@@ -233,6 +234,18 @@ impl Page<'_> {
             (None, None) => String::new(),
         }
     }
+}
+
+/// An event with the digest that it approves as it is written everywhere else. An approval takes
+/// both forms.
+fn with_algorithm(event: &Json) -> Json {
+    let mut event = event.clone();
+    if let Some(digest) = event.pointer_mut("/data/digest")
+        && let Some(known) = digest.as_str().filter(|text| !text.contains(':')).and_then(Digest::parse)
+    {
+        *digest = known.to_string().into();
+    }
+    event
 }
 
 /// A value on one line.

@@ -36,7 +36,7 @@ pub enum StoreError {
     /// A run has the unique key of the event of this record already
     /// ([`Store::key_holder`](crate::Store::key_holder) returns it). Nothing was written.
     #[error(
-        "run `{run}`, record {seq}: run `{holder}` has accepted `{event}` with the key {key}, which is unique across runs; see `charter show {holder}`"
+        "run `{run}`, record {seq}: run `{holder}` has accepted `{event}` with the key {key}, which is unique across runs"
     )]
     KeyTaken {
         /// The run.

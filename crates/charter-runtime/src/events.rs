@@ -113,7 +113,7 @@ pub struct Working {
     pub kind: Arc<str>,
     /// Number of the attempt; the first is 1.
     pub attempt: u32,
-    /// Start of the attempt.
+    /// Start of the attempt; in the future if it waits after a failed one.
     pub since: Timestamp,
 }
 

@@ -42,7 +42,11 @@ impl Obstacle {
             _ if self.at == WHOLE => return self.why.clone(),
             Some(document) => {
                 let place = document.placed(&self.at, None, Diagnostic::warning("", Default::default(), ""));
-                format!("{}, line {}", place.path, place.line)
+                // An import has no place of its own for an expression.
+                match place.path.as_str() {
+                    "" => format!("line {}", place.line),
+                    path => format!("{path}, line {}", place.line),
+                }
             }
             None => self.at.clone(),
         };

@@ -169,14 +169,9 @@ impl Db {
                 ))
             }
             _ => {
-                if let Some(deleted) = self.deletion(name) {
-                    let (day, time) = text::day_and_time(deleted.at);
-                    let (by, reason) = (text::clean(&deleted.by), text::clean(&deleted.reason));
-                    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                    return Err(Failure::with_help(
-                        format!("run `{name}` was deleted on {day} at {time} UTC by {by}{reason}"),
-                        format!("its records are gone; `charter runs{}` lists the others", self.option()),
-                    ));
+                if let Some(deleted) = self.deleted(name) {
+                    let help = format!("its records are gone; `charter runs{}` lists the others", self.option());
+                    return Err(Failure::with_help(deleted, help));
                 }
                 let near = charter_expr::nearest(name, all.iter().map(|r| r.run.as_str()));
                 let help = match near {
@@ -191,6 +186,15 @@ impl Db {
                 Err(Failure::with_help(message, help))
             }
         }
+    }
+
+    /// Says when and by whom a run was deleted; `None` if it was not, or this is not known.
+    pub(super) fn deleted(&self, run: &str) -> Option<String> {
+        let deleted = self.deletion(run)?;
+        let (day, time) = text::day_and_time(deleted.at);
+        let (by, reason) = (text::clean(&deleted.by), text::clean(&deleted.reason));
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        Some(format!("run `{run}` was deleted on {day} at {time} UTC by {by}{reason}"))
     }
 
     /// How a run was deleted from the journal file.

@@ -5,7 +5,7 @@ use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind, Taken};
 use serde_json::{Value as Json, json};
 
 use super::text::{clean, code, count, error, further, is_held, is_log, logged, short, short_digest_text, when};
-use super::{Db, delivered};
+use super::{Db, delivered, holder};
 use crate::io::{Exit, Failure, Io, Paint};
 
 /// Explains a record.
@@ -23,8 +23,9 @@ pub fn run(db: &Db, run: &str, seq: u64, machine_output: bool, io: &mut Io<'_>) 
     let machine = machine.as_ref();
     let condition = machine.and_then(|machine| condition(store.as_ref(), machine, &record));
     let why = machine.map(|machine| why_taken(store.as_ref(), machine, &record)).unwrap_or_default();
-    let more: Vec<String> =
-        delivered(store.as_ref(), &record).into_iter().chain(vote(store.as_ref(), &info, &record)).collect();
+    let key = holder::of_key(&record, db, |run| store.run(run).is_ok_and(|run| run.is_some()));
+    let more = delivered(store.as_ref(), &record).into_iter().chain(vote(store.as_ref(), &info, &record)).chain(key);
+    let more: Vec<String> = more.collect();
     let story = |paint| {
         let mut story = explanation(&record, machine, condition.as_ref(), &why, paint).trim_end().to_owned();
         story.extend(more.iter().map(|line| format!("\n  {line}")));

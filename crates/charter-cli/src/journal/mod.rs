@@ -8,6 +8,7 @@ pub mod delete;
 pub(crate) mod exclude;
 pub mod explain;
 pub mod fork;
+pub(crate) mod holder;
 pub mod log;
 pub(crate) mod offers;
 pub(crate) mod overdue;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charter_journal::{Origin, UsageFilter};
 use charter_kernel::{EffectId, EntryStatus, Machine, Millis, Snapshot, Status, Timer, Timestamp};
-use charter_runtime::Resume;
+use charter_runtime::{Resume, Working};
 use serde_json::{Map, Value as Json, json};
 
 use super::offers::{self, Offer};
@@ -130,12 +130,12 @@ pub(crate) fn now(machine: &Machine, snapshot: &Snapshot, at: Timestamp) -> Map<
 pub(crate) enum Hosting {
     /// No process has the journal open.
     Nobody,
-    /// A process has the journal open; these effects are being executed.
+    /// A process has the journal open; these calls are being made, or wait for their next attempt.
     Process {
         /// Its id.
         pid: u32,
-        /// The effects.
-        working: Vec<String>,
+        /// The calls.
+        working: Vec<Working>,
     },
     /// It is not known, or an earlier state is shown.
     NotKnown,
@@ -242,8 +242,11 @@ fn open(waits: &Waiting<'_>, since: &str, effect: EffectId, resume: &str) -> Str
         return format!("open     {since}; not running: nobody has allowed it");
     }
     let (why, one) = match host {
-        Hosting::Process { working, .. } if working.contains(&text) => {
+        Hosting::Process { working, .. } if let Some(work) = working.iter().find(|work| *work.effect == *text) => {
             let held = if paused { "; its answer is held until the run is resumed" } else { "" };
+            if work.since > waits.now {
+                return format!("waiting  {since}; attempt {} begins {}", work.attempt, when(work.since));
+            }
             return format!("running  {since}{held}");
         }
         Hosting::NotKnown => return format!("open     {since}"),

@@ -2,6 +2,7 @@
 //! environment, a cassette, or the offline rules of the charter. Only this module reads API keys;
 //! they are only ever put into the header of a request.
 
+mod elsewhere;
 #[cfg(feature = "models")]
 mod file;
 mod keys;
@@ -79,19 +80,6 @@ impl Args {
         }
         options
     }
-
-    /// Whether an option about models is given.
-    pub(crate) fn is_given(&self) -> bool {
-        let files = [&self.models, &self.record_models, &self.replay_models, &self.record_missing];
-        self.model.is_some() || self.model_url.is_some() || files.iter().any(|file| file.is_some())
-    }
-}
-
-/// What to say if another process calls the models.
-pub(crate) fn have_no_effect(process: u32) -> String {
-    format!(
-        "process {process} has the journal open and calls the models of its runs: the options about models have no effect"
-    )
 }
 
 /// The selected source of answers.

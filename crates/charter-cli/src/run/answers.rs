@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use charter_journal::{LastModel, Store as _};
+use charter_kernel::Machine;
 use charter_kernel::definition::ActorDecl;
 use charter_runtime::{Charter, View};
 use serde_json::Value as Json;
@@ -50,8 +51,6 @@ enum Answers {
 impl Answers {
     fn of(view: &View) -> Answers {
         let actors = &view.charter.machine().definition().actors;
-        let text = |actor: &ActorDecl, key: &str, is: &str| actor.config.get(key).and_then(Json::as_str) == Some(is);
-        let infers = |actor: &ActorDecl| actor.kind == "automaton" && text(actor, "part", "inference");
         // Read the adapter as the input of the actor does.
         let adapter = || {
             let config = view.snapshot.actor("root")?.variable("config")?;
@@ -103,6 +102,16 @@ fn changed(actor: &str, last: Option<&LastModel>, begun: &[String], now: &[Strin
 /// Whether a model, or the `offline` rules, answer for an actor.
 fn asks(actor: &ActorDecl) -> bool {
     actor.kind == "model" || actor.config.get("by").and_then(Json::as_str) == Some("model")
+}
+
+/// Whether an actor is the inference of an automaton.
+fn infers(actor: &ActorDecl) -> bool {
+    actor.kind == "automaton" && actor.config.get("part").and_then(Json::as_str) == Some("inference")
+}
+
+/// Whether actors of a charter may ask a model.
+pub(super) fn may_ask(machine: &Machine) -> bool {
+    machine.definition().actors.values().any(|actor| asks(actor) || infers(actor))
 }
 
 /// Who answers for the actors of a charter: one name, or one for each group of actors.
@@ -200,9 +209,15 @@ pub(super) fn write(
     if answers != Answers::Model || answerer == Answerer::Rules {
         return Ok(());
     }
-    if !warn(&view.charter, host, io)? {
-        let more = "to use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or pass `--model`";
-        writeln!(io.err, "{}", paint.faint(more))?;
+    if warn(&view.charter, host, io)? {
+        return Ok(());
     }
+    let more = match host.other() {
+        // A warning has said so.
+        Some(_) if host.models.is_given() => return Ok(()),
+        Some(client) => format!("process {} chooses the models; to use another one, end it first", client.pid()),
+        None => "to use a model, set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or pass `--model`".to_owned(),
+    };
+    writeln!(io.err, "{}", paint.faint(&more))?;
     Ok(())
 }

@@ -89,6 +89,12 @@ pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
     choices
 }
 
+/// Whether somebody has to answer: a task, a call of a dry fork, or whether to approve.
+pub(crate) fn is_needed(view: &View, now: Timestamp) -> bool {
+    let approves = |offer: &offers::Offer| offer.demands.approves.is_some();
+    !view.tasks.is_empty() || offers::all(view.charter.machine(), &view.snapshot, now).iter().any(approves)
+}
+
 /// Whether a choice can still be made as it was shown: the same event, approving the same value, or
 /// the same task.
 pub(crate) fn is_among(choice: &Choice, view: &View, who: &Who, now: Timestamp) -> bool {

@@ -11,6 +11,7 @@ use super::choice::{self, Choice, TaskChoice};
 use super::host::Host;
 use super::progress::{Beginning, Progress};
 use super::suggest::Suggest;
+use super::tasks::Answerable;
 use super::watch::Watch;
 use super::{Who, report, trust};
 use crate::io::{Exit, Failure, Io};
@@ -78,6 +79,7 @@ impl Follow {
         let mut refused = 0;
         let mut seen = Vec::new();
         let (mut patience, mut overdue) = (Patience::default(), Patience::default());
+        let mut answerable = Answerable::default();
         let last = loop {
             while let Some(event) = host.next(&mut events, Duration::ZERO)? {
                 progress.show(&event, io)?;
@@ -94,6 +96,9 @@ impl Follow {
             if waits || host.cannot_write() {
                 progress.hold(held, io)?;
                 host.stay()?;
+                if self.reply == Reply::Leave {
+                    answerable.tell(&view, &self.who, &self.db, &mut progress, io)?;
+                }
                 progress.wait(&view, now(), io)?;
                 if let Some(event) = host.next(&mut events, TICK)? {
                     progress.show(&event, io)?;
@@ -186,6 +191,7 @@ impl Follow {
                 false => 0,
             };
             if receipt.is_refused() {
+                progress.tell(receipt.record.seq);
                 report::show_refusal(&receipt.record, host, io)?;
             }
             if refused > 0 && (self.reply != Reply::Ask || refused >= MAX_REFUSED) {
@@ -227,16 +233,24 @@ impl Follow {
     }
 
     fn waits_for_timer(&self, view: &View, overdue: &mut Patience) -> bool {
-        // Do not wait while the person at the terminal can act.
-        if self.reply == Reply::Ask && !choice::all(view, &self.who, now()).is_empty() {
+        // A timer that was refused is not the next one: only another event can change that.
+        let Some(next) = view.next_due else { return false };
+        // Do not wait while the answer can be given: it may have a deadline. One that has passed
+        // comes first.
+        let is_open = next > now();
+        let choices = || choice::all(view, &self.who, now());
+        let can_answer = match self.reply {
+            Reply::Ask => !choices().is_empty(),
+            Reply::Yes => is_open && choice::agreeing(&choices(), true).is_some(),
+            Reply::No => is_open && choice::agreeing(&choices(), false).is_some(),
+            Reply::Leave => false,
+        };
+        if can_answer || (is_open && !self.wait_for_timers && choice::is_needed(view, now())) {
             return false;
         }
-        // A timer that was refused is not the next one: only another event can change that.
-        let last = now().saturating_add(MAX_TIMER_WAIT);
-        match view.next_due {
-            Some(due) if due <= now() => overdue.remains(view, OVERDUE_WAIT),
-            Some(due) => self.wait_for_timers || due <= last,
-            None => false,
+        match is_open {
+            true => self.wait_for_timers || next <= now().saturating_add(MAX_TIMER_WAIT),
+            false => overdue.remains(view, OVERDUE_WAIT),
         }
     }
 }
@@ -302,7 +316,8 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// Follows a run until it is paused, or no actor is running of those that it has started since the
-/// record `since`; never prompts. `seen` is the last record that was shown.
+/// record `since`, or ever if this process hosts it; never prompts. `seen` is the last record that
+/// was shown.
 pub(crate) fn settle(
     host: &Host,
     run: &str,
@@ -322,6 +337,8 @@ pub(crate) fn settle(
         let view = host.view(run)?;
         let status = view.snapshot.status();
         let held = is_held_up(&view, host);
+        // The host here has resumed what was open before, too.
+        let since = if host.is_here() { 0 } else { since };
         let waits = is_busy(&view, since) && patience.lasts(&view);
         if !host.cannot_write() && !held && (status.is_finished() || status == Status::Paused || !waits) {
             while let Some(event) = host.next(&mut events, EVENT_DELAY)? {

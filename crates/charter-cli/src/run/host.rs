@@ -186,8 +186,8 @@ impl Host {
             Access::Own(store) => Place::Own(Box::new(self.own(*store, resume)?)),
             Access::Other(client) => {
                 let started = background.as_ref().is_some_and(|b| b.is(client.pid()));
-                if !started && self.models.is_given() {
-                    self.notice.replace(Some(models::have_no_effect(client.pid())));
+                if !started && !self.stays {
+                    self.notice.replace(self.models.elsewhere(client.pid())?);
                 }
                 Place::Other(client)
             }

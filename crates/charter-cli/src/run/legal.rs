@@ -196,10 +196,7 @@ pub(crate) fn hosting(db: &Db, run: &str) -> Hosting {
     match holder_of(&db.db) {
         Ok(None) => Hosting::Nobody,
         Ok(Some(_)) => match held(db, run) {
-            Ok(Some((pid, view))) => {
-                let working = view.working.iter().map(|work| work.effect.to_string()).collect();
-                Hosting::Process { pid, working }
-            }
+            Ok(Some((pid, view))) => Hosting::Process { pid, working: view.working },
             _ => Hosting::NotKnown,
         },
         Err(_) => Hosting::NotKnown,

@@ -24,6 +24,7 @@ pub(crate) mod setup;
 mod start_input;
 mod stay;
 pub(crate) mod suggest;
+mod tasks;
 pub mod trust;
 mod watch;
 mod within;
@@ -309,6 +310,9 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     }
     within::leave_out(charter.machine(), &input, &args.db, io)?;
     let host = Host::open(&args.db, &args.models, args.opener())?;
+    if answers::may_ask(charter.machine()) {
+        host.tell(io)?;
+    }
     let digest = charter.digest();
     host.call(|b| b.add(charter.clone()))?;
     let run = args.run.clone().unwrap_or_else(new_run_id);

@@ -41,6 +41,8 @@ pub(crate) struct Progress {
     turn: usize,
     /// The last record shown.
     seen: Option<u64>,
+    /// A refusal that the user has been told.
+    told: Option<u64>,
     /// The record with which the following began; tasks that were open before it are no news.
     began: Option<u64>,
     /// Invocations with a result; the end of their actors is not reported.
@@ -68,6 +70,7 @@ impl Progress {
             drawn: false,
             turn: 0,
             seen: None,
+            told: None,
             began: None,
             answered: BTreeSet::new(),
             machine: None,
@@ -85,6 +88,11 @@ impl Progress {
         self.began = seen;
         self.machine = Some(view.charter.machine().clone());
         self.dry = view.dry;
+    }
+
+    /// Notes a refusal that the user has been told.
+    pub(super) fn tell(&mut self, refused: u64) {
+        self.told = Some(refused);
     }
 
     /// Sets the host, for its journal file.
@@ -167,8 +175,8 @@ impl Progress {
                     return Ok(());
                 }
                 self.seen = Some(r.seq);
-                // `Retrying` reports this.
-                if r.source.kind == SourceKind::Attempt {
+                // `Retrying` reports the second.
+                if self.told == Some(r.seq) || r.source.kind == SourceKind::Attempt {
                     return Ok(());
                 }
                 // The charter ignores this result.
@@ -255,6 +263,12 @@ impl Progress {
         &*work.kind == "human" && since.zip(self.began).is_some_and(|(since, began)| since < began)
     }
 
+    /// Shows a remark.
+    pub(super) fn note(&mut self, text: &str, io: &mut Io<'_>) -> Result<(), Failure> {
+        self.clear(io)?;
+        Ok(writeln!(io.err, "    {}", self.paint.faint(text))?)
+    }
+
     /// Says once, whenever the run is paused, why it is still followed.
     pub(crate) fn hold(&mut self, held: bool, io: &mut Io<'_>) -> Result<(), Failure> {
         if std::mem::replace(&mut self.held, held) || !held {
@@ -279,6 +293,9 @@ impl Progress {
             .iter()
             .take(4)
             .map(|w| {
+                if w.since > now {
+                    return format!("{}: attempt {} in {}", clean(&w.src), w.attempt, elapsed(w.since.since(now)));
+                }
                 let amount = self.arriving.amount(&w.src);
                 format!("{} {}{amount}", clean(&w.src), since(w.since))
             })

@@ -1,8 +1,8 @@
 //! Writes the report on a run to standard output: its result and its actors, or what it waits for.
 
 use charter_journal::Record;
-use charter_kernel::{Auth, Code, Explanation, Machine, Status, Timestamp};
-use charter_runtime::View;
+use charter_kernel::{Auth, Code, EffectId, Explanation, Machine, Status, Timestamp};
+use charter_runtime::{Task, View};
 use serde_json::{Value as Json, json};
 
 use super::host::Host;
@@ -11,7 +11,7 @@ use super::{Who, choice, trust};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::offers::{self, Offer};
 use crate::journal::text::{clean, code, count, further, quoted, short, when};
-use crate::journal::{Db, head_of, show};
+use crate::journal::{Db, head_of, holder, show};
 use crate::{page, program};
 
 /// Maximum length of a value next to an actor, in characters.
@@ -154,6 +154,7 @@ pub(crate) fn waits(
             writeln!(io.out, "  timer {line}")?;
         }
     }
+    let deadline = |task: &Task| snapshot.timeout_of(EffectId::parse(&task.effect)?);
     for task in &view.tasks {
         let title = task.title.as_deref().unwrap_or(&task.src);
         let by = match task.by.is_empty() {
@@ -167,6 +168,9 @@ pub(crate) fn waits(
         }
         if decline != answer {
             writeln!(io.out, "    to decline: {}", paint.faint(&decline))?;
+        }
+        if let Some(due) = deadline(task) {
+            writeln!(io.out, "    until {}", when(due))?;
         }
     }
     // On a terminal, the prompt has already shown the previews.
@@ -186,7 +190,9 @@ pub(crate) fn waits(
         let how = paint.faint(&suggest.send(offer));
         writeln!(io.out, "  for {kind}{to}{}{}  {how}", offer.by(), offer.aside())?;
     }
-    if let Some(timer) = snapshot.timers().iter().find(|timer| Some(timer.due) == view.next_due) {
+    let is_told = |due| view.tasks.iter().any(|task| deadline(task) == Some(due));
+    let timers = snapshot.timers().iter().filter(|timer| !is_told(timer.due));
+    if let Some(timer) = timers.into_iter().find(|timer| view.next_due.is_some_and(|next| timer.due >= next)) {
         writeln!(io.out, "  for the timer {}, due {}", clean(&timer.id), when(timer.due))?;
     }
     if snapshot.status() != Status::Paused && !view.is_stuck() && !view.untrusted {
@@ -218,6 +224,15 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
     let hint = hint.or_else(|| role.map(|role| format!("add `--role {}`", clean(&quoted(role)))));
     if let Some(hint) = hint.filter(|_| refusal.code == Code::Authority) {
         writeln!(io.err, "{} {hint}", Paint(io.color_err).help("help:"))?;
+    }
+    let mut exists = Ok(true);
+    let key = holder::of_key(record, &host.db, |run| {
+        exists = host.call(|b| b.run(run.to_owned())).map(|run| run.is_some());
+        matches!(exists, Ok(true))
+    });
+    exists?;
+    if let Some(key) = key {
+        writeln!(io.err, "{} {key}", Paint(io.color_err).help("help:"))?;
     }
     // A refused event changes nothing, so the condition is that of the present state.
     if refusal.code == Code::Rule

@@ -252,3 +252,13 @@ fn variables_that_scripts_and_assigns_of_an_import_declare_are_known() {
     let ran = charter(&["check", &scratch.file("x.yaml", text("context.n > 0"))]);
     assert!(ran.out.contains("`n`"), "nothing sets it: {}", ran.out);
 }
+
+#[test]
+fn an_expression_of_an_import_has_a_line_and_no_empty_place() {
+    let scratch = Scratch::new("imports-place");
+    let scxml = "<scxml xmlns=\"http://www.w3.org/2005/07/scxml\" version=\"1.0\" datamodel=\"cel\">\n\
+        <state id=\"a\">\n<transition event=\"go\" cond=\"_event.data.n == 2\" target=\"b\"/></state>\n\
+        <final id=\"b\"/></scxml>";
+    let ran = charter(&["check", &scratch.file("s.scxml", scxml)]);
+    assert!(ran.out.contains("`_event.data.n == 2` (line 3): "), "{}", ran.out);
+}

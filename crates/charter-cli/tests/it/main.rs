@@ -78,4 +78,5 @@ mod trust;
 mod two;
 mod unwritable;
 mod usage;
+mod waits;
 mod wrong;

@@ -252,7 +252,7 @@ fn a_run_whose_keys_are_taken_is_not_imported() {
         let error = import(store, &mut exported.as_slice()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "run `theirs`, record 1: run `ours` has accepted `PAY` with the key \"o1\", which is unique across runs; see `charter show ours`"
+            "run `theirs`, record 1: run `ours` has accepted `PAY` with the key \"o1\", which is unique across runs"
         );
         assert_eq!(store.run("theirs").unwrap(), None);
         // A run with a free key takes it.

@@ -7,9 +7,9 @@ use crate::unique::MAX_KEY_BYTES;
 /// Renders [`Cause::Taken`] and [`Cause::Key`].
 pub(super) fn message(cause: &Cause, event: &str) -> String {
     match cause {
-        Cause::Taken { key, run } => format!(
-            "run `{run}` has accepted `{event}` with the key {key}, which is unique across runs; see `charter show {run}`"
-        ),
+        Cause::Taken { key, run } => {
+            format!("run `{run}` has accepted `{event}` with the key {key}, which is unique across runs")
+        }
         Cause::Key { expression, error: Some(error), .. } => {
             let error = ExpressionError { expression: None, ..error.clone() };
             format!("the unique key of `{event}`, `{expression}`, could not be evaluated: {}", expression_error(&error))

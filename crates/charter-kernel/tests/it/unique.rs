@@ -37,7 +37,7 @@ fn a_taken_key_is_refused_and_names_its_run() {
     let mut run = Run::start(SHOP);
     let order = || json!({"order": "o1"});
     run.apply(&pay(order(), Some((json!("o1"), None)))).unwrap();
-    let message = "run `r1` has accepted `PAY` with the key \"o1\", which is unique across runs; see `charter show r1`";
+    let message = "run `r1` has accepted `PAY` with the key \"o1\", which is unique across runs";
     assert_eq!(refused(&mut run, &pay(order(), Some((json!("o1"), Some("r1"))))), (Code::Taken, message.into()));
 }
 

@@ -47,6 +47,7 @@ impl Inner {
         let folder = charter.folder.clone();
         let mut call = Call::new(self.clone(), actor.clone(), folder, run.clone(), effect, invocation, input);
         call.attempt = attempt;
+        let now = self.clock.now();
         let working = Working {
             run: run.clone(),
             effect: call.effect.clone(),
@@ -54,7 +55,7 @@ impl Inner {
             src,
             kind: actor.kind.clone(),
             attempt,
-            since: self.clock.now(),
+            since: if not_before == Timestamp::MAX { now } else { now.max(not_before) },
         };
         let work = Work { inner: self.clone(), call, actor, executor, machine: charter.machine.clone() };
         self.calls.register(effect, working, |registration| {

@@ -276,7 +276,7 @@ export class CharterRun extends OfRun {
     if (!works.length && !news.length && !open.length) return nothing;
     return html`<section>
       <h2>Actors</h2>
-      ${works.map((/** @type {any} */ w) => html`<p><strong>${show(w.src)}</strong> works <span class="faint">(${show(w.kind)}, attempt ${w.attempt}, since ${ago(new Date(w.since).toISOString(), this.now)})</span></p>
+      ${works.map((/** @type {any} */ w) => html`<p><strong>${show(w.src)}</strong> ${w.since > this.now ? "waits" : "works"} <span class="faint">(${show(w.kind)}, attempt ${w.attempt}, ${w.since > this.now ? until(new Date(w.since).toISOString(), this.now) : `since ${ago(new Date(w.since).toISOString(), this.now)}`})</span></p>
         ${arrivingOf(this.store, w.effect).map((progress) => html`<pre class="block arriving" role="region" tabindex="0" aria-label="What arrives for ${show(w.src)}">${show(progress.text)}</pre>`)}`)}
       ${open.map((/** @type {any} */ i) => html`<p><strong>${show(i.src)}</strong> <span class="faint">waits for an answer (${show(i.actor)})</span></p>`)}
       ${news.length

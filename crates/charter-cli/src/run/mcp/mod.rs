@@ -66,6 +66,7 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
         None => {
             args.db.check()?;
             let host = Host::open(&args.db, &args.models, Opener::Here)?;
+            host.tell(io)?;
             let run = host.find(args.run.as_deref().unwrap_or_default())?.run;
             (host, run)
         }
