@@ -58,7 +58,8 @@ impl Shell<'_> {
         words.iter().filter_map(|word| self.expand_one(word)).collect()
     }
 
-    /// Expands a word that stays one word: the value of an assignment, a redirection's target.
+    /// Expands a word that stays one word and has no braces: the value of an assignment, a word of
+    /// `[[`.
     pub(super) fn expand_value(&mut self, word: &Word) -> Arg {
         self.expand_one(word).unwrap_or_else(|| Arg::literal(""))
     }

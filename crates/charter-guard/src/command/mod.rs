@@ -110,11 +110,15 @@ fn literal(word: &syntax::Word) -> Option<String> {
         .collect()
 }
 
-/// Removes `2>&1` and its like, which do not change the result.
+/// Removes `2>&1` and its like, which do not change the result. `>&FILE` is another thing.
 fn without_duplicates(list: &mut List) {
     for pipeline in &mut list.0 {
         if let [command] = pipeline.commands.as_mut_slice() {
-            command.redirections.retain(|redirection| redirection.operator != Operator::Duplicate);
+            command.redirections.retain(|redirection| {
+                let target = literal(&redirection.target.borrow());
+                let stream = target.is_some_and(|text| matches!(text.as_str(), "1" | "2"));
+                !(redirection.operator == Operator::Duplicate && stream)
+            });
         }
     }
 }

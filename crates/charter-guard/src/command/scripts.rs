@@ -38,20 +38,20 @@ impl Shell<'_> {
     }
 
     fn sed(&mut self, args: &[Arg]) {
-        // `-i` takes a suffix in the same word; what ends up in that file is the old content.
-        let mut in_place = false;
+        // `-i` takes a suffix in the same word, for the files with the old content.
+        let mut suffixes = Vec::new();
         let args: Vec<Arg> = args
             .iter()
-            .map(|arg| match arg.exact() {
-                Some(text) if text.starts_with("-i") || text.starts_with("--in-place") => {
-                    in_place = true;
-                    Arg::literal("-i")
+            .map(|arg| match arg.exact().and_then(in_place) {
+                Some((letters, suffix)) => {
+                    suffixes.push(suffix.to_owned());
+                    Arg::literal(&format!("-{letters}i"))
                 }
-                _ => arg.clone(),
+                None => arg.clone(),
             })
             .collect();
         let Some(parsed) = self.options("sed", &args, SED) else { return };
-        in_place |= parsed.has(&["i", "in-place"]);
+        let in_place = parsed.has(&["i", "in-place"]);
         if parsed.has(&["f", "file"]) {
             self.opaque("a script of `sed` in a file");
         }
@@ -78,6 +78,24 @@ impl Shell<'_> {
         self.touch_all(files, Usage::Read, Depth::One);
         if in_place {
             self.touch_all(files, Usage::Write, Depth::One);
+        }
+        for suffix in suffixes.iter().filter(|suffix| !suffix.is_empty()) {
+            self.backups(files, suffix);
+        }
+    }
+
+    /// The files with the old content of those that `sed -i` changes.
+    fn backups(&mut self, files: &[Arg], suffix: &str) {
+        // `*` stands for the name of the file, and with `/` it is in another folder.
+        if suffix.contains(['/', '*']) {
+            self.opaque("a suffix of `sed -i` that puts files elsewhere");
+            return;
+        }
+        for file in files.iter().cloned().flat_map(|file| self.matches(file)).collect::<Vec<_>>() {
+            match file.exact() {
+                Some(file) => self.touch(&Arg::literal(&format!("{file}{suffix}")), Usage::Write, Depth::One),
+                None => self.opaque("files of `sed -i` with a suffix, whose names are not certain"),
+            }
         }
     }
 
@@ -209,6 +227,15 @@ impl Shell<'_> {
             self.other_process(&words);
         }
     }
+}
+
+/// The letters in front of `-i` and the suffix behind it, if a word is that option of `sed`.
+fn in_place(word: &str) -> Option<(&str, &str)> {
+    if let Some(rest) = word.strip_prefix("--in-place") {
+        return if rest.is_empty() { Some(("", "")) } else { Some(("", rest.strip_prefix('=')?)) };
+    }
+    let (letters, suffix) = word.strip_prefix('-')?.split_once('i')?;
+    letters.chars().all(|c| "nErsuzb".contains(c)).then_some((letters, suffix))
 }
 
 /// Whether a script of `sed` only edits and prints text.

@@ -8,6 +8,7 @@ mod config;
 mod folder;
 mod hostile;
 mod paths;
+mod spellings;
 mod strangers;
 mod tools;
 mod wrapped;
