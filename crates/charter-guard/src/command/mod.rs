@@ -18,6 +18,7 @@ mod parse;
 mod readers;
 mod redirect;
 mod scripts;
+mod sed;
 mod shell;
 mod simple;
 mod syntax;

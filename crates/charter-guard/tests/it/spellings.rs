@@ -157,3 +157,43 @@ fn only_the_test_command_word_for_word_runs() {
     assert_all(&folder, &run, |does| !does.opaque && does.run && !does.test);
     assert_all(&folder, &["cargo test --all", "cargo test --all 2>&1"], |does| does.test && !does.opaque);
 }
+
+#[test]
+fn a_variable_with_the_name_of_a_secret_is_one() {
+    let folder = Folder::new();
+    let lines = [
+        "echo $AWS_SECRET_ACCESS_KEY",
+        "echo \"$AWS_SECRET_ACCESS_KEY\"",
+        "echo x${AWS_SECRET_ACCESS_KEY}y",
+        "echo ${AWS_SECRET_ACCESS_KEY:0:4}",
+        "echo ${AWS_SECRET_ACCESS_KEY%x}",
+        "echo ${AWS_SECRET_ACCESS_KEY:-none}",
+        "printf '%s' \"$GITHUB_TOKEN\"",
+        "X=$GITHUB_TOKEN; echo $X",
+        "X=$GITHUB_TOKEN ls",
+        "cat <<< $GITHUB_TOKEN",
+        "cat <<EOF\n$GITHUB_TOKEN\nEOF",
+        "ls > $GITHUB_TOKEN",
+        "case $GITHUB_TOKEN in a*) ls;; esac",
+        "[[ $GITHUB_TOKEN == a* ]]",
+        "for x in $GITHUB_TOKEN; do echo $x; done",
+        "bash -c 'echo $PGPASSWORD'",
+        "eval 'echo $PGPASSWORD'",
+        "echo $(echo $DATABASE_URL)",
+        "if false; then API_KEY=x; fi; echo $API_KEY",
+        "API_KEY=x true; echo $API_KEY",
+        "bash <<'EOF'\necho $OPENAI_API_KEY\nEOF",
+        "printenv AWS_SECRET_ACCESS_KEY",
+        "declare -p",
+        "echo $db_password",
+    ];
+    assert_all(&folder, &lines, |does| does.secret || does.opaque);
+    assert_all(&folder, &lines[..8], |does| does.secret);
+    let harmless = [
+        "echo $HOME $PWD $USER $KEYBOARD $OLDPWD $PATH $MONKEY",
+        "KEY=a; echo $KEY",
+        "for key in a b; do echo \"$key\"; done",
+        "echo '$AWS_SECRET_ACCESS_KEY'",
+    ];
+    assert_all(&folder, &harmless, |does| !does.secret);
+}
