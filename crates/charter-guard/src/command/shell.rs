@@ -83,6 +83,8 @@ pub(super) struct Shell<'a> {
     pub(super) links_after: bool,
     /// `git add --all` was run: the next commit has what the working files have.
     pub(super) all_added: bool,
+    /// What the indexes of repositories list; nothing where one cannot be read.
+    pub(super) tracked: BTreeMap<PathBuf, Option<Rc<Vec<String>>>>,
     /// The text that a here-document gives to the command that is looked at.
     pub(super) standard_input: Option<String>,
     /// What the command that is looked at does.
@@ -101,6 +103,7 @@ impl<'a> Shell<'a> {
             links_changed: false,
             links_after: false,
             all_added: false,
+            tracked: BTreeMap::new(),
             standard_input: None,
             current: SimpleCommand::default(),
             run: 0,

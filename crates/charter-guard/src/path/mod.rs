@@ -1,11 +1,13 @@
 //! What a path means: where it leads, and whether that is inside, protected, secret or the guard's.
 
+mod listed;
 mod names;
 mod resolve;
 mod tree;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use listed::{Marks, marked};
 pub(crate) use names::{is_glob, linked_control};
 use resolve::Resolved;
 pub(crate) use resolve::Unresolved;
@@ -30,6 +32,8 @@ pub(crate) enum Depth {
     All,
     /// Everything below that version control does not ignore.
     Tracked,
+    /// The same without the files (`.ignore`) that only searches look at.
+    Added,
 }
 
 /// Adds a path of a call to its description: everything that can be said about it, or why nothing

@@ -38,8 +38,8 @@ pub(super) fn below(description: &mut Description, workspace: &Workspace, folder
     }
     let mut walk = WalkBuilder::new(folder);
     walk.standard_filters(false).hidden(false).follow_links(false);
-    if depth == Depth::Tracked {
-        walk.git_ignore(true).ignore(true).parents(true).require_git(false);
+    if matches!(depth, Depth::Tracked | Depth::Added) {
+        walk.git_ignore(true).ignore(depth == Depth::Tracked).parents(true).require_git(false);
         // What such searches leave out by themselves.
         walk.filter_entry(|entry| entry.file_name() != OsStr::new(".git"));
     }

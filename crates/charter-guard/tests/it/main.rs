@@ -8,6 +8,8 @@ mod config;
 mod folder;
 mod hostile;
 mod paths;
+mod prints;
+mod repositories;
 mod spellings;
 mod strangers;
 mod tools;

@@ -15,7 +15,7 @@ fn missed(folder: &Folder, lines: &[&str], said: fn(&Does) -> bool) -> Vec<(Stri
 
 /// Asserts that each line of a table says what it must.
 #[track_caller]
-fn assert_all(folder: &Folder, lines: &[&str], said: fn(&Does) -> bool) {
+pub fn assert_all(folder: &Folder, lines: &[&str], said: fn(&Does) -> bool) {
     let missed = missed(folder, lines, said);
     let shown: Vec<_> = missed.iter().map(|(line, description)| (line, &description.reasons)).collect();
     assert!(missed.is_empty(), "{shown:#?}");
