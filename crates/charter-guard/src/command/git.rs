@@ -1,6 +1,6 @@
 //! `git`: what reads, what changes the working files, what commits, what talks to a server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::expand::Arg;
 use super::git_options::{ADD, COMMIT, GLOBAL};
@@ -10,6 +10,9 @@ use super::shell::Shell;
 use crate::data::Usage;
 use crate::path::{self, Depth};
 use crate::repository::Repository;
+
+/// Secrets that are described for one command; the others have the same effect.
+const MAX_SECRETS: usize = 64;
 
 impl Shell<'_> {
     pub(super) fn git(&mut self, args: &[Arg]) {
@@ -124,23 +127,40 @@ impl Shell<'_> {
         let force = parsed.has(&["f", "force"]);
         // Also what is ignored, so also secrets that are kept out of version control.
         let depth = if force { Depth::All } else { Depth::Added };
-        let tracked_only = parsed.has(&["u", "update"]);
-        let selected = self.selected(&parsed.positional);
-        match &selected {
-            Selected::Paths(paths) => {
-                for path in paths {
-                    self.touch(&Arg::literal(path), Usage::Read, depth);
-                }
-            }
-            Selected::AllBut(_) if parsed.positional.is_empty() && (tracked_only || !parsed.has(&["A", "all"])) => {}
-            Selected::AllBut(_) => {
-                for folder in self.state.folders.clone() {
-                    let top = Repository::of(&folder).map_or(folder, |repository| repository.top);
-                    self.touch(&Arg::literal(&top.to_string_lossy()), Usage::Read, depth);
+        // What is tracked is there already, and a command that prints it is seen.
+        let nothing = parsed.positional.is_empty() && !parsed.has(&["A", "all"]);
+        if nothing || parsed.has(&["u", "update"]) {
+            return;
+        }
+        let paths = match self.selected(&parsed.positional) {
+            Selected::Paths(paths) => paths,
+            Selected::AllBut(_) => self.tops(),
+        };
+        for path in paths {
+            self.touch(&Arg::literal(&path), Usage::Read, Depth::One);
+            self.git_adds_secrets(&path, depth);
+        }
+    }
+
+    /// The folders of the working files of each repository that the command may work on.
+    fn tops(&self) -> Vec<String> {
+        let top = |folder: &PathBuf| Repository::of(folder).map_or_else(|| folder.clone(), |repository| repository.top);
+        self.state.folders.iter().map(|folder| top(folder).to_string_lossy().into_owned()).collect()
+    }
+
+    /// The secrets below a path that the index does not list yet.
+    fn git_adds_secrets(&mut self, path: &str, depth: Depth) {
+        for folder in self.state.folders.clone() {
+            let Some(found) = path::secrets_below(self.description, self.workspace, &folder, path, depth) else {
+                self.opaque("files of `git add` that are not certain");
+                return;
+            };
+            for file in found.iter().map(|file| file.to_string_lossy()).take(MAX_SECRETS) {
+                if !self.is_tracked_file(&file) {
+                    self.touch(&Arg::literal(&file), Usage::Read, Depth::One);
                 }
             }
         }
-        self.git_prints(&selected);
     }
 
     pub(super) fn git_makes_commit(&mut self) {

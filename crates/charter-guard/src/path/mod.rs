@@ -109,6 +109,19 @@ pub(crate) fn folder(workspace: &Workspace, cwd: &Path, given: &str) -> Result<P
     Ok(resolve::resolve(workspace, cwd, given)?.path)
 }
 
+/// The files with the names of secrets that `git add` of this path adds; nothing if that is not
+/// certain.
+pub(crate) fn secrets_below(
+    description: &mut Description,
+    workspace: &Workspace,
+    cwd: &Path,
+    given: &str,
+    depth: Depth,
+) -> Option<Vec<PathBuf>> {
+    let Resolved { path, .. } = resolve::resolve(workspace, cwd, given).ok()?;
+    tree::secrets(description, workspace, &path, depth)
+}
+
 /// Whether moving or copying this may put a link in another place.
 pub(crate) fn has_links(description: &mut Description, workspace: &Workspace, cwd: &Path, given: &str) -> bool {
     match resolve::resolve(workspace, cwd, given) {

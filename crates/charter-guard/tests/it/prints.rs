@@ -77,9 +77,7 @@ fn contents_of_tracked_secrets_are_secrets() {
             "git archive HEAD",
             "git format-patch HEAD~1",
             "git bundle create x HEAD",
-            "git add -u",
-            "git add -A",
-            "git add .",
+            "git add .env",
             "git -C src diff",
             "cd src && git log -p",
             "git commit --dry-run -v",
@@ -106,6 +104,10 @@ fn contents_of_tracked_secrets_are_secrets() {
             "git ls-files -s",
             "git cat-file -t 0123abcd",
             "git add src a.txt",
+            // What they add is tracked already.
+            "git add -u",
+            "git add -A",
+            "git add .",
         ];
         assert_all(&folder, &harmless, |does| !does.secret && !does.opaque);
     }
@@ -114,5 +116,5 @@ fn contents_of_tracked_secrets_are_secrets() {
     assert_eq!(secrets, [Some(".env".to_owned())]);
     // What cannot be read is not taken for empty.
     fs::write(folder.root().join(".git/index"), "DIRC").unwrap();
-    assert_all(&folder, &["git diff", "git add -u", "git restore src"], |does| does.opaque);
+    assert_all(&folder, &["git diff", "git add -f .", "git restore src"], |does| does.opaque);
 }
