@@ -9,6 +9,7 @@ mod data;
 #[cfg(feature = "host")]
 pub mod gate;
 mod path;
+mod repository;
 mod text;
 mod tool;
 mod tree;

@@ -18,7 +18,8 @@ pub const MAX_TREE_BYTES: u64 = 256 * 1024 * 1024;
 #[must_use]
 pub fn tree_digest(root: &Path) -> Option<String> {
     let mut walk = WalkBuilder::new(root);
-    walk.hidden(false).follow_links(false).require_git(false).git_global(false).parents(false);
+    // Git does not look at `.ignore`, so a file that it names is committed all the same.
+    walk.hidden(false).ignore(false).follow_links(false).require_git(false).git_global(false).parents(false);
     walk.sort_by_file_name(std::ffi::OsStr::cmp);
     walk.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
     let mut digest = Sha256::new();

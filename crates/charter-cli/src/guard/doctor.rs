@@ -40,6 +40,8 @@ enum Finding {
     Blocks(String),
     /// It lets it through.
     Lets(String),
+    /// The client calls no hook.
+    Off(PathBuf),
 }
 
 struct Report {
@@ -70,8 +72,11 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
                 continue;
             }
             for command in config::commands(client, &text) {
-                let finding = probe(client, &command, &file, &dir)?;
-                let advisory = advisory(client, level, &file, &command, &dir, &args.db)?;
+                let finding = match switched_off(client, level, &file, &dir)? {
+                    Some(settings) => Finding::Off(settings),
+                    None => probe(client, &command, &file, &dir)?,
+                };
+                let advisory = advisory(client, level, &file, &command, &args.db)?;
                 let outcomes = advisory.is_empty().then(|| outcomes(&command, &args.db)).transpose()?.flatten();
                 reports.push(Report { client, file: file.clone(), level, finding, advisory, outcomes });
             }
@@ -95,10 +100,16 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
 
 impl Report {
     fn write(&self, machine_output: bool, io: &mut Io<'_>) -> Result<(), Failure> {
+        let off;
         let (word, why) = match &self.finding {
             Finding::Refuses(why) => ("refuses", why),
             Finding::Blocks(why) => ("blocks everything", why),
             Finding::Lets(why) => ("lets calls through", why),
+            Finding::Off(settings) => {
+                off =
+                    format!("hooks are switched off now, by `disableAllHooks` in `{}`; remove it", settings.display());
+                ("is not called", &off)
+            }
         };
         let refuses = matches!(self.finding, Finding::Refuses(_));
         let control = match (refuses, self.advisory.is_empty()) {
@@ -214,14 +225,7 @@ fn denial(out: &str) -> Option<String> {
 }
 
 /// Why what the hook refuses is only advisory.
-fn advisory(
-    client: Client,
-    level: Level,
-    file: &Path,
-    command: &str,
-    dir: &Path,
-    db: &Db,
-) -> Result<Vec<String>, Failure> {
+fn advisory(client: Client, level: Level, file: &Path, command: &str, db: &Db) -> Result<Vec<String>, Failure> {
     let mut reasons = Vec::new();
     if is_root() {
         reasons.push("this runs as root, who may change everything".to_owned());
@@ -237,12 +241,6 @@ fn advisory(
         });
     } else if can_change(file) {
         reasons.push(format!("an agent of this user can rewrite `{}`", file.display()));
-    }
-    if client == Client::Claude
-        && level != Level::Managed
-        && let Some(off) = switched_off(dir)?
-    {
-        reasons.push(format!("hooks are switched off now: `disableAllHooks` in `{}`", off.display()));
     }
     if client == Client::Codex {
         reasons.push("Codex skips hooks that nobody has trusted, and says nothing: look at `/hooks` in Codex".into());
@@ -326,11 +324,19 @@ fn is_root() -> bool {
     false
 }
 
-/// The settings of Claude Code that switch hooks off.
-fn switched_off(dir: &Path) -> Result<Option<PathBuf>, Failure> {
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".claude/settings.json"));
-    let own = [dir.join(".claude/settings.json"), dir.join(".claude/settings.local.json")];
-    for file in own.into_iter().chain(home) {
+/// The settings of Claude Code that switch the hooks of a file off. Only managed ones switch off
+/// managed hooks.
+fn switched_off(client: Client, level: Level, file: &Path, dir: &Path) -> Result<Option<PathBuf>, Failure> {
+    let files: Vec<PathBuf> = match (client, level) {
+        (Client::Claude, Level::Managed) => vec![file.to_owned()],
+        (Client::Claude, _) => {
+            let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".claude/settings.json"));
+            let own = [dir.join(".claude/settings.json"), dir.join(".claude/settings.local.json")];
+            own.into_iter().chain(home).collect()
+        }
+        _ => Vec::new(),
+    };
+    for file in files {
         let settings = read(&file)?.and_then(|text| config::read(&text));
         if settings.and_then(|settings| settings.get("disableAllHooks")?.as_bool()) == Some(true) {
             return Ok(Some(file));

@@ -68,6 +68,9 @@ fn an_agent_goes_from_a_plan_to_a_commit_and_no_shorter_way() {
     happened("t0", "Bash", bash("make test"), json!({"stdout": "ok", "stderr": "", "interrupted": false}));
     assert!(denied(&asked("c0", "Bash", bash(commit))).contains("make test"));
     legal(asked("t1", "Bash", bash("make test")));
+    // A result of another input is refused, and does not take the place of the true one.
+    happened("t1", "Bash", bash("make tests"), json!({"stdout": "ok", "stderr": "", "interrupted": false}));
+    assert!(denied(&asked("c0", "Bash", bash("git commit --allow-empty -m b"))).contains("make test"));
     happened("t1", "Bash", bash("make test"), json!({"stdout": "ok", "stderr": "", "interrupted": false}));
     let waits = denied(&asked("c2", "Bash", bash(commit)));
     assert!(waits.contains("waits for approval"), "{waits}");

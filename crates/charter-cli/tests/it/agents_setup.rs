@@ -222,8 +222,9 @@ fn the_doctor_finds_hooks_that_do_not_hold() {
     fs::write(&file, &text).unwrap();
     for off in ["{\"disableAllHooks\": true}", "{ // mine\n\"disableAllHooks\": true,\n}"] {
         fs::write(site.path(".claude/settings.local.json"), off).unwrap();
-        let (_, out, _) = at_home(&site, "guard doctor");
-        assert!(out.contains("hooks are switched off now"), "{out}");
+        let (code, out, _) = at_home(&site, "guard doctor");
+        assert!(code == 1 && out.contains("hooks are switched off now"), "{out}");
+        assert!(out.contains("broken") && !out.contains("the hook refuses"), "{out}");
     }
 }
 

@@ -132,3 +132,18 @@ pub(super) fn decides(name: &str) -> bool {
             || DECIDING_STARTS.iter().any(|start| name.starts_with(start))
             || DECIDING_ENDS.iter().any(|end| name.ends_with(end)))
 }
+
+/// Whether the name of a variable says that its value is a secret: `AWS_SECRET_ACCESS_KEY`,
+/// `GITHUB_TOKEN`, `PGPASSWORD`, `DATABASE_URL`.
+pub(super) fn is_secret(name: &str) -> bool {
+    const WORDS: [&str; 12] =
+        ["KEY", "KEYS", "PASS", "PAT", "PRIVATE", "AUTH", "DSN", "COOKIE", "PWD", "JWT", "BEARER", "SIGNATURE"];
+    const PARTS: [&str; 7] = ["SECRET", "TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY"];
+    const ADDRESSES: [&str; 9] =
+        ["DATABASE", "DB", "REDIS", "MONGO", "MONGODB", "AMQP", "RABBITMQ", "POSTGRES", "MYSQL"];
+    let upper = name.to_ascii_uppercase();
+    let words = || upper.split('_');
+    let address = words().any(|word| matches!(word, "URL" | "URI")) && words().any(|word| ADDRESSES.contains(&word));
+    !matches!(upper.as_str(), "PWD" | "OLDPWD")
+        && (address || PARTS.iter().any(|part| upper.contains(part)) || words().any(|word| WORDS.contains(&word)))
+}

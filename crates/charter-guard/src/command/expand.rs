@@ -58,7 +58,8 @@ impl Shell<'_> {
         words.iter().filter_map(|word| self.expand_one(word)).collect()
     }
 
-    /// Expands a word that stays one word: the value of an assignment, a redirection's target.
+    /// Expands a word that stays one word and has no braces: the value of an assignment, a word of
+    /// `[[`.
     pub(super) fn expand_value(&mut self, word: &Word) -> Arg {
         self.expand_one(word).unwrap_or_else(|| Arg::literal(""))
     }
@@ -66,8 +67,10 @@ impl Shell<'_> {
     /// Runs the substitutions of a word whose value does not matter.
     pub(super) fn scan(&mut self, word: &Word) {
         for piece in word {
-            if let Piece::Command(list, _) | Piece::Process(list) = piece {
-                self.subshell(list);
+            match piece {
+                Piece::Command(list, _) | Piece::Process(list) => self.subshell(list),
+                Piece::Variable(name, _) | Piece::Operation(name, _) => self.uses_variable(name),
+                Piece::Char(..) | Piece::Unknown(_) => {}
             }
         }
     }
@@ -83,6 +86,9 @@ impl Shell<'_> {
         }
         for piece in word {
             anything = true;
+            if let Piece::Variable(name, _) | Piece::Operation(name, _) = piece {
+                self.uses_variable(name);
+            }
             match piece {
                 Piece::Char(c, quoted) => {
                     // A bracket is part of a pattern only with its end.
@@ -109,7 +115,7 @@ impl Shell<'_> {
                         arg.many |= !quoted;
                     }
                 },
-                Piece::Unknown(quoted) => {
+                Piece::Operation(_, quoted) | Piece::Unknown(quoted) => {
                     arg.known = false;
                     arg.many |= !quoted;
                 }

@@ -43,3 +43,31 @@ pub(super) const ADD: Options = Options {
     long: "all update dry-run verbose force intent-to-add no-all ignore-removal renormalize ignore-errors refresh",
     long_valued: "chmod",
 };
+
+/// Options of `git checkout`, `git switch`, `git restore`, `git reset` and `git clean`.
+pub(super) const CHECKOUT: Options = Options {
+    flags: "fqt",
+    valued: "bB",
+    long: "force quiet track no-track detach progress no-progress guess no-guess",
+    long_valued: "orphan",
+};
+pub(super) const SWITCH: Options = Options {
+    flags: "fqtd",
+    valued: "cC",
+    long: "force discard-changes quiet track no-track detach progress no-progress guess no-guess",
+    long_valued: "create force-create orphan",
+};
+pub(super) const RESTORE: Options = Options {
+    flags: "qSW",
+    valued: "s",
+    long: "quiet progress no-progress staged worktree overlay no-overlay ignore-unmerged",
+    long_valued: "source",
+};
+pub(super) const RESET: Options =
+    Options { flags: "qN", valued: "", long: "quiet hard soft mixed merge keep intent-to-add", long_valued: "" };
+pub(super) const CLEAN: Options =
+    Options { flags: "dfqxXn", valued: "e", long: "force quiet dry-run", long_valued: "exclude" };
+
+/// Options of `git tag` that create one.
+pub(super) const TAG: Options =
+    Options { flags: "asf", valued: "mFu", long: "annotate sign force", long_valued: "message file local-user" };

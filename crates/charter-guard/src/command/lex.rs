@@ -190,7 +190,11 @@ impl Parser<'_> {
         let name = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         match text.chars().next() {
             Some(c) if name && (c.is_ascii_alphabetic() || c == '_') => Ok(Piece::Variable(text, quoted)),
-            Some(_) => Ok(Piece::Unknown(quoted)),
+            Some(_) => {
+                let name = text.trim_start_matches('#');
+                let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+                Ok(Piece::Operation(name.get(..end).unwrap_or_default().to_owned(), quoted))
+            }
             None => Err(Unreadable("an empty expansion")),
         }
     }

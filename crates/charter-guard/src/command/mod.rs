@@ -10,7 +10,11 @@ mod compound;
 mod environment;
 mod expand;
 mod git;
+mod git_changes;
 mod git_options;
+mod git_paths;
+mod git_refs;
+mod git_show;
 mod lex;
 mod network;
 mod options;
@@ -18,6 +22,7 @@ mod parse;
 mod readers;
 mod redirect;
 mod scripts;
+mod sed;
 mod shell;
 mod simple;
 mod syntax;
@@ -110,11 +115,15 @@ fn literal(word: &syntax::Word) -> Option<String> {
         .collect()
 }
 
-/// Removes `2>&1` and its like, which do not change the result.
+/// Removes `2>&1` and its like, which do not change the result. `>&FILE` is another thing.
 fn without_duplicates(list: &mut List) {
     for pipeline in &mut list.0 {
         if let [command] = pipeline.commands.as_mut_slice() {
-            command.redirections.retain(|redirection| redirection.operator != Operator::Duplicate);
+            command.redirections.retain(|redirection| {
+                let target = literal(&redirection.target.borrow());
+                let stream = target.is_some_and(|text| matches!(text.as_str(), "1" | "2"));
+                !(redirection.operator == Operator::Duplicate && stream)
+            });
         }
     }
 }

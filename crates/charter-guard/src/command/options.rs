@@ -22,6 +22,8 @@ pub(super) struct Options {
 pub(super) struct Parsed {
     options: Vec<(String, Option<Arg>)>,
     pub(super) positional: Vec<Arg>,
+    /// How many of them are in front of `--`, if it is there.
+    pub(super) before_dashes: Option<usize>,
 }
 
 impl Parsed {
@@ -73,6 +75,7 @@ impl Shell<'_> {
                 return None;
             }
             if text == "--" {
+                parsed.before_dashes = Some(parsed.positional.len());
                 parsed.positional.extend(rest.cloned());
                 return Some((parsed, Vec::new())).map(|(parsed, none)| split(parsed, none, leading));
             }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::expand::Arg;
 use super::parse::{self, Unreadable};
-use super::syntax::{Command, Joint, Kind, List, Operator, Pipeline, Redirection, Word};
+use super::syntax::{Command, Joint, Kind, List, Pipeline, Word};
 use crate::data::{Description, SimpleCommand, Usage};
 use crate::path::{self, Depth};
 use crate::workspace::Workspace;
@@ -83,6 +83,8 @@ pub(super) struct Shell<'a> {
     pub(super) links_after: bool,
     /// `git add --all` was run: the next commit has what the working files have.
     pub(super) all_added: bool,
+    /// What the indexes of repositories list; nothing where one cannot be read.
+    pub(super) tracked: BTreeMap<PathBuf, Option<Rc<Vec<String>>>>,
     /// The text that a here-document gives to the command that is looked at.
     pub(super) standard_input: Option<String>,
     /// What the command that is looked at does.
@@ -101,6 +103,7 @@ impl<'a> Shell<'a> {
             links_changed: false,
             links_after: false,
             all_added: false,
+            tracked: BTreeMap::new(),
             standard_input: None,
             current: SimpleCommand::default(),
             run: 0,
@@ -316,7 +319,7 @@ impl<'a> Shell<'a> {
     }
 
     /// What a pattern stands for now, if that is certain.
-    fn matches(&mut self, item: Arg) -> Vec<Arg> {
+    pub(super) fn matches(&mut self, item: Arg) -> Vec<Arg> {
         let [folder] = self.state.folders.as_slice() else { return vec![item] };
         if !item.known || !item.glob || self.links_changed {
             return vec![item];
@@ -336,31 +339,6 @@ impl<'a> Shell<'a> {
             return;
         }
         self.state.functions.insert(name.to_owned(), Some(Rc::clone(body)));
-    }
-
-    pub(super) fn redirect(&mut self, redirection: &Redirection) {
-        let word = redirection.target.borrow().clone();
-        if redirection.operator == Operator::Text {
-            self.scan(&word);
-            return;
-        }
-        let target = self.expand_value(&word);
-        let stream = |text: &str| text == "-" || text.bytes().all(|byte| byte.is_ascii_digit());
-        if redirection.operator == Operator::Duplicate && target.exact().is_some_and(stream) {
-            return;
-        }
-        self.current.redirections.push(target.shown());
-        if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
-            let host = target.text.split('/').nth(3).map(str::to_owned);
-            self.network(host.as_deref());
-            return;
-        }
-        if matches!(redirection.operator, Operator::Read | Operator::ReadWrite) {
-            self.touch(&target, Usage::Read, Depth::One);
-        }
-        if redirection.operator != Operator::Read {
-            self.touch(&target, Usage::Write, Depth::One);
-        }
     }
 
     /// Adds a use of a path.

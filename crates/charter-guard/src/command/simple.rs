@@ -5,6 +5,8 @@ use super::expand::Arg;
 use super::shell::{Shell, Value};
 use super::syntax::{Assignment, Operator, Piece, Redirection, Word};
 use super::{builtins, network, readers, writers};
+use crate::data::Usage;
+use crate::path::Depth;
 
 /// Folders whose programs are those that the models are about.
 const SYSTEM_FOLDERS: &[&str] =
@@ -114,6 +116,42 @@ impl Shell<'_> {
         self.description.command(done);
     }
 
+    pub(super) fn redirect(&mut self, redirection: &Redirection) {
+        let word = redirection.target.borrow().clone();
+        if redirection.operator == Operator::Text {
+            self.scan(&word);
+            return;
+        }
+        // What a target becomes is what an argument would become: one rule for all words. One shell
+        // refuses several targets, another writes them all.
+        let targets = self.expand(&word);
+        if targets.is_empty() {
+            self.opaque("a redirection to nothing");
+        }
+        for target in targets {
+            self.redirect_to(redirection.operator, &target);
+        }
+    }
+
+    fn redirect_to(&mut self, operator: Operator, target: &Arg) {
+        let stream = |text: &str| text == "-" || text.bytes().all(|byte| byte.is_ascii_digit());
+        if operator == Operator::Duplicate && target.exact().is_some_and(stream) {
+            return;
+        }
+        self.current.redirections.push(target.shown());
+        if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
+            let host = target.text.split('/').nth(3).map(str::to_owned);
+            self.network(host.as_deref());
+            return;
+        }
+        if matches!(operator, Operator::Read | Operator::ReadWrite) {
+            self.touch(target, Usage::Read, Depth::One);
+        }
+        if operator != Operator::Read {
+            self.touch(target, Usage::Write, Depth::One);
+        }
+    }
+
     /// Follows a program with its arguments.
     pub(super) fn program(&mut self, args: &[Arg]) {
         let Some((first, rest)) = args.split_first() else {
@@ -179,19 +217,20 @@ impl Shell<'_> {
             || self.workspace.commands.iter().any(|words| words.first().is_some_and(|word| word == name))
     }
 
-    /// Whether the project allows a command by its first words.
+    /// Whether the project allows a command: by its first words in `commands`, or as the test
+    /// command word for word. Both run what the workspace holds, so they run in it.
     fn is_allowed(&self, args: &[Arg]) -> bool {
         let test: Vec<String> =
             self.workspace.test.iter().flat_map(|test| test.split_whitespace()).map(str::to_owned).collect();
         let plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./:=@+,%".contains(c));
-        let test = Some(&test).filter(|words| !words.is_empty() && words.iter().all(|word| plain(word)));
+        let begins =
+            |words: &[String]| words.len() <= args.len() && words.iter().zip(args).all(|(word, arg)| *word == arg.text);
+        let (root, folders) = (&self.workspace.root, &self.state.folders);
+        let is_test = test.len() == args.len() && test.iter().all(|word| plain(word)) && begins(&test);
         args.iter().all(|arg| arg.exact().is_some())
-            && self
-                .workspace
-                .commands
-                .iter()
-                .chain(test)
-                .any(|words| words.len() <= args.len() && words.iter().zip(args).all(|(word, arg)| *word == arg.text))
+            && (is_test && folders.iter().all(|folder| folder == root)
+                || folders.iter().all(|folder| folder.starts_with(root))
+                    && self.workspace.commands.iter().any(|words| begins(words)))
     }
 }
 

@@ -10,6 +10,8 @@ pub(super) enum Piece {
     Char(char, bool),
     /// `$NAME`.
     Variable(String, bool),
+    /// `${NAME...}` with an operation, whose result is not known.
+    Operation(String, bool),
     /// An expansion whose value is not known.
     Unknown(bool),
     /// `$(...)`.

@@ -25,6 +25,14 @@ impl Shell<'_> {
         value.map_or(Value::Unknown, |text| Value::Known(text.to_owned()))
     }
 
+    /// Notes that the value of a variable is used: it may be a key of the environment, unless the
+    /// command line itself has set it.
+    pub(super) fn uses_variable(&mut self, name: &str) {
+        if environment::is_secret(name) && !matches!(self.state.variables.get(name), Some(Value::Known(_))) {
+            self.reveal();
+        }
+    }
+
     pub(super) fn set(&mut self, name: &str, value: Value) {
         let mut letters = name.bytes();
         let starts = letters.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');

@@ -11,22 +11,19 @@ const fn options(flags: &'static str, valued: &'static str, long: &'static str, 
 }
 
 const RM: Options = options("rRfidvI", "", "recursive force verbose dir interactive one-file-system preserve-root", "");
+// `-S` and `-b` also move the old files to names that are put together: they are not in the lists.
 const MV: Options =
-    options("fivnTu", "tS", "force verbose no-clobber interactive no-target-directory update", "target-directory");
+    options("fivnTu", "t", "force verbose no-clobber interactive no-target-directory update", "target-directory");
 const CP: Options = options(
     "rRfivnTupadPHLxl",
-    "tS",
+    "t",
     "recursive force verbose no-clobber archive no-target-directory update preserve no-dereference dereference",
     "target-directory",
 );
-const LN: Options = options(
-    "sfvnTirLP",
-    "tS",
-    "symbolic force verbose no-dereference relative no-target-directory",
-    "target-directory",
-);
+const LN: Options =
+    options("sfvnTirLP", "t", "symbolic force verbose no-dereference relative no-target-directory", "target-directory");
 const INSTALL: Options =
-    options("bcCDpTvd", "gmotS", "verbose directory compare no-target-directory", "mode owner group target-directory");
+    options("cCDpTvd", "gmot", "verbose directory compare no-target-directory", "mode owner group target-directory");
 const CHMOD: Options = options("Rvcf", "", "recursive verbose changes quiet silent", "reference");
 const TOUCH: Options = options("acmfh", "dtr", "no-create", "date reference time");
 

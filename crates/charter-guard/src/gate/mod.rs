@@ -216,21 +216,7 @@ pub async fn ask(backend: &dyn Backend, question: Question, place: &Place) -> Re
             let view = backend.view(run.clone()).await?;
             // Without the event, the charter does not want to know.
             if view.charter.machine().definition().events.contains_key(RESULT) {
-                let failed = data.get("ok") == Some(&Json::Bool(false));
-                let again = SendEvent::new(&run, RESULT, data, by);
-                match send(backend, again.clone().id(&id)).await {
-                    // The first result of a call counts, unless a later one is worse: the charter
-                    // decides about that.
-                    Err(RuntimeError::IdTaken { .. }) if failed => {
-                        let seq = backend.view(run.clone()).await?.snapshot.seq();
-                        match send(backend, again.id(&format!("{id}/{seq}"))).await {
-                            Err(RuntimeError::IdTaken { .. }) => {}
-                            sent => drop(sent?),
-                        }
-                    }
-                    Err(RuntimeError::IdTaken { .. }) => {}
-                    sent => drop(sent?),
-                }
+                tell(backend, SendEvent::new(&run, RESULT, data, by), &id).await?;
             }
             Ok(Decision::Legal)
         }
@@ -245,6 +231,32 @@ pub async fn ask(backend: &dyn Backend, question: Question, place: &Place) -> Re
             }
         }
     }
+}
+
+/// Sends a result. The first that the run has accepted counts, unless a later one is worse: the
+/// charter decides about that. One that was refused, perhaps because it was not that of the call,
+/// does not keep the next from being told.
+async fn tell(backend: &dyn Backend, event: SendEvent, id: &str) -> Result<(), RuntimeError> {
+    let failed = event.data.get("ok") == Some(&Json::Bool(false));
+    let mut current = id.to_owned();
+    for _ in 0..MAX_AGAIN {
+        let taken = match send(backend, event.clone().id(&current)).await {
+            Ok(done) if done.repeated && done.is_refused() => event.run.clone(),
+            Ok(_) => return Ok(()),
+            Err(RuntimeError::IdTaken { run, seq, .. }) => {
+                let before = backend.records(run.clone(), seq, 1).await?.into_iter().next();
+                let accepted = before.is_none_or(|record| record.verdict != Verdict::Refused);
+                if accepted && !(failed && current == id) {
+                    return Ok(());
+                }
+                run
+            }
+            Err(e) => return Err(e),
+        };
+        let head = backend.run(taken.clone()).await?.ok_or(RuntimeError::UnknownRun(taken))?;
+        current = format!("{id}/{}", head.seq);
+    }
+    Ok(())
 }
 
 async fn send(backend: &dyn Backend, event: SendEvent) -> Result<Acknowledged, RuntimeError> {

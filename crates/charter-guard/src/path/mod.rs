@@ -1,11 +1,13 @@
 //! What a path means: where it leads, and whether that is inside, protected, secret or the guard's.
 
+mod listed;
 mod names;
 mod resolve;
 mod tree;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use listed::{Marks, marked};
 pub(crate) use names::{is_glob, linked_control};
 use resolve::Resolved;
 pub(crate) use resolve::Unresolved;
@@ -30,6 +32,8 @@ pub(crate) enum Depth {
     All,
     /// Everything below that version control does not ignore.
     Tracked,
+    /// The same without the files (`.ignore`) that only searches look at.
+    Added,
 }
 
 /// Adds a path of a call to its description: everything that can be said about it, or why nothing
@@ -103,6 +107,19 @@ pub(crate) fn matches(
 /// Resolves the folder that a `cd` goes to.
 pub(crate) fn folder(workspace: &Workspace, cwd: &Path, given: &str) -> Result<PathBuf, Unresolved> {
     Ok(resolve::resolve(workspace, cwd, given)?.path)
+}
+
+/// The files with the names of secrets that `git add` of this path adds; nothing if that is not
+/// certain.
+pub(crate) fn secrets_below(
+    description: &mut Description,
+    workspace: &Workspace,
+    cwd: &Path,
+    given: &str,
+    depth: Depth,
+) -> Option<Vec<PathBuf>> {
+    let Resolved { path, .. } = resolve::resolve(workspace, cwd, given).ok()?;
+    tree::secrets(description, workspace, &path, depth)
 }
 
 /// Whether moving or copying this may put a link in another place.

@@ -30,19 +30,48 @@ pub(crate) enum Below {
     TooMany,
 }
 
+fn walk(folder: &Path, depth: Depth) -> WalkBuilder {
+    let mut walk = WalkBuilder::new(folder);
+    walk.standard_filters(false).hidden(false).follow_links(false);
+    if matches!(depth, Depth::Tracked | Depth::Added) {
+        walk.git_ignore(true).ignore(depth == Depth::Tracked).parents(true).require_git(false);
+    }
+    if depth != Depth::All {
+        // What such searches leave out by themselves.
+        walk.filter_entry(|entry| entry.file_name() != OsStr::new(".git"));
+    }
+    walk
+}
+
+/// The files below a folder, or itself, that have the names of secrets; nothing if there are too
+/// many files.
+pub(super) fn secrets(
+    description: &mut Description,
+    workspace: &Workspace,
+    folder: &Path,
+    depth: Depth,
+) -> Option<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for (seen, entry) in walk(folder, depth).build().enumerate() {
+        if seen > MAX_ENTRIES || !description.charge(1) {
+            return None;
+        }
+        let Ok(entry) = entry else { continue };
+        let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
+        if is_file && names::is_secret(workspace, entry.path()) {
+            found.push(entry.into_path());
+        }
+    }
+    Some(found)
+}
+
 /// Looks through a folder.
 pub(super) fn below(description: &mut Description, workspace: &Workspace, folder: &Path, depth: Depth) -> Below {
     let (mut protected, mut secret, mut guard, mut links) = (false, false, false, false);
     if !folder.is_dir() {
         return Below::Names { protected, secret, guard, links };
     }
-    let mut walk = WalkBuilder::new(folder);
-    walk.standard_filters(false).hidden(false).follow_links(false);
-    if depth == Depth::Tracked {
-        walk.git_ignore(true).ignore(true).parents(true).require_git(false);
-        // What such searches leave out by themselves.
-        walk.filter_entry(|entry| entry.file_name() != OsStr::new(".git"));
-    }
+    let walk = walk(folder, depth);
     for (seen, entry) in walk.build().enumerate() {
         if seen > MAX_ENTRIES || !description.charge(1) {
             return Below::TooMany;
