@@ -235,8 +235,8 @@ fn tagged(body: Value, seq: u64) -> Response {
 pub(super) async fn one(State(app): State<Arc<App>>, caller: Caller, Named(run): Named) -> Result<Response, Problem> {
     let (seen, view) = app.view(&caller, &run).await?;
     let asked = app.backend.usage(run).await?;
-    // The snapshot does not count refused events after the last change, and the run may have changed
-    // after its last record was looked up.
+    // The snapshot does not count refused events after the last change; and the run may have
+    // changed after its last record was looked up.
     let last = match view.snapshot.seq() {
         seq if seq > seen.info.seq => (seq, super::records::record(&app, &seen.info.run, seq).await?.hash),
         _ => (seen.info.seq, seen.info.hash),
