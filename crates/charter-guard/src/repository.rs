@@ -69,6 +69,30 @@ impl Repository {
             && !exists(&format!("refs/{name}"))
             && ["heads", "tags", "remotes"].iter().any(|kind| exists(&format!("refs/{kind}/{name}")))
     }
+
+    /// Whether a word may be a revision to `git`, or a branch of a remote that it would take for
+    /// one.
+    pub(crate) fn may_name(&self, word: &str) -> bool {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
+        let hex = |text: &str| text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        // `v1-3-g0123abc` is the commit 0123abc.
+        let described = word.rsplit_once("-g").is_some_and(|(_, id)| hex(id));
+        if !word.chars().all(plain) || word.contains("..") || hex(word) || described {
+            return true;
+        }
+        let packed = read(&self.common.join("packed-refs")).unwrap_or_default();
+        let packed = String::from_utf8_lossy(&packed);
+        let end = format!("/{word}");
+        let is_packed = packed.lines().any(|line| line.ends_with(&end) || line.contains(&format!("/{word}/")));
+        let remotes = self.common.join("refs/remotes").read_dir().into_iter().flatten().flatten();
+        let own = ["", "refs", "refs/heads", "refs/tags", "refs/remotes"].map(PathBuf::from);
+        let mut folders =
+            own.into_iter().chain(remotes.map(|remote| Path::new("refs/remotes").join(remote.file_name())));
+        let exists = |folder: PathBuf| {
+            [&self.own, &self.common].iter().any(|own| own.join(&folder).join(word).symlink_metadata().is_ok())
+        };
+        is_packed || self.common.join("reftable").exists() || folders.any(exists)
+    }
 }
 
 /// The content of a regular file that is not too large.

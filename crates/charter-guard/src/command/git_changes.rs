@@ -1,6 +1,8 @@
 //! Commands of `git` that change the working files. Those that they name can be looked at; what a
 //! branch, a stash or a patch changes cannot, so such a command is opaque.
 
+use std::path::PathBuf;
+
 use super::expand::Arg;
 use super::git_options::{CHECKOUT, CLEAN, RESET, RESTORE, SWITCH};
 use super::git_paths::{Selected, is_plain};
@@ -8,6 +10,7 @@ use super::options::{Options, Parsed};
 use super::shell::Shell;
 use crate::data::Usage;
 use crate::path::{Depth, Marks};
+use crate::repository::Repository;
 
 /// Where the new contents of named files come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +59,14 @@ impl Shell<'_> {
             [] if parsed.has(&["f", "force"]) => self.git_changes_tree("checkout"),
             [] => self.git_uses_repository(false),
             [first, ..] if self.is_path(first) => self.git_restores("checkout", &parsed.positional, Source::Index),
-            [_, specs @ ..] if !specs.is_empty() => self.git_restores("checkout", specs, Source::Commit),
+            [first, specs @ ..] if !specs.is_empty() => {
+                if first.exact().is_none_or(|text| self.exists(text)) {
+                    self.opaque(
+                        "a word of `git checkout` that may be a path or a revision; put `--` in front of paths",
+                    );
+                }
+                self.git_restores("checkout", specs, Source::Commit);
+            }
             _ => self.git_moves_head("checkout", &parsed),
         }
     }
@@ -84,6 +94,7 @@ impl Shell<'_> {
             self.git_changes_tree(command);
         }
         self.git_takes(parsed.positional.iter());
+        self.names_changed = true;
     }
 
     fn git_moves_head(&mut self, command: &str, parsed: &Parsed) {
@@ -109,6 +120,7 @@ impl Shell<'_> {
         if parsed.has(&["S", "staged"]) && !parsed.has(&["W", "worktree"]) {
             self.git_uses_repository(true);
             self.does("stage");
+            self.index_changed = true;
             return;
         }
         let source = if parsed.has(&["s", "source"]) { Source::Commit } else { Source::Index };
@@ -131,6 +143,7 @@ impl Shell<'_> {
             Some(before) => before < parsed.positional.len(),
             None => parsed.positional.len() > 1 || parsed.positional.first().is_some_and(|only| self.is_path(only)),
         };
+        self.index_changed = true;
         if !named || parsed.has(&["soft"]) {
             self.git_takes(parsed.positional.iter());
         }
@@ -243,9 +256,16 @@ impl Shell<'_> {
         })
     }
 
-    /// Whether a word is a path to `git`, which refuses one that is a revision as well.
+    /// Whether a word in front of `--` is certainly a path to `git`, whatever files there are when
+    /// the command runs.
     fn is_path(&mut self, word: &Arg) -> bool {
         let Some(text) = word.exact() else { return true };
-        !is_plain(text) || self.exists(text) && !self.is_known_commit(text) || self.is_tracked_file(text)
+        if !is_plain(text) || matches!(text, "." | "..") || text.starts_with("./") || text.starts_with("../") {
+            return true;
+        }
+        let folders = &self.state.folders;
+        let names = |folder: &PathBuf| Repository::of(folder).is_none_or(|repository| repository.may_name(text));
+        let may_name = self.names_changed || folders.iter().any(names);
+        !may_name && (self.exists(text) || self.is_tracked_file(text))
     }
 }

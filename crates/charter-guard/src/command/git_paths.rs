@@ -94,6 +94,10 @@ impl Shell<'_> {
     }
 
     fn tracked_names(&mut self, repository: &Repository) -> Option<Rc<Vec<String>>> {
+        if self.index_changed {
+            self.opaque("an earlier command has changed what `git` tracks; use two calls");
+            return None;
+        }
         let names = match self.tracked.get(&repository.top) {
             Some(names) => names.clone(),
             None => {

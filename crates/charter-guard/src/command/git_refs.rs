@@ -164,6 +164,7 @@ impl Shell<'_> {
         }
         // A branch or a tag by name is no more than a name for a commit.
         self.does("stage");
+        self.names_changed = true;
         if options.is_empty() {
             self.git_takes(args.iter().skip(1));
             return;

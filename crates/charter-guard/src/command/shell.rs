@@ -83,6 +83,10 @@ pub(super) struct Shell<'a> {
     pub(super) links_after: bool,
     /// `git add --all` was run: the next commit has what the working files have.
     pub(super) all_added: bool,
+    /// An earlier command has changed an index, so what it lists is not certain.
+    pub(super) index_changed: bool,
+    /// An earlier command has given names to commits.
+    pub(super) names_changed: bool,
     /// What the indexes of repositories list; nothing where one cannot be read.
     pub(super) tracked: BTreeMap<PathBuf, Option<Rc<Vec<String>>>>,
     /// The text that a here-document gives to the command that is looked at.
@@ -103,6 +107,8 @@ impl<'a> Shell<'a> {
             links_changed: false,
             links_after: false,
             all_added: false,
+            index_changed: false,
+            names_changed: false,
             tracked: BTreeMap::new(),
             standard_input: None,
             current: SimpleCommand::default(),

@@ -187,6 +187,24 @@ fn files_that_a_command_of_git_does_not_name_are_not_known() {
     fs::remove_dir_all(folder.root().join("src/.codex")).unwrap();
     assert_all(&folder, &["git restore src", "git checkout -- src", "git checkout src/"], |does| does.guard);
     assert_all(&folder, &["git restore src/main.rs"], |does| !does.guard && !does.opaque);
+    // A word may be a path now and a revision when the command runs.
+    fs::write(folder.root().join("stash"), "").unwrap();
+    fs::write(folder.root().join("side"), "").unwrap();
+    fs::write(folder.root().join("0123abcd"), "").unwrap();
+    let later = [
+        "rm stash; git checkout stash",
+        "git checkout stash",
+        "git checkout side",
+        "git checkout 0123abcd",
+        "git checkout topic-1-g0123abcd",
+        "git checkout stash a.txt",
+        "git branch a.txt side && git checkout a.txt",
+        "git restore --staged -s side . && git restore src",
+        "git restore --staged . && git diff",
+    ];
+    assert_all(&folder, &later, |does| does.opaque);
+    assert_all(&folder, &["rm stash; git reset --soft stash", "git reset stash"], |does| does.commit);
+    assert_all(&folder, &["git checkout -- stash", "git checkout ./side"], |does| !does.opaque);
     fs::remove_file(folder.root().join("a.txt")).unwrap();
     assert_all(&folder, &["git restore a.txt", "git checkout a.txt"], |does| !does.guard && !does.opaque);
 }
@@ -294,4 +312,28 @@ fn a_branch_that_gets_a_commit_is_a_commit() {
     git(&folder, &["pack-refs", "--all"]);
     assert_all(&folder, &["git branch topic side", "git tag v2 v1"], |does| !does.commit);
     assert_all(&folder, &["git branch evil stash", "git branch evil refs/stash"], |does| does.commit);
+}
+
+#[test]
+fn the_digest_of_the_files_has_what_a_commit_has() {
+    let folder = repository();
+    let root = folder.root();
+    let digest = || charter_guard::tree_digest(&root).unwrap();
+    let (write, before) = (|name: &str, text: &str| fs::write(root.join(name), text).unwrap(), digest());
+    write(".gitignore", "x.txt\n");
+    write(".ignore", "y.txt\n");
+    let ignored = digest();
+    assert_ne!(before, ignored);
+    write("x.txt", "1");
+    assert_eq!(digest(), ignored);
+    write("y.txt", "1");
+    let searched = digest();
+    assert_ne!(searched, ignored, "git does not look at `.ignore`");
+    git(&folder, &["add", "-f", "x.txt"]);
+    let added = digest();
+    assert_ne!(added, searched, "it was added although it is ignored");
+    write("x.txt", "2");
+    assert_ne!(digest(), added);
+    let does = folder.bash("git add -A -f && git commit -m x").does;
+    assert!(does.commit && !does.commit_tree, "what is ignored may be added");
 }
