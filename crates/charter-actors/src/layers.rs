@@ -31,18 +31,16 @@ impl Decoded {
     }
 }
 
+/// Where a place of a decoded text is in the whole text.
+type Place<'p> = dyn Fn(usize) -> usize + 'p;
+
 /// Calls `visit` with the text in each order of encodings taken away, and with what tells where a
 /// place of it is in the whole text.
-pub(crate) fn visit(text: &str, visit: &mut dyn FnMut(&str, &dyn Fn(usize) -> usize)) {
+pub(crate) fn visit(text: &str, visit: &mut dyn FnMut(&str, &Place<'_>)) {
     without(text, MAX_LAYERS, &|at| at, visit);
 }
 
-fn without(
-    text: &str,
-    layers: usize,
-    place: &dyn Fn(usize) -> usize,
-    visit: &mut dyn FnMut(&str, &dyn Fn(usize) -> usize),
-) {
+fn without(text: &str, layers: usize, place: &Place<'_>, visit: &mut dyn FnMut(&str, &Place<'_>)) {
     let Some(left) = layers.checked_sub(1) else {
         return;
     };

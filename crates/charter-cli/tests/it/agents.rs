@@ -247,18 +247,21 @@ fn what_does_not_end_is_ended_after_five_seconds() {
 #[test]
 fn a_host_that_is_stopped_or_killed_blocks_or_is_replaced() {
     let site = site("hook-host");
-    let mut host = site.start("host");
+    // It stays for an actor.
+    let busy = "charter: 1\nid: busy\nactors: {work: {kind: exec, command: [sleep, '60']}}\nstates:\n  \
+        a: {invoke: {src: work, onDone: b, onError: b}}\n  b: {type: final}\n";
+    std::fs::write(site.path("busy.yaml"), busy).unwrap();
+    site.run("run busy.yaml --run busy --detach");
     let pid = site.holder();
     assert_eq!(decision(&hook(&site, "r --client claude", &read(&site, "a"))), json!({}));
     let signal = |name: &str| {
         assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
     };
     signal("-STOP");
-    // It may be stopped while it ends, because nothing is left to do.
     broken(&site, "stopped", "r --client claude");
     signal("-CONT");
     assert_eq!(decision(&hook(&site, "r --client claude", &read(&site, "b"))), json!({}));
-    host.kill();
+    signal("-KILL");
     site.wait_for_no_holder();
     assert_eq!(decision(&hook(&site, "r --client claude", &read(&site, "c"))), json!({}));
     site.run("verify");
