@@ -16,7 +16,14 @@ const MAX_SECRETS: usize = 64;
 
 impl Shell<'_> {
     pub(super) fn git(&mut self, args: &[Arg]) {
-        let Some((global, rest)) = self.leading_options("git", args, GLOBAL) else { return };
+        let Some((global, rest)) = self.leading_options("git", args, GLOBAL) else {
+            // Whatever follows these options; what only shows something can be permitted.
+            if !args.iter().filter_map(Arg::exact).any(|word| SHOWING.contains(&word)) {
+                self.git_makes_commit();
+                self.description.commits_index = true;
+            }
+            return;
+        };
         let outer = self.state.folders.clone();
         for folder in global.values(&["C"]) {
             self.git_folder(&folder);
@@ -24,7 +31,11 @@ impl Shell<'_> {
         if let Some((command, args)) = rest.split_first() {
             match command.exact().map(str::to_owned) {
                 Some(command) => self.git_command(&command, args),
-                None => self.opaque("a command of `git` that is not known"),
+                None => {
+                    self.git_makes_commit();
+                    self.description.commits_index = true;
+                    self.opaque("a command of `git` that is not known");
+                }
             }
         }
         self.state.folders = outer;

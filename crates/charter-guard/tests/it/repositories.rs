@@ -283,6 +283,10 @@ fn a_branch_that_gets_a_commit_is_a_commit() {
         "git receive-pack .",
         "git subtree split",
         "git some-alias",
+        "git --git-dir=.git update-ref refs/heads/main stash",
+        "git -c user.name=x commit -m x",
+        "git $X refs/heads/main stash",
+        "git \"$X\"",
         "git commit --amend --no-edit",
     ];
     assert_all(&folder, &lines, |does| does.commit && !does.commit_tree);
@@ -307,6 +311,7 @@ fn a_branch_that_gets_a_commit_is_a_commit() {
         "git push -u origin HEAD:main",
         "git stash",
         "git gc",
+        "git -c color.ui=never diff",
     ];
     assert_all(&folder, &others, |does| !does.commit);
     git(&folder, &["pack-refs", "--all"]);
