@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
@@ -235,7 +235,8 @@ fn perform(cli: &Cli, io: &mut Io<'_>) -> Result<Exit, Failure> {
         Command::Delete(args) => delete::run(args, cli.json, io),
         Command::Completions { shell } => completions(*shell, io),
     };
-    let flushed = io.out.flush();
+    // A reader who has left does not change how the command ends.
+    let flushed = io.out.flush().or_else(|e| if e.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(e) });
     done.and_then(|exit| flushed.map(|()| exit).map_err(Failure::from))
 }
 

@@ -1,6 +1,6 @@
 //! `charter step`: steps a charter through a stream of events, one line out for each line in.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, ErrorKind, Write};
 
 use charter_kernel::{Explanation, Timestamp};
 use charter_scenario::lines::Lines;
@@ -98,9 +98,11 @@ fn apply_lines(
             LineResult::Refused => exit.and(Exit::No),
             LineResult::Invalid => Exit::CouldNot,
         };
-        out.write_all(&buffer)?;
-        if flush {
-            out.flush()?;
+        let written = out.write_all(&buffer).and_then(|()| if flush { out.flush() } else { Ok(()) });
+        match written {
+            // Nobody reads any more, and the input may have no end.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(exit),
+            written => written?,
         }
     }
     Ok(exit)

@@ -105,6 +105,14 @@ pub struct QuorumState {
     pub data: Vec<Digest>,
 }
 
+impl QuorumState {
+    /// Leaves out the votes for some data, of which the digest is known.
+    pub fn leave_out(&mut self, unwanted: impl Fn(Digest) -> bool) {
+        let votes = std::mem::take(&mut self.votes).into_iter().zip(std::mem::take(&mut self.data));
+        (self.votes, self.data) = votes.filter(|(_, data)| !unwanted(*data)).unzip();
+    }
+}
+
 impl Machine {
     /// Returns what the event `kind` to the actor `to` needs now, if `by` sends it; `None` if no
     /// transition can take it from `by`, because they have voted already, because the value to

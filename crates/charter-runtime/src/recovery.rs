@@ -141,7 +141,9 @@ pub(crate) async fn resume_interrupted(inner: &Arc<Inner>, run: &str) -> Recover
 pub(crate) async fn note_interrupted(inner: &Arc<Inner>, run: &str) -> Result<(), RuntimeError> {
     let state = inner.load(run).await?;
     let open: BTreeSet<EffectId> = state.run.open().into_iter().map(|request| request.effect).collect();
-    if let Some(due) = state.run.next_due() {
+    // A host that was not asked to resume a fork lets its time stand still.
+    let stands_still = state.run.stands_still() && inner.resume == ResumeRuns::OnRequest;
+    if let Some(due) = state.run.next_due().filter(|_| !stands_still) {
         inner.timers.arm(&run.into(), due, || inner.clock.work());
     }
     if !open.is_empty() {

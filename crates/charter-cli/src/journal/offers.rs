@@ -33,21 +33,27 @@ pub(crate) struct Offer {
 /// How many records are searched for the data of votes.
 const MAX_VOTE_RECORDS: usize = 1_000;
 
-/// Looks up the data that votes were given for, which a snapshot does not keep.
+/// Looks up the data that votes were given for, which a snapshot does not keep. Votes for another
+/// value than the one that is to be approved now count no more, and are left out.
 pub(crate) fn with_votes(mut offers: Vec<Offer>, db: &Db, snapshot: &Snapshot) -> Vec<Offer> {
-    let digest = |offer: &Offer| Some(leading(offer.demands.quorum.as_ref()?)?.1);
-    let leading: Vec<Option<Digest>> = offers.iter().map(digest).collect();
-    if leading.iter().all(Option::is_none) {
+    if offers.iter().all(|offer| offer.demands.quorum.as_ref().and_then(leading).is_none()) {
         return offers;
     }
     let from = snapshot.seq().saturating_sub(MAX_VOTE_RECORDS as u64);
     let read = |store: Box<dyn Store>| store.records(snapshot.run(), from, MAX_VOTE_RECORDS.saturating_add(1)).ok();
     let records = db.read().ok().and_then(read).unwrap_or_default();
-    for (offer, digest) in offers.iter_mut().zip(leading) {
+    for offer in &mut offers {
         let is_vote = |r: &&Record| r.verdict == Verdict::Vote && *r.event.r#type == *offer.event.r#type;
-        let data = records.iter().filter(is_vote).map(|r| &r.event.data);
-        offer.voted_for =
-            data.rev().find(|data| Some(Digest::of_json(data)) == digest).map(|data| data.clone().into_owned());
+        let votes = records.iter().filter(is_vote).map(|r| (Digest::of_json(&r.event.data), &*r.event.data));
+        let votes: BTreeMap<Digest, &Json> = votes.collect();
+        let Some(quorum) = &mut offer.demands.quorum else { continue };
+        if let Some(approval) = &offer.demands.approves {
+            quorum.leave_out(|data| {
+                let named = votes.get(&data).and_then(|data| data.get("digest")?.as_str().and_then(Digest::parse));
+                named.is_some_and(|named| named != approval.digest)
+            });
+        }
+        offer.voted_for = leading(quorum).and_then(|(_, digest)| votes.get(&digest)).map(|data| Json::clone(data));
     }
     offers
 }

@@ -80,6 +80,25 @@ pub(super) fn copy(file: &str, info: &RunInfo) -> Result<Charter, Failure> {
     }
 }
 
+/// Moves a run to the folder of a copy of its charter.
+///
+/// # Errors
+/// The copy cannot be used, or its folder has other programs than the run.
+pub(super) fn move_to_copy(host: &Host, info: &RunInfo, file: &str) -> Result<(), Failure> {
+    let charter = copy(file, info)?;
+    let first = host.call(|b| b.records(info.run.clone(), 0, 1))?.into_iter().next();
+    let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
+    let name = charter.stored().name.clone();
+    if let Some(change) = changes(&manifest, &name).first() {
+        return Err(Failure::with_help(
+            format!("run `{}` does not move to the folder of `{}`: {}", clean(&info.run), clean(file), clean(change)),
+            "its commands would not start there; put the files there as they were when the run started",
+        ));
+    }
+    host.call(|b| b.add(charter.clone()))?;
+    move_to(host, &info.run, &name)
+}
+
 /// Moves a run to where its charter has this name.
 pub(super) fn move_to(host: &Host, run: &str, name: &str) -> Result<(), Failure> {
     host.call(|b| b.put_host_state(vec![move_run(run, name)]))

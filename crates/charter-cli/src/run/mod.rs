@@ -233,9 +233,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             host.tell(io)?;
             let info = host.find(resume)?;
             if let Some(file) = &args.copy {
-                let charter = folder::copy(file, &info)?;
-                host.call(|b| b.add(charter.clone()))?;
-                folder::move_to(&host, &info.run, &charter.stored().name)?;
+                folder::move_to_copy(&host, &info, file)?;
             }
             let events = host.watch(&info.run, Some(info.seq))?;
             (host, info.run, events, Beginning::Resumed)

@@ -219,3 +219,19 @@ fn a_counterexample_has_the_data_that_an_event_without_data_gets() {
         assert!(step.out.contains("\"state\":[\"b\"]"), "{}{}", step.out, step.err);
     }
 }
+
+/// Otherwise a stream whose ids are numbers has no duplicates at all.
+#[test]
+fn items_with_the_same_id_are_duplicates_whatever_an_id_is() {
+    let scratch = Scratch::new("ids");
+    let charter = "charter: 1\nid: st\nevents: {SCAN: {}}\nstream: {run: '= item.parcel', type: '= item.type', \
+        id: '= item.id'}\nstates: {a: {on: {SCAN: {}}}}\n";
+    let file = scratch.file("st.yaml", charter);
+    for (id, other) in [("\"1\"", "1"), ("1", "2"), ("1.5", "\"1.5\""), ("true", "false"), ("[1]", "[2]")] {
+        let item = |id: &str| format!("{{\"parcel\":\"p\",\"type\":\"SCAN\",\"id\":{id}}}\n");
+        let items = scratch.file("items.jsonl", [id, id, other].map(item).concat());
+        let ran = crate::support::charter(&["conform", &file, &items]);
+        let verdicts: Vec<bool> = ran.out.lines().filter(|line| line.contains("SCAN")).map(|line| line.contains(" ok ")).collect();
+        assert_eq!(verdicts, [true, false, true], "{id}: {} {}", ran.out, ran.err);
+    }
+}

@@ -232,6 +232,47 @@ states: {a: {on: {AGREE: {target: b, quorum: {count: 2, of: director}}}}, b: {ty
 }
 
 #[test]
+fn votes_for_a_value_that_has_changed_are_not_counted_in_what_is_printed() {
+    let charter = "
+charter: 1
+id: c
+roles: {lead: {}, author: {}}
+context: {text: one}
+events:
+  SIGN: {by: lead, data: {type: object, required: [digest], properties: {digest: {type: string}}}}
+  EDIT: {by: author, data: {type: object, required: [text], properties: {text: {type: string}}}}
+initial: open
+states:
+  open:
+    on:
+      EDIT: {actions: {assign: {text: = event.text}}}
+      SIGN: {target: signed, approves: context.text, quorum: {count: 2, of: lead}}
+  signed: {type: final}
+";
+    let site = site("hour-stale-vote", charter);
+    let digest = |out: &str| {
+        let at = out.find("{\"digest\":\"sha256:").unwrap_or_else(|| panic!("{out}"));
+        out[at..].split('}').next().unwrap().to_owned() + "}"
+    };
+    let vote = |digest: &str, by: &str| {
+        let args = ["send", "r", "SIGN", digest, "--as", by, "--role", "lead"];
+        site.command("").args(args).output().unwrap().status.code()
+    };
+    let first = digest(&site.run("run c.yaml --run r"));
+    assert_eq!(vote(&first, "l1"), Some(0));
+    assert!(site.run("legal r").contains("1 of 2 votes (l1)"));
+    let edited = site.run("send r EDIT {\"text\":\"two\"} --as au --role author");
+    let second = digest(&edited);
+    assert!(first != second && !edited.contains("l1"), "{edited}");
+    assert!(!site.run("legal r").contains("l1") && !site.run("show r").contains("(l1)"));
+    assert_eq!(vote(&second, "l2"), Some(0));
+    let legal = site.run("legal r");
+    assert!(legal.contains("1 of 2 votes (l2)") && !legal.contains("l1"), "{legal}");
+    assert_eq!(vote(&second, "l1"), Some(0));
+    assert!(site.run("show r").contains("done"));
+}
+
+#[test]
 fn what_is_too_large_for_the_run_is_called_that_before_another_process_is_asked() {
     let charter = REVIEW
         .replace("{check: ", "{hold: {kind: exec, command: [sh, -c, 'echo x >> started; sleep 20']}, check: ")

@@ -114,3 +114,19 @@ fn the_time_of_a_fork_that_nobody_resumes_stands_still() {
         assert!(timers.iter().all(|timer| timer.run == "f"), "the other run goes on: {timers:?}");
     });
 }
+
+#[test]
+fn a_fork_that_a_host_makes_stands_still_until_it_is_resumed() {
+    block_on(async {
+        for (resume, own) in [(ResumeRuns::OnRequest, 0), (ResumeRuns::All, 2)] {
+            let (h, _) = forked(WAITING, resume).await;
+            h.clock.advance(MINUTE).await;
+            h.runtime.fork("r", 0, "g", true).await.unwrap();
+            h.clock.advance(MINUTE).await;
+            assert_eq!(h.store.records("g", 1, 9).unwrap().len(), own, "{resume:?}");
+            h.runtime.resume("g").await;
+            h.clock.advance(MINUTE).await;
+            assert_eq!(h.store.records("g", 1, 9).unwrap().len(), 2, "{resume:?}");
+        }
+    });
+}

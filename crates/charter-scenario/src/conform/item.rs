@@ -1,6 +1,7 @@
 //! Maps an item of a stream to an event, using the expressions under `stream` in the charter.
 
 use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
+use charter_kernel::digest::canonical;
 use charter_kernel::definition::{Definition, Stream};
 use charter_kernel::{InvalidName, Machine, Principal, Timestamp, UnknownWord};
 use serde_json::Value as Json;
@@ -201,8 +202,7 @@ impl StreamMapping {
             Some(program) => text(program, &item),
             None => Ok(None),
         };
-        // The schema of the event checks the type of an id.
-        let id = optional(&self.id).unwrap_or_default();
+        let id = self.id.as_ref().and_then(|program| identity(program, &item));
         let to = optional(&self.to).map_err(|e| item_error(e.of("the actor addressed")))?;
         let at = match &self.at {
             None => Ok(None),
@@ -361,6 +361,19 @@ fn string_of(value: &Value<'_>) -> Result<Option<String>, PartError> {
                 let article = if name.starts_with(vowels) { "an" } else { "a" };
                 Err(PartError::NotString(format!("{article} {name}")))
             }
+        },
+    }
+}
+
+/// What two items with the same id have in common; `None` if there is no id. The schema of the event
+/// checks the type of an id.
+fn identity(program: &Program, item: &Json) -> Option<String> {
+    match evaluate(program, item).ok()? {
+        Value::Null => None,
+        value => match value.as_str() {
+            Some(text) => Some(text.to_owned()),
+            // The number 1 is not the text "1".
+            None => value.to_json().ok().map(|json| format!("\0{}", canonical(&json))),
         },
     }
 }

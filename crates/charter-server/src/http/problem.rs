@@ -146,6 +146,7 @@ impl Problem {
             RuntimeError::RunExists(_) => Problem::new(S::CONFLICT, "run-exists", said),
             RuntimeError::BadRunId(_) | RuntimeError::IdReserved { .. } => Problem::request(said),
             RuntimeError::Untrusted { .. } => Problem::new(S::CONFLICT, UNTRUSTED, said),
+            RuntimeError::NothingToAllow { .. } => Problem::new(S::CONFLICT, "denied", said),
             RuntimeError::NotAwaited(_) | RuntimeError::NoTask { .. } => Problem::new(S::CONFLICT, "not-awaited", said),
             RuntimeError::IdTaken { .. } => Problem::new(S::CONFLICT, "stale", said),
             RuntimeError::NotYours { .. } => Problem::new(S::FORBIDDEN, "authority", said),
