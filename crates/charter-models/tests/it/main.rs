@@ -5,6 +5,8 @@
 mod attached;
 #[cfg(feature = "http")]
 mod broken;
+#[cfg(feature = "http")]
+mod broken_counts;
 mod calls;
 #[cfg(feature = "tools")]
 mod everything;
