@@ -8,6 +8,7 @@ mod rounds;
 mod waits;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use charter_actors::{Fault, Secrets, retry_after};
@@ -19,6 +20,7 @@ use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
+use crate::open::OpenRequest;
 use crate::pause;
 use crate::prompt::Prompt;
 use crate::redact::redact;
@@ -35,8 +37,6 @@ use crate::wire::{self, Conversation, End, MAX_USAGE, Received, Reply, Turn};
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 /// Minimum number of tokens left for an answer; with fewer, no request is sent.
 pub(crate) const MIN_TOKENS: u64 = 16;
-/// How much of an answer is kept until it is complete, in bytes: more than a transport takes.
-const MAX_RECEIVED: usize = 9 << 20;
 /// Detail of a fault: every output mode was refused.
 pub(crate) const REFUSED_MODES: &str = "refusedModes";
 
@@ -226,28 +226,25 @@ impl Asking<'_> {
         let _permit = self.permit()?;
         let left = self.time_left()?;
         let watcher = self.watcher;
-        watcher.sends();
-        let (mut accepted, mut received) = (false, String::new());
-        let sent = self.transport.send(&request, left, &mut |line| {
-            if received.len() < MAX_RECEIVED {
-                received.extend(accepted.then_some('\n'));
-                received.push_str(line);
-            }
-            accepted = true;
+        if !watcher.go_on() {
+            return Err(fault_of(&TransportError::Cancelled).into());
+        }
+        let open = Arc::new(OpenRequest::new(model.provider, question));
+        watcher.sends(model, &open);
+        let sent = self.transport.send(&request, left.saturating_add(watcher.slack()), &mut |line| {
+            open.arrived(line);
             watcher.received(line.len(), &wire::piece(model.provider, line));
             watcher.go_on()
         });
         let mut response = match sent {
             Ok(response) => response,
             Err(error) => {
+                let taken = open.taken();
                 // A recording that fails has been sent.
-                let sent = accepted || !matches!(error, TransportError::NotRecorded(_));
+                let sent = taken.is_some() || !matches!(error, TransportError::NotRecorded(_));
                 self.exchange.sent = self.exchange.sent.saturating_add(sent.into());
                 self.keep(&request, None, &error.to_string());
-                if accepted {
-                    let taken = Received::read(model.provider, &received).taken(question);
-                    self.exchange.count(taken, sent);
-                }
+                self.exchange.count(taken.unwrap_or_default(), sent);
                 return Err(fault_of(&error).into());
             }
         };

@@ -8,6 +8,8 @@ mod broken;
 #[cfg(feature = "http")]
 mod broken_counts;
 mod calls;
+#[cfg(feature = "http")]
+mod ended_early;
 #[cfg(feature = "tools")]
 mod everything;
 mod fred;
