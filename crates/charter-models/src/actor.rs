@@ -10,7 +10,7 @@
 //! | `provider`, `model`, `fallback`, `headers` | which model is asked |
 //! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input` and `call` |
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
 use std::time::Duration;
 
 use charter_actors::{ConfigError, Fault, Folder};
@@ -26,6 +26,7 @@ use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
 use crate::offline;
+use crate::open::OpenRequest;
 use crate::prompt::{Prompt, PromptTemplate};
 use crate::providers::Selection;
 use crate::schema;
@@ -77,8 +78,12 @@ pub trait Progress: Sync {
         true
     }
     /// See [`Watcher::sends`].
-    fn sends(&self, call: usize) {
-        let _ = call;
+    fn sends(&self, call: usize, model: &Model, request: &Arc<OpenRequest>) {
+        let _ = (call, model, request);
+    }
+    /// See [`Watcher::slack`].
+    fn slack(&self) -> Duration {
+        Duration::ZERO
     }
     /// See [`Watcher::received`].
     fn received(&self, call: usize, bytes: usize, piece: &str) {

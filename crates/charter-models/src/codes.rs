@@ -24,6 +24,8 @@ pub const REQUEST: &str = "request";
 pub const PROTOCOL: &str = "protocol";
 /// The run no longer waits for the answer.
 pub const CANCELLED: &str = "cancelled";
+/// The time of the invocation is over.
+pub(crate) const TIMEOUT: &str = "timeout";
 /// The configuration of the actor is invalid.
 pub const CONFIG: &str = "config";
 /// The cassette has no answer to this request.

@@ -21,11 +21,15 @@ use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::ledger::{Account, Budgets, Ledger, TokenRequest};
 use crate::model::Model;
+use crate::open::{self, OpenRequest, OpenRequests, WriteOnDrop};
 use crate::providers::{self, Providers, Selection};
 use crate::settings;
 use crate::tools::{self, Tool, ToolCall, ToolResult, Toolbox};
 use crate::transport::Transport;
 use crate::watcher::Granted;
+
+/// How much longer a request may take than the host waits for it.
+const SLACK: Duration = Duration::from_secs(2);
 
 /// Executor for actors of kind `model`. [`crate::actor`] describes the keys of the configuration.
 ///
@@ -62,7 +66,7 @@ impl Models {
         self.providers.as_ref().is_some_and(|(providers, _)| providers.recorded.is_some())
     }
 
-    fn ask(&self, call: &Call, stopped: Arc<AtomicBool>) -> Result<Json, Fault> {
+    fn ask(&self, call: &Call, stopped: Arc<AtomicBool>, open: &OpenRequests) -> Result<Json, Fault> {
         let actor = ModelActor::read(call.actor(), call.folder())?;
         let models = match &self.providers {
             Some((providers, _)) => providers.models(&actor.selection)?,
@@ -86,11 +90,15 @@ impl Models {
         let budgets = counted.map_or(&none, |(providers, _)| &providers.budgets);
         let account = self.ledger.account(budgets, call);
         let threads = tokio::runtime::Handle::current();
-        let progress = Observer { call, shown: Shown::default(), stopped, account, threads };
         // Pauses must not outlast the time that the charter gives the invocation.
         let deadline = call.host().snapshot(&call.run)?.timeout_of(call.effect_id);
         let until = deadline.map_or(call.deadline, |due| due.min(call.deadline));
         let within = Duration::from_millis(u64::try_from(until.since(call.clock().now()).0).unwrap_or(0));
+        open.begin(until);
+        // If the host ends the request, the error is that of the host.
+        let slack = if within <= actor.budget.time { SLACK } else { Duration::ZERO };
+        let open = counted.map(|_| open);
+        let progress = Observer { call, shown: Shown::default(), stopped, account, threads, open, slack };
         let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
         answer.map_err(|fault| {
             let of_fault = |exchange: &&Exchange| exchange.fault.as_ref() == Some(&fault.code);
@@ -180,10 +188,12 @@ impl Executor for Models {
             // If the run no longer waits, this future is dropped, and the thread stops at the next
             // line or pause.
             let stop = StopOnDrop(stopped.clone());
+            let open = Arc::new(OpenRequests::default());
+            let write = WriteOnDrop { call: call.clone(), open: open.clone() };
             let within = tracing::Span::current();
-            let asking = move || within.in_scope(|| models.ask(&call, stopped));
+            let asking = move || within.in_scope(|| models.ask(&call, stopped, &open));
             let result = tokio::task::spawn_blocking(asking).await;
-            drop(stop);
+            drop((stop, write));
             let interrupted = || Fault::new("failed", "the call was interrupted").retryable();
             result.unwrap_or_else(|_| Err(interrupted())).map(Outcome::Done)
         })
@@ -204,6 +214,9 @@ struct Observer<'a> {
     stopped: Arc<AtomicBool>,
     account: Account<'a>,
     threads: tokio::runtime::Handle,
+    /// `None`: nothing is spent.
+    open: Option<&'a OpenRequests>,
+    slack: Duration,
 }
 
 impl Progress for Observer<'_> {
@@ -213,8 +226,14 @@ impl Progress for Observer<'_> {
     fn go_on(&self) -> bool {
         !self.stopped.load(Ordering::Relaxed)
     }
-    fn sends(&self, call: usize) {
+    fn sends(&self, call: usize, model: &Model, request: &Arc<OpenRequest>) {
         self.shown.begin(call);
+        if let Some(open) = self.open {
+            open.add(call, model, request);
+        }
+    }
+    fn slack(&self) -> Duration {
+        self.slack
     }
     fn received(&self, call: usize, bytes: usize, piece: &str) {
         self.shown.arrived(self.call, call, bytes, piece, &self.threads);
@@ -248,17 +267,16 @@ impl Progress for Observer<'_> {
             exchange.stored = store(self.call, exchange);
         }
         let (_, requests, millis) = exchange.written;
-        let (requests, taken) = (exchange.sent.saturating_sub(requests), exchange.unwritten());
-        if requests > 0 || (has_ended && exchange.sent > 0) {
+        let (mut requests, mut taken) = (exchange.sent.saturating_sub(requests), exchange.unwritten());
+        let mut open = self.open.map(OpenRequests::lock);
+        let written = open.as_mut().and_then(|open| open.end(exchange.call));
+        if let Some(written) = written {
+            // The rest of a request that was written when its call was dropped.
+            (requests, taken) = (requests.saturating_sub(1), taken.minus(written));
+        }
+        let is_last = has_ended && exchange.sent > 0 && written.is_none();
+        if requests > 0 || taken.total() > 0 || is_last {
             let row = UsageRow {
-                run: self.call.run.to_string(),
-                effect: self.call.effect.to_string(),
-                actor: self.call.name().to_owned(),
-                attempt: self.call.attempt,
-                call: u32::try_from(exchange.call).unwrap_or(u32::MAX),
-                at: self.call.clock().now(),
-                model: exchange.model.clone(),
-                address: exchange.base_url.clone(),
                 answered_as: exchange.answered_as.clone(),
                 requests,
                 millis: exchange.millis.saturating_sub(millis),
@@ -267,16 +285,12 @@ impl Progress for Observer<'_> {
                     false => "open".to_owned(),
                 },
                 exchange: exchange.stored,
-                input: taken.input,
-                output: taken.output,
-                cached: taken.cached,
-                cache_written: taken.cache_written,
-                estimated: taken.estimated,
-                cost: model.price.map(|price| price.cost(taken)),
+                ..open::row(self.call, exchange.call, model, taken)
             };
             let failed = |e: StoreError| Fault::new("journal", e.to_string()).retryable();
             self.call.host().put_usage(vec![row]).map_err(failed)?;
         }
+        drop(open);
         exchange.written = (exchange.spent, exchange.sent, exchange.millis);
         self.account.written(exchange.call, model);
         Ok(())

@@ -80,32 +80,42 @@ impl Transport for HttpTransport {
             body: String::new(),
             replayed: false,
         };
-        if let Some(encoding) = header("content-encoding").filter(|e| !e.eq_ignore_ascii_case("identity")) {
-            let shown: String = encoding.chars().take(40).collect();
-            return Err(TransportError::Protocol(format!(
-                "it is compressed (`content-encoding: {shown}`), although the request asked for an uncompressed one"
-            )));
+        let accepted = answer.status().is_success();
+        if accepted && !line("") {
+            return Err(TransportError::Cancelled);
         }
+        let encoding = header("content-encoding").filter(|e| !e.eq_ignore_ascii_case("identity"));
         let mut reader = std::io::BufReader::new(answer.body_mut().with_config().limit(MAX_BYTES).reader());
         let mut bytes = Vec::new();
         loop {
             let start = bytes.len();
-            let read = reader.read_until(b'\n', &mut bytes).map_err(|e| {
-                if bytes.len() as u64 >= MAX_BYTES {
-                    return TransportError::TooLarge(MAX_BYTES);
-                }
-                failed(&ureq::Error::from(e))
-            })?;
-            if read == 0 {
-                break;
-            }
+            let read = reader.read_until(b'\n', &mut bytes);
             let last = String::from_utf8_lossy(bytes.get(start..).unwrap_or_default());
-            if !line(last.trim_end_matches(['\n', '\r'])) {
-                return Err(TransportError::Cancelled);
+            let goes_on = last.is_empty() || line(last.trim_end_matches(['\n', '\r']));
+            match read {
+                Ok(0) => break,
+                Ok(_) if goes_on => {}
+                Ok(_) => return Err(TransportError::Cancelled),
+                // The status says why there is no answer.
+                Err(_) if !accepted => break,
+                Err(_) if bytes.len() as u64 >= MAX_BYTES => return Err(TransportError::TooLarge(MAX_BYTES)),
+                Err(e) => return Err(failed(&ureq::Error::from(e))),
             }
         }
-        response.body = String::from_utf8(bytes)
-            .map_err(|e| TransportError::Protocol(format!("it is not valid UTF-8 ({})", e.utf8_error())))?;
+        response.body = match (encoding, String::from_utf8(bytes)) {
+            (None, Ok(body)) => body,
+            (Some(_), _) if !accepted => String::new(),
+            (None, Err(e)) if !accepted => String::from_utf8_lossy(e.as_bytes()).into_owned(),
+            (None, Err(e)) => {
+                return Err(TransportError::Protocol(format!("it is not valid UTF-8 ({})", e.utf8_error())));
+            }
+            (Some(encoding), _) => {
+                let shown: String = encoding.chars().take(40).collect();
+                return Err(TransportError::Protocol(format!(
+                    "it is compressed (`content-encoding: {shown}`), although the request asked for an uncompressed one"
+                )));
+            }
+        };
         Ok(response)
     }
 }

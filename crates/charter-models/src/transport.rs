@@ -97,11 +97,13 @@ pub enum TransportError {
 
 /// A transport that sends requests.
 pub trait Transport: Send + Sync {
-    /// Sends a request and waits for the whole response. `line` receives each line as it arrives;
-    /// if it returns false, the request is cancelled.
+    /// Sends a request and waits for the whole response. `line` receives each line as it arrives,
+    /// an incomplete last one included, and before them an empty one as soon as the server accepts
+    /// the request. If it returns false, the request is cancelled.
     ///
     /// # Errors
-    /// There is no response. A response with an error status is not an error.
+    /// There is no response. A response with an error status is not an error, and what can be read
+    /// of it is the response.
     fn send(
         &self,
         request: &Request,

@@ -1,11 +1,15 @@
 //! What a question tells its host, and what the host decides about it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use charter_actors::Fault;
 use serde_json::Value as Json;
 
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
+use crate::open::OpenRequest;
 use crate::tools::{Tool, ToolCall, ToolResult};
 
 /// Observes a question and may stop it.
@@ -19,7 +23,13 @@ pub trait Watcher {
         true
     }
     /// A request is sent; what was received for the one before does not count any more.
-    fn sends(&self) {}
+    fn sends(&self, model: &Model, request: &Arc<OpenRequest>) {
+        let _ = (model, request);
+    }
+    /// How much longer than the time of the question a request may take, because the host ends it.
+    fn slack(&self) -> Duration {
+        Duration::ZERO
+    }
     /// So many bytes have arrived, and in them a piece of the text of the answer.
     fn received(&self, bytes: usize, piece: &str) {
         let _ = (bytes, piece);

@@ -1,6 +1,8 @@
 //! One of several parallel calls.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use charter_actors::Fault;
 use serde_json::Value as Json;
@@ -8,6 +10,7 @@ use serde_json::Value as Json;
 use crate::actor::Progress;
 use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
+use crate::open::OpenRequest;
 use crate::tools::{Tool, ToolCall, ToolResult};
 use crate::watcher::{Granted, Watcher};
 
@@ -25,8 +28,11 @@ impl Watcher for Watching<'_> {
     fn go_on(&self) -> bool {
         self.progress.go_on() && !self.failed.load(Ordering::Relaxed)
     }
-    fn sends(&self) {
-        self.progress.sends(self.call);
+    fn sends(&self, model: &Model, request: &Arc<OpenRequest>) {
+        self.progress.sends(self.call, model, request);
+    }
+    fn slack(&self) -> Duration {
+        self.progress.slack()
     }
     fn received(&self, bytes: usize, piece: &str) {
         self.progress.received(self.call, bytes, piece);

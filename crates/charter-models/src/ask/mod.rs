@@ -8,6 +8,7 @@ mod rounds;
 mod waits;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use charter_actors::{Fault, Secrets, retry_after};
@@ -19,6 +20,7 @@ use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
 use crate::model::Model;
+use crate::open::OpenRequest;
 use crate::pause;
 use crate::prompt::Prompt;
 use crate::redact::redact;
@@ -28,7 +30,8 @@ use crate::tools::Tool;
 use crate::trace;
 use crate::transport::{Request, Transport, TransportError};
 use crate::watcher::Watcher;
-use crate::wire::{self, Conversation, End, Reply, Turn};
+pub(crate) use crate::wire::tokens as estimate;
+use crate::wire::{self, Conversation, End, MAX_USAGE, Received, Reply, Turn};
 
 /// How often a pause checks whether the answer is still wanted.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
@@ -36,8 +39,6 @@ pub(crate) const POLL: Duration = Duration::from_millis(50);
 pub(crate) const MIN_TOKENS: u64 = 16;
 /// Detail of a fault: every output mode was refused.
 pub(crate) const REFUSED_MODES: &str = "refusedModes";
-/// Maximum number of tokens that a server may report for one request.
-const MAX_USAGE: u64 = 100_000_000;
 
 /// Limits of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -225,31 +226,25 @@ impl Asking<'_> {
         let _permit = self.permit()?;
         let left = self.time_left()?;
         let watcher = self.watcher;
-        watcher.sends();
-        let (mut received, mut events, mut said) = (0usize, 0u64, 0usize);
-        let sent = self.transport.send(&request, left, &mut |line| {
-            received = received.saturating_add(line.len());
-            events = events.saturating_add(line.starts_with("data:").into());
-            let piece = wire::piece(model.provider, line);
-            said = said.saturating_add(piece.len());
-            watcher.received(line.len(), &piece);
+        if !watcher.go_on() {
+            return Err(fault_of(&TransportError::Cancelled).into());
+        }
+        let open = Arc::new(OpenRequest::new(model.provider, question));
+        watcher.sends(model, &open);
+        let sent = self.transport.send(&request, left.saturating_add(watcher.slack()), &mut |line| {
+            open.arrived(line);
+            watcher.received(line.len(), &wire::piece(model.provider, line));
             watcher.go_on()
         });
         let mut response = match sent {
             Ok(response) => response,
             Err(error) => {
-                let sent = !matches!(error, TransportError::NotRecorded(_));
+                let taken = open.taken();
+                // A recording that fails has been sent.
+                let sent = taken.is_some() || !matches!(error, TransportError::NotRecorded(_));
                 self.exchange.sent = self.exchange.sent.saturating_add(sent.into());
                 self.keep(&request, None, &error.to_string());
-                if let TransportError::TooLarge(limit) = &error {
-                    received = received.max(usize::try_from(*limit).unwrap_or(usize::MAX));
-                }
-                if received > 0 {
-                    // The model has worked. A stream has at least about one token in each event.
-                    let output = if events == 0 { estimate(received) } else { estimate(said).max(events) };
-                    let read = Usage { input: question, output, estimated: true, ..Usage::default() };
-                    self.exchange.count(read, true);
-                }
+                self.exchange.count(taken.unwrap_or_default(), sent);
                 return Err(fault_of(&error).into());
             }
         };
@@ -259,18 +254,34 @@ impl Asking<'_> {
         self.exchange.sent = self.exchange.sent.saturating_add(sent.into());
         self.keep(&request, Some(response.status), &response.body);
         let wait = retry_after(response.retry_after.as_deref(), response.date.as_deref());
+        let arrived = || Received::read(model.provider, &response.body);
         if !(200..300).contains(&response.status) {
+            let arrived = arrived();
+            if arrived.says_anything() {
+                self.exchange.count(arrived.taken(question), sent);
+            }
             return Err(Failed { fault: wire::refusal(model, &response), wait });
         }
-        let reply = wire::reply(model.provider, &response, tools).map_err(|fault| Failed { fault, wait })?;
-        Ok(self.finish(reply, question, limit, sent)?)
+        let reply = match wire::reply(model.provider, &response, tools) {
+            Ok(Reply { end: End::Broken, model, .. }) => {
+                self.answered_as(model.as_deref());
+                Err(broken_off())
+            }
+            other => other,
+        };
+        match reply {
+            Ok(reply) => Ok(self.finish(reply, question, limit, sent)?),
+            // The server has accepted the request, and the model may have worked.
+            Err(fault) => {
+                self.exchange.count(arrived().taken(question), sent);
+                Err(Failed { fault, wait })
+            }
+        }
     }
 
     /// Counts the tokens of a reply, and returns it if it is complete.
     fn finish(&mut self, mut reply: Reply, question: u64, limit: Limit, sent: bool) -> Result<Reply, Fault> {
-        if let Some(model) = &reply.model {
-            self.exchange.answered_as = Some(self.secrets.redact(model).into_owned());
-        }
+        self.answered_as(reply.model.as_deref());
         // The parts of a stream can contain a key in pieces, so that it is not found in them.
         if let Cow::Owned(redacted) = self.secrets.redact(&reply.text) {
             self.exchange.replace_last_response(&redacted);
@@ -298,7 +309,13 @@ impl Asking<'_> {
                 format!("the answer exceeds the limit of {} tokens: {}", limit.tokens, limit.advice),
             )),
             End::Declined(why) => Err(Fault::new(codes::DECLINED, format!("the model declined to answer: {why}"))),
-            End::Broken => Err(Fault::new(codes::UNAVAILABLE, "the stream of the answer ended early").retryable()),
+            End::Broken => Err(broken_off()),
+        }
+    }
+
+    fn answered_as(&mut self, model: Option<&str>) {
+        if let Some(model) = model {
+            self.exchange.answered_as = Some(self.secrets.redact(model).into_owned());
         }
     }
 
@@ -321,6 +338,10 @@ impl From<Fault> for Failed {
     }
 }
 
+fn broken_off() -> Fault {
+    Fault::new(codes::UNAVAILABLE, "the stream of the answer ended early").retryable()
+}
+
 fn fault_of(error: &TransportError) -> Fault {
     let message = error.to_string();
     match error {
@@ -340,9 +361,4 @@ fn fault_of(error: &TransportError) -> Fault {
 fn is_rejected(fault: &Fault) -> bool {
     let status = fault.details.get("status").and_then(Json::as_u64);
     fault.code == codes::REQUEST && matches!(status, Some(400 | 422 | 501))
-}
-
-/// Estimates the number of tokens in a text from its size in bytes.
-pub(crate) fn estimate(bytes: usize) -> u64 {
-    u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
 }

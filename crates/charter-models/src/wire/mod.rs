@@ -4,6 +4,7 @@
 mod anthropic;
 mod gemini;
 mod openai;
+mod taken;
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::settings::{OutputMode, Settings};
 use crate::sse;
 use crate::tools::{ANSWER, Tool, ToolCall, ToolResult};
 use crate::transport::{Request, Response};
+pub(crate) use taken::{MAX_USAGE, Received, tokens};
 
 /// The content of one request.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,11 @@
 mod attached;
 #[cfg(feature = "http")]
 mod broken;
+#[cfg(feature = "http")]
+mod broken_counts;
 mod calls;
+#[cfg(feature = "http")]
+mod ended_early;
 #[cfg(feature = "tools")]
 mod everything;
 mod fred;

@@ -37,6 +37,10 @@ pub enum Act {
     Reset(String),
     /// Headers, then bytes that may be no text, announced with their length.
     Bytes(&'static str, Vec<u8>),
+    /// A body, announced with a byte more than it has.
+    Short(String),
+    /// Status, then bytes that may be no text.
+    Status(u16, Vec<u8>),
     /// Begins a stream, then sends nothing for this long.
     Stall(String, Duration),
     /// Sends nothing for this long.
@@ -107,6 +111,13 @@ fn serve(mut stream: TcpStream, act: &Act, seen: &Mutex<Vec<ReceivedRequest>>) -
         Act::Reset(_) => Ok(()),
         Act::Bytes(headers, bytes) => {
             write!(stream, "HTTP/1.1 200 OK\r\n{headers}content-length: {}\r\n\r\n", bytes.len())?;
+            stream.write_all(bytes)
+        }
+        Act::Short(body) => {
+            write!(stream, "HTTP/1.1 200 OK\r\n{JSON}content-length: {}\r\n\r\n{body}", body.len() + 1)
+        }
+        Act::Status(status, bytes) => {
+            write!(stream, "HTTP/1.1 {status} X\r\n{JSON}content-length: {}\r\n\r\n", bytes.len())?;
             stream.write_all(bytes)
         }
         Act::Stall(begin, time) => {

@@ -1,0 +1,146 @@
+//! The tokens that an answer took, although it cannot be used: it broke off, it cannot be read, or
+//! it ends with an error. No I/O.
+
+use serde_json::{Deserializer, Value as Json};
+
+use super::{count, piece};
+use crate::exchange::Usage;
+use crate::model::Provider;
+use crate::sse;
+
+/// The largest count of tokens that a server can mean.
+pub(crate) const MAX_USAGE: u64 = 100_000_000;
+/// Maximum number of values that are read one after another in a body that is no stream.
+const MAX_VALUES: usize = 1_000;
+
+/// What was received of an answer.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    input: Option<u64>,
+    output: Option<u64>,
+    cached: u64,
+    cache_written: u64,
+    /// Whether `output` is the count of the whole answer.
+    is_whole: bool,
+    /// About as many tokens as were received.
+    written: u64,
+    /// Whether a text of the model is in it.
+    has_text: bool,
+}
+
+impl Received {
+    /// Reads what was received, however broken it is.
+    pub(crate) fn read(provider: Provider, body: &str) -> Received {
+        let body = body.trim_start_matches(['\u{feff}', '\n', '\r', ' ', '\t']);
+        let mut received = Received::default();
+        let (mut events, mut said) = (0u64, 0usize);
+        for line in body.lines().filter(|line| line.starts_with("data:")) {
+            events = events.saturating_add(1);
+            said = said.saturating_add(piece(provider, line).len());
+        }
+        let values: Vec<Json> = match events {
+            0 => Deserializer::from_str(body).into_iter().map_while(Result::ok).take(MAX_VALUES).collect(),
+            _ => sse::events(body).iter().filter_map(|(_, data)| serde_json::from_str(data).ok()).collect(),
+        };
+        received.has_text = said > 0;
+        received.is_whole = events == 0;
+        // A stream has at least about one token in each event.
+        received.written = if events == 0 { tokens(body.len()) } else { tokens(said).max(events) };
+        for value in &values {
+            let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
+            list.iter().for_each(|value| received.note(provider, value));
+        }
+        if received.input.is_none() && received.output.is_none() {
+            received.search(provider, body);
+        }
+        received
+    }
+
+    /// Whether the server reports tokens, or a text of the model has arrived.
+    pub(crate) fn says_anything(&self) -> bool {
+        self.has_text || self.input.is_some() || self.output.is_some()
+    }
+
+    /// The tokens. What the server does not report is an estimate, of a request of about so many.
+    pub(crate) fn taken(&self, question: u64) -> Usage {
+        let output = match (self.output, self.is_whole) {
+            (Some(output), true) => output,
+            // What was reported at the beginning of a stream, and what came after it.
+            (output, _) => output.unwrap_or_default().max(self.written),
+        };
+        let reported = Usage {
+            input: self.input.unwrap_or(question),
+            output,
+            cached: self.cached,
+            cache_written: self.cache_written,
+            estimated: self.input.is_none() || self.output != Some(output),
+        };
+        match reported.plausible() {
+            usage if usage.total() <= MAX_USAGE => usage,
+            _ => Usage { input: question, output: self.written, estimated: true, ..Usage::default() },
+        }
+    }
+
+    /// Notes what one value of the body reports. Servers report the same again, or more.
+    fn note(&mut self, provider: Provider, value: &Json) {
+        let places: &[&str] = match provider {
+            Provider::OpenAi | Provider::Azure => &["/usage"],
+            Provider::Anthropic => &["/message/usage", "/usage"],
+            Provider::Gemini => &["/usageMetadata"],
+        };
+        for place in places {
+            if let Some(usage) = value.pointer(place) {
+                self.add(provider, usage);
+                let ends = value.pointer("/candidates/0/finishReason").is_some_and(Json::is_string);
+                self.is_whole |= match provider {
+                    Provider::OpenAi | Provider::Azure => self.output.is_some(),
+                    Provider::Anthropic => *place == "/usage" && count(usage, "/output_tokens").is_some(),
+                    Provider::Gemini => ends,
+                };
+            }
+        }
+    }
+
+    fn add(&mut self, provider: Provider, usage: &Json) {
+        let of = |pointer: &str| count(usage, pointer);
+        let all = |counts: [Option<u64>; 2]| counts.into_iter().flatten().reduce(u64::saturating_add);
+        let (input, output, cached, written) = match provider {
+            Provider::OpenAi | Provider::Azure => {
+                (of("/prompt_tokens"), of("/completion_tokens"), of("/prompt_tokens_details/cached_tokens"), None)
+            }
+            Provider::Anthropic => {
+                let (cached, written) = (of("/cache_read_input_tokens"), of("/cache_creation_input_tokens"));
+                let besides = cached.unwrap_or_default().saturating_add(written.unwrap_or_default());
+                (of("/input_tokens").map(|n| n.saturating_add(besides)), of("/output_tokens"), cached, written)
+            }
+            Provider::Gemini => (
+                of("/promptTokenCount"),
+                all([of("/candidatesTokenCount"), of("/thoughtsTokenCount")]),
+                of("/cachedContentTokenCount"),
+                None,
+            ),
+        };
+        self.input = self.input.max(input);
+        self.output = self.output.max(output);
+        self.cached = self.cached.max(cached.unwrap_or_default());
+        self.cache_written = self.cache_written.max(written.unwrap_or_default());
+    }
+
+    /// Searches a body that cannot be parsed. Within a text of JSON, the quotes of such a key would
+    /// be escaped.
+    fn search(&mut self, provider: Provider, body: &str) {
+        let key = if provider == Provider::Gemini { "\"usageMetadata\"" } else { "\"usage\"" };
+        for (at, _) in body.match_indices(key).take(MAX_VALUES) {
+            let rest = body.get(at.saturating_add(key.len())..).unwrap_or_default().trim_start();
+            let Some(rest) = rest.strip_prefix(':') else { continue };
+            if let Some(Ok(usage)) = Deserializer::from_str(rest).into_iter::<Json>().next() {
+                self.add(provider, &usage);
+            }
+        }
+    }
+}
+
+/// Estimates the number of tokens in a text from its size in bytes.
+pub(crate) fn tokens(bytes: usize) -> u64 {
+    u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX)
+}
