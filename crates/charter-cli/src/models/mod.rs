@@ -39,8 +39,8 @@ pub struct Args {
     /// offline]
     #[arg(long, value_name = "PROVIDER:NAME")]
     pub model: Option<String>,
-    /// Address of the model, e.g. `http://127.0.0.1:11434/v1` (with `openai:NAME`); only
-    /// CHARTER_MODEL_KEY is sent there [default: CHARTER_MODEL_URL]
+    /// Address of the model, e.g. `http://127.0.0.1:11434/v1` (with `openai:NAME`);
+    /// CHARTER_MODEL_KEY is sent there, and only there [default: CHARTER_MODEL_URL]
     #[arg(long, value_name = "URL")]
     pub model_url: Option<String>,
     /// Providers that actors may name (`model: PROVIDER:NAME`), in a TOML file: their kinds,
@@ -283,10 +283,7 @@ fn named(
         Failure::with_help(why.to_string(), "for example `--model openai:gpt-5-mini`, or `--model offline`")
     };
     let mut model = Model::parse(&name).map_err(wrong)?;
-    // The key of a provider is sent to that provider only.
-    let of_provider = DEFAULTS.iter().find(|(provider, ..)| *provider == model.provider).map(|(_, key, _)| *key);
-    let names = [Some(keys::OWN), of_provider.filter(|_| url.is_none())];
-    let key = names.into_iter().flatten().find(|name| variable(name).is_some());
+    let key = keys::of(model.provider, url.is_some());
     if let Some(url) = &url {
         model = match allow_insecure {
             true => model.at_insecure(url),
@@ -297,14 +294,11 @@ fn named(
             why => wrong(why),
         })?;
     }
-    if let Some(key) = key {
-        model = model.key(keys::read(key, variable).map_err(Failure::new)?);
-    } else if url.is_none() {
-        let variable = of_provider.unwrap_or(keys::OWN);
-        return Err(Failure::with_help(
-            format!("missing API key for `{}`", model.title()),
-            format!("set {variable}, or use `--model offline`"),
-        ));
+    match key.filter(|key| variable(key).is_some()) {
+        Some(key) => model = model.key(keys::read(key, variable).map_err(Failure::new)?),
+        // A server of one's own may need none.
+        None if url.is_some() => {}
+        None => return Err(keys::missing(&model.title(), key, variable)),
     }
     Ok(Some(model))
 }
@@ -349,6 +343,25 @@ mod tests {
         let (title, shown) = chosen(&Args::default(), &local).unwrap();
         assert_eq!(title, "openai:llama");
         assert_eq!(shown, "Models(openai:llama at http://127.0.0.1:9/v1)");
+    }
+
+    #[cfg(feature = "models")]
+    #[test]
+    fn each_key_goes_to_its_own_address_only() {
+        let away = Args { model_url: Some("http://127.0.0.1:9/v1".into()), ..Args::default() };
+        // A key that is read although it goes elsewhere is refused.
+        for (name, key) in
+            [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY"), ("gemini", "GEMINI_API_KEY")]
+        {
+            let named = format!("{name}:m");
+            let wrong = "sk-1\nsk-2";
+            assert_eq!(title(&model(&named), &[("CHARTER_MODEL_KEY", wrong), (key, "sk-1")]), named);
+            assert!(title(&Args::default(), &[("CHARTER_MODEL_KEY", wrong), (key, "sk-1")]).starts_with(name));
+            let away = Args { model: Some(named.clone()), ..away.clone() };
+            assert_eq!(title(&away, &[("CHARTER_MODEL_KEY", "k"), (key, wrong)]), named);
+            let said = title(&model(&named), &[("CHARTER_MODEL_KEY", "k")]);
+            assert!(said.starts_with(&format!("missing API key for `{named}`: CHARTER_MODEL_KEY is sent")), "{said}");
+        }
     }
 
     #[test]

@@ -137,18 +137,30 @@ pub(super) const ANOTHER: &str = "another answerer:";
 /// What to tell about the actors of a run that another model answers for here than before, by
 /// actor.
 pub(super) fn changes(run: &str, view: &View, host: &Host) -> Result<BTreeMap<String, String>, Failure> {
-    if Answers::of(view) != Answers::Model {
-        return Ok(BTreeMap::new());
+    Ok(match host.asked(run, &view.charter)? {
+        Some((last, now)) => changes_of(view, &last, &now),
+        None => BTreeMap::new(),
+    })
+}
+
+/// Like [`changes`], from the models that were asked last, and those that are asked now.
+pub(super) fn changes_of(view: &View, last: &[LastModel], now: &Models) -> BTreeMap<String, String> {
+    match Answers::of(view) {
+        // No actor is called for a dry fork.
+        Answers::Model if !view.dry => between(&view.charter, last, &view.charter.manifest().models, now),
+        _ => BTreeMap::new(),
     }
-    let Some((last, now)) = host.asked(run, &view.charter)? else { return Ok(BTreeMap::new()) };
-    let (begun, none) = (view.charter.manifest().models, Vec::new());
-    let actors = view.charter.machine().definition().actors.keys();
+}
+
+/// Compares the models of a charter's actors when a run began, those asked last, and those now.
+pub(super) fn between(charter: &Charter, last: &[LastModel], begun: &Models, now: &Models) -> BTreeMap<String, String> {
+    let actors = charter.machine().definition().actors.keys();
     let told = actors.filter_map(|actor| {
-        let of = |models: &Models| models.get(actor).unwrap_or(&none).clone();
+        let of = |models: &Models| models.get(actor).cloned().unwrap_or_default();
         let last = last.iter().find(|last| last.actor == *actor);
-        Some((actor.clone(), clean(&changed(actor, last, &of(&begun), &of(&now))?)))
+        Some((actor.clone(), clean(&changed(actor, last, &of(begun), &of(now))?)))
     });
-    Ok(told.collect())
+    told.collect()
 }
 
 /// What to tell about actors that name a model although there is none, so that rules answer.

@@ -122,3 +122,14 @@ pub(super) fn check_existing(host: &Host, run: &str, charter: &Charter, options:
         _ => Ok(()),
     }
 }
+
+impl Host {
+    /// Returns the folder of a run's `workspace`, for messages.
+    pub(crate) fn place(&self, run: &str, workspace: &str) -> String {
+        #[cfg(unix)]
+        let workspace = &self.workspaces.place(run, workspace);
+        #[cfg(not(unix))]
+        let (_, workspace) = (run, std::path::Path::new(workspace));
+        workspace.canonicalize().as_deref().unwrap_or(workspace).display().to_string()
+    }
+}

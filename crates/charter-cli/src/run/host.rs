@@ -1,7 +1,7 @@
 //! Where the runs of a command are hosted: in this process, which then shares the journal with
 //! others, or in the process that already has it open.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,6 +19,7 @@ use serde_json::Value as Json;
 use tokio::runtime::Runtime as Threads;
 
 use super::background::Background;
+use super::resumed::{self, Before};
 use super::{setup, size};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
@@ -55,6 +56,9 @@ pub(crate) struct Host {
     /// What the user should know about where the journal is open.
     notice: RefCell<Option<String>>,
     pub(super) interrupted: Arc<AtomicBool>,
+    /// Whether the process that hosts the runs was started by this one, and has not said yet what
+    /// it has resumed.
+    pub(super) started: Cell<bool>,
     /// What is done first when a signal ends the program; then its exit code is 0.
     pub(super) ending: Arc<Mutex<Option<Ending>>>,
     /// Whether that has been done.
@@ -116,6 +120,7 @@ impl Host {
         db.check()?;
         let host = Host::open(db, models, opener)?;
         host.tell(io)?;
+        resumed::tell(&host, io)?;
         let exit = work(&host, io);
         host.close(io);
         exit
@@ -150,6 +155,7 @@ impl Host {
             stays,
             notice: RefCell::default(),
             interrupted: Arc::default(),
+            started: Cell::default(),
             ending: Arc::default(),
             ended: Arc::default(),
             #[cfg(unix)]
@@ -186,6 +192,7 @@ impl Host {
             Access::Own(store) => Place::Own(Box::new(self.own(*store, resume)?)),
             Access::Other(client) => {
                 let started = background.as_ref().is_some_and(|b| b.is(client.pid()));
+                self.started.set(started);
                 if !started && !self.stays {
                     self.notice.replace(self.models.elsewhere(client.pid())?);
                 }
@@ -201,13 +208,17 @@ impl Host {
     fn own(&self, store: SqliteStore, resume: ResumeRuns) -> Result<Own, Failure> {
         store.announce(None, true)?;
         let chosen = models::choose(&self.models, &setup::variable, Recording::Create)?;
-        let about = chosen.about();
+        let mut about = chosen.about();
         let options = setup::options(chosen.models, &chosen.network, setup::secrets());
         #[cfg(unix)]
         let options = options.executor("workspace", self.workspaces.clone());
         let options = Options { resume, accept_clock: self.models.accept_clock, ..options };
         let store = Arc::new(store);
+        let before = if resume == ResumeRuns::All { Some(Before::read(&store)?) } else { None };
         let (runtime, _) = self.threads.block_on(Runtime::open(store.clone(), options))?;
+        if let (Some(before), Some(about)) = (before, about.as_object_mut()) {
+            about.insert("another".into(), self.threads.block_on(before.compare(&runtime, &store))?);
+        }
         let service = Arc::new(Service::new(runtime.clone(), store.clone()));
         self.end_on_signal(runtime.clone(), store.clone(), service.clone());
         self.end_on_failure(runtime.clone(), store.clone());
@@ -385,14 +396,5 @@ impl Host {
     pub(crate) fn wait_at_most<T>(&self, time: Duration, work: impl Future<Output = T>) -> Option<T> {
         self.unless_interrupted();
         self.threads.block_on(async { tokio::time::timeout(time, work).await.ok() })
-    }
-
-    /// Returns the folder of a run's `workspace`, for messages.
-    pub(crate) fn place(&self, run: &str, workspace: &str) -> String {
-        #[cfg(unix)]
-        let workspace = &self.workspaces.place(run, workspace);
-        #[cfg(not(unix))]
-        let (_, workspace) = (run, std::path::Path::new(workspace));
-        workspace.canonicalize().as_deref().unwrap_or(workspace).display().to_string()
     }
 }

@@ -19,6 +19,7 @@ pub mod mcp;
 mod pages;
 mod progress;
 mod report;
+pub(crate) mod resumed;
 pub mod send;
 pub(crate) mod setup;
 mod start_input;
@@ -231,6 +232,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             }
             let host = Host::open(&args.db, &args.models, args.opener())?;
             host.tell(io)?;
+            resumed::tell(&host, io)?;
             let info = host.find(resume)?;
             if let Some(file) = &args.copy {
                 folder::move_to_copy(&host, &info, file)?;
@@ -311,6 +313,7 @@ fn start(args: &Args, charter: &str, io: &mut Io<'_>) -> Result<Result<Begun, Ex
     if answers::may_ask(charter.machine()) {
         host.tell(io)?;
     }
+    resumed::tell(&host, io)?;
     let digest = charter.digest();
     host.call(|b| b.add(charter.clone()))?;
     let run = args.run.clone().unwrap_or_else(new_run_id);

@@ -200,6 +200,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             )?;
         }
     }
+    crate::run::resumed::tell(&host, io)?;
     io.out.flush()?;
     loop {
         std::thread::sleep(LOOK);

@@ -10,6 +10,8 @@ mod agents_coder;
 mod agents_served;
 #[cfg(unix)]
 mod agents_setup;
+#[cfg(all(unix, feature = "models"))]
+mod another;
 mod backup;
 mod charters;
 mod closed;
