@@ -55,7 +55,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let to = format!("`charter run --resume {new}{}` continues after record {}", args.db.option(), args.at);
         writeln!(io.err, "{}", paint.faint(&to))?;
         let how = match args.live {
-            true => "actors work for it: open calls of idempotent actors are repeated, others fail as `unknown`".to_owned(),
+            true => {
+                "actors work for it: open calls of idempotent actors are repeated, others fail as `unknown`".to_owned()
+            }
             false => format!("dry: no actor is called; answers come from the past of {run}, or from you"),
         };
         writeln!(io.err, "{}", paint.faint(&how))?;

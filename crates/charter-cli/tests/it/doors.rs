@@ -231,7 +231,8 @@ fn items_with_the_same_id_are_duplicates_whatever_an_id_is() {
         let item = |id: &str| format!("{{\"parcel\":\"p\",\"type\":\"SCAN\",\"id\":{id}}}\n");
         let items = scratch.file("items.jsonl", [id, id, other].map(item).concat());
         let ran = crate::support::charter(&["conform", &file, &items]);
-        let verdicts: Vec<bool> = ran.out.lines().filter(|line| line.contains("SCAN")).map(|line| line.contains(" ok ")).collect();
+        let verdicts: Vec<bool> =
+            ran.out.lines().filter(|line| line.contains("SCAN")).map(|line| line.contains(" ok ")).collect();
         assert_eq!(verdicts, [true, false, true], "{id}: {} {}", ran.out, ran.err);
     }
 }

@@ -86,10 +86,10 @@ fn a_run_moves_only_if_somebody_says_so() {
     b.0.file("other.yaml", CHARTER.replace("id: pay", "id: other"));
     let (code, _, err) = b.any(&format!("run --resume r --charter other.yaml --db {db}"));
     assert!(code == 2 && err.contains("`other.yaml` is another charter than that of run `r`"), "{err}");
-    b.0.file("pay.sh", "echo evil".to_owned());
+    b.0.file("pay.sh", "echo evil");
     let (code, _, err) = b.any(&format!("run --resume r --charter charter.yaml --db {db}"));
     assert!(code == 2 && err.contains("`pay.sh` has changed since the run started"), "{err}");
-    b.0.file("pay.sh", "echo x >> ran; echo 1".to_owned());
+    b.0.file("pay.sh", "echo x >> ran; echo 1");
     // None of them has moved it.
     fs::rename(a.path("pay.sh"), a.path("kept.sh")).unwrap();
     b.run(&format!("run --resume r --charter charter.yaml --db {db}"));

@@ -1,8 +1,8 @@
 //! Maps an item of a stream to an event, using the expressions under `stream` in the charter.
 
 use charter_expr::{Env, EvalError, Fuel, Map, Path, Program, RootId, Scope, Segment, Type, Value};
-use charter_kernel::digest::canonical;
 use charter_kernel::definition::{Definition, Stream};
+use charter_kernel::digest::canonical;
 use charter_kernel::{InvalidName, Machine, Principal, Timestamp, UnknownWord};
 use serde_json::Value as Json;
 
@@ -365,8 +365,8 @@ fn string_of(value: &Value<'_>) -> Result<Option<String>, PartError> {
     }
 }
 
-/// What two items with the same id have in common; `None` if there is no id. The schema of the event
-/// checks the type of an id.
+/// What items with the same id have in common; `None` without an id. The schema of the event checks
+/// its type.
 fn identity(program: &Program, item: &Json) -> Option<String> {
     match evaluate(program, item).ok()? {
         Value::Null => None,
