@@ -175,10 +175,11 @@ impl Asking<'_> {
                 return Err(fault.with("attempts", attempt));
             }
             let wait = failed.wait.map_or_else(|| pause::shorter(next), pause::longer);
-            let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            if attempt >= self.question.model.max_attempts || wait >= self.time_left()? {
+            // What the server requests decides, so that the outcome does not depend on chance.
+            if attempt >= self.question.model.max_attempts || failed.wait.unwrap_or(wait) >= self.time_left()? {
+                let millis = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
                 let fault = fault.with("attempts", attempt);
-                return Err(if failed.wait.is_some() { fault.with("retryAfterMs", millis) } else { fault });
+                return Err(failed.wait.iter().fold(fault, |fault, wait| fault.with("retryAfterMs", millis(*wait))));
             }
             let why = self.secrets.redact(&fault.message);
             self.watcher.note(&format!("{why}; trying again in {:.1} s", wait.as_secs_f32()));

@@ -19,7 +19,7 @@ use crate::settings::{OutputMode, Settings};
 use crate::sse;
 use crate::tools::{ANSWER, Tool, ToolCall, ToolResult};
 use crate::transport::{Request, Response};
-pub(crate) use taken::{MAX_USAGE, Received, tokens};
+pub(crate) use taken::{MAX_USAGE, Received, no_count, tokens};
 
 /// The content of one request.
 #[derive(Debug, Clone, Copy)]
@@ -174,6 +174,11 @@ pub fn reply(provider: Provider, response: &Response, tools: &[Tool]) -> Result<
                 _ => Fault::new(codes::UNAVAILABLE, message).retryable(),
             });
         }
+    }
+    if let Some(count) = chunks.iter().find_map(|chunk| no_count(provider, chunk)) {
+        let shown: String = count.to_string().chars().take(40).collect();
+        let message = format!("the server reports {shown} tokens for one request, which cannot be");
+        return Err(Fault::new(codes::PROTOCOL, message));
     }
     match (provider, streamed) {
         (Provider::OpenAi | Provider::Azure, true) => openai::stream(&chunks, tools),

@@ -83,12 +83,7 @@ impl Received {
 
     /// Notes what one value of the body reports. Servers report the same again, or more.
     fn note(&mut self, provider: Provider, value: &Json) {
-        let places: &[&str] = match provider {
-            Provider::OpenAi | Provider::Azure => &["/usage"],
-            Provider::Anthropic => &["/message/usage", "/usage"],
-            Provider::Gemini => &["/usageMetadata"],
-        };
-        for place in places {
+        for place in places(provider) {
             if let Some(usage) = value.pointer(place) {
                 self.add(provider, usage);
                 let ends = value.pointer("/candidates/0/finishReason").is_some_and(Json::is_string);
@@ -138,6 +133,27 @@ impl Received {
             }
         }
     }
+}
+
+/// Where a value of the body reports tokens.
+fn places(provider: Provider) -> &'static [&'static str] {
+    match provider {
+        Provider::OpenAi | Provider::Azure => &["/usage"],
+        Provider::Anthropic => &["/message/usage", "/usage"],
+        Provider::Gemini => &["/usageMetadata"],
+    }
+}
+
+/// Returns what a value of the body reports as tokens read or written, if that is no count.
+pub(crate) fn no_count(provider: Provider, value: &Json) -> Option<&Json> {
+    let counts: &[&str] = match provider {
+        Provider::OpenAi | Provider::Azure => &["prompt_tokens", "completion_tokens"],
+        Provider::Anthropic => &["input_tokens", "output_tokens"],
+        Provider::Gemini => &["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"],
+    };
+    let usages = places(provider).iter().filter_map(|place| value.pointer(place));
+    let mut found = usages.flat_map(|usage| counts.iter().filter_map(|count| usage.get(count)));
+    found.find(|count| !count.is_null() && !count.is_u64())
 }
 
 /// Estimates the number of tokens in a text from its size in bytes.

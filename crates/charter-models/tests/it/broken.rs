@@ -152,14 +152,21 @@ fn cached_tokens_count_and_absurd_counts_are_a_fault() {
     }
     let absurd = |count: serde_json::Value| {
         let choices = json!([{"message": {"content": GOOD}, "finish_reason": "stop"}]);
-        let body = json!({"choices": choices, "usage": {"prompt_tokens": 1, "completion_tokens": count}}).to_string();
+        let body = json!({"choices": choices, "usage": {"prompt_tokens": 1, "completion_tokens": &count}}).to_string();
         let server = server(vec![Act::Say(200, JSON, body)]);
         let (answer, exchange) = asked(&model("openai", &server));
         // What was asked is counted in any case, so that a budget ends it.
-        assert!(exchange.usage.total() > 0 && exchange.usage.estimated == answer.is_err(), "{exchange:?}");
+        assert!(
+            exchange.usage.total() > 0 && exchange.usage.estimated == (answer.is_err() || count.is_null()),
+            "{exchange:?}"
+        );
         (answer.map_err(|fault| fault.code), exchange.requests)
     };
     assert_eq!(absurd(json!(u64::MAX)), (Err(codes::PROTOCOL.to_owned()), 1));
     assert_eq!(absurd(json!(100_000_001_u64)), (Err(codes::PROTOCOL.to_owned()), 1));
     assert!(absurd(json!(99_000_000_u64)).0.is_ok());
+    assert!(absurd(json!(null)).0.is_ok());
+    for count in [json!(-1), json!(1e300), json!("200000000"), json!(true), json!(1e9), json!(0.5), json!([1])] {
+        assert_eq!(absurd(count.clone()).0, Err(codes::PROTOCOL.to_owned()), "{count}");
+    }
 }
