@@ -14,7 +14,9 @@ use serde_json::Value as Json;
 
 use crate::connection::{ConnectError, Connection, MAX_ANSWER_BYTES, dial};
 use crate::lines::write_line;
-use crate::wire::{AcknowledgedText, CharterText, FolderText, MAX_REQUEST_BYTES, Reply, Request, ViewText};
+use crate::wire::{
+    AcknowledgedText, AskedModels, CharterText, FolderText, MAX_REQUEST_BYTES, Reply, Request, ViewText,
+};
 
 /// How long the holder may take to answer: an event waits for those before it and for its commit.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
@@ -90,6 +92,14 @@ impl Client {
     /// The connection is lost.
     pub async fn keep(&self, run: &str, all_timers: bool) -> Result<(), RuntimeError> {
         self.ask(&Request::Keep { run: run.into(), all_timers }, ANSWER_TIME).await
+    }
+
+    /// The models of the actors of a run: those asked last, when it began, and now.
+    ///
+    /// # Errors
+    /// There is no such run, the connection is lost, or the holder is of an earlier version.
+    pub async fn models(&self, run: &str) -> Result<AskedModels, RuntimeError> {
+        self.ask(&Request::Models { run: run.into() }, ANSWER_TIME).await
     }
 
     fn lost(&self) -> RuntimeError {

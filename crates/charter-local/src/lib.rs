@@ -20,3 +20,4 @@ pub use client::Client;
 pub use connection::ConnectError;
 pub use server::Server;
 pub use service::Service;
+pub use wire::AskedModels;

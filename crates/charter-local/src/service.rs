@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use charter_guard::gate::Place;
-use charter_journal::{Record, SqliteStore, StoredCharter, TransferError};
+use charter_journal::{Record, SqliteStore, Store as _, StoredCharter, TransferError};
 use charter_kernel::{Auth, Millis, Principal, Status, Timestamp};
 use charter_runtime::backend::{Acknowledged, Backend as _, TaskAnswer};
 use charter_runtime::{Charter, Runtime, RuntimeError, SendEvent, View, read_export};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::wire::{AcknowledgedText, CharterText, Request, ViewText};
+use crate::wire::{AcknowledgedText, AskedModels, CharterText, Request, ViewText};
 
 /// Maximum number of records in an answer, and of bytes after which no further one is added.
 const MAX_RECORDS: usize = 1_000;
@@ -166,6 +166,13 @@ impl Service {
             Request::LastPosition {} => json(&host.last_position().await?),
             Request::At { run, seq } => view(&host.at(&run, seq).await?),
             Request::Usage { run } => json(&host.usage(run).await?),
+            Request::Models { run } => {
+                let (store, id) = (self.store.clone(), run.clone());
+                let last = blocking(move || Ok(store.last_models(&id)?)).await?;
+                let last = last.into_iter().map(|last| (last.actor, last.model, last.address)).collect();
+                let charter = host.view(&run).await?.charter;
+                json(&AskedModels { last, begun: charter.manifest().models, now: host.models(&charter) })
+            }
             Request::HostState { area } => json(&host.host_state(area).await?),
             Request::PutHostState(changes) => json(&host.put_host_state(changes).await?),
             Request::Import { file } => self.import(&file).await,

@@ -109,6 +109,9 @@ pub(crate) enum Request {
     Usage {
         run: String,
     },
+    Models {
+        run: String,
+    },
     HostState {
         area: String,
     },
@@ -150,6 +153,17 @@ impl Request {
         let Start { charter, run, input, by } = start;
         Request::Start { charter, run, input, by, place }
     }
+}
+
+/// The models of the actors of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct AskedModels {
+    /// Those that were asked last: actor, model and address.
+    pub last: Vec<(String, String, String)>,
+    /// Those when the run began, like `now`.
+    pub begun: BTreeMap<String, Vec<String>>,
+    /// Those that the holder asks, by actor, in order, with their addresses.
+    pub now: BTreeMap<String, Vec<String>>,
 }
 
 /// A charter and its files.

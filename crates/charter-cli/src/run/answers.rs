@@ -15,11 +15,19 @@ use crate::journal::text::clean;
 use crate::models::{self, Answerer};
 
 impl Host {
-    /// The model that each actor asked last, and those that actors ask now, if the run is here.
-    pub(super) fn asked(&self, run: &str, charter: &Charter) -> Result<Option<(Vec<LastModel>, Models)>, Failure> {
+    /// The model that each actor asked last, those when the run began, and those that actors ask
+    /// now, unless a server hosts the run.
+    fn asked(&self, run: &str, charter: &Charter) -> Result<Option<(Vec<LastModel>, Models, Models)>, Failure> {
         match &*self.place.borrow() {
-            Place::Own(own) => Ok(Some((own.store.last_models(run)?, own.runtime.models(charter)))),
-            _ => Ok(None),
+            Place::Own(own) => {
+                let begun = charter.manifest().models;
+                Ok(Some((own.store.last_models(run)?, begun, own.runtime.models(charter))))
+            }
+            Place::Other(client) => Ok(self.threads.block_on(client.models(run)).ok().map(|models| {
+                let last = models.last.into_iter().map(|(actor, model, address)| LastModel { actor, model, address });
+                (last.collect(), models.begun, models.now)
+            })),
+            Place::Remote(_) | Place::Closed => Ok(None),
         }
     }
 
@@ -138,16 +146,16 @@ pub(super) const ANOTHER: &str = "another answerer:";
 /// actor.
 pub(super) fn changes(run: &str, view: &View, host: &Host) -> Result<BTreeMap<String, String>, Failure> {
     Ok(match host.asked(run, &view.charter)? {
-        Some((last, now)) => changes_of(view, &last, &now),
+        Some((last, begun, now)) => changes_of(view, &last, &begun, &now),
         None => BTreeMap::new(),
     })
 }
 
-/// Like [`changes`], from the models that were asked last, and those that are asked now.
-pub(super) fn changes_of(view: &View, last: &[LastModel], now: &Models) -> BTreeMap<String, String> {
+/// Like [`changes`], from the models that were asked last, when the run began, and now.
+pub(super) fn changes_of(view: &View, last: &[LastModel], begun: &Models, now: &Models) -> BTreeMap<String, String> {
     match Answers::of(view) {
         // No actor is called for a dry fork.
-        Answers::Model if !view.dry => between(&view.charter, last, &view.charter.manifest().models, now),
+        Answers::Model if !view.dry => between(&view.charter, last, begun, now),
         _ => BTreeMap::new(),
     }
 }
@@ -191,6 +199,16 @@ pub(super) fn warn(charter: &Charter, host: &Host, io: &mut Io<'_>) -> Result<bo
     Ok(!told.is_empty())
 }
 
+/// Writes what [`changes`] tells about a run that is left to its host, unless that host was started
+/// for it and has told it.
+pub(super) fn leave(run: &str, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
+    let changes = if host.started.get() { BTreeMap::new() } else { changes(run, &host.view(run)?, host)? };
+    for line in changes.values() {
+        writeln!(io.err, "{} {line}", Paint(io.color_err).warning(ANOTHER))?;
+    }
+    Ok(())
+}
+
 /// Writes the lines, and how to choose a model. `changes` is what [`changes`] tells.
 pub(super) fn write(
     run: &str,
@@ -209,7 +227,7 @@ pub(super) fn write(
         Answers::Model => {
             // A cassette answers for all actors.
             let asked = if answerer == Answerer::Cassette { None } else { host.asked(run, &view.charter)? };
-            let who = asked.map_or(title, |(_, now)| by_actor(view, &now));
+            let who = asked.map_or(title, |(.., now)| by_actor(view, &now));
             writeln!(io.err, "{}", paint.faint(&format!("models: {who}")))?;
             return Ok(());
         }

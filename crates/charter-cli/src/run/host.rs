@@ -56,8 +56,7 @@ pub(crate) struct Host {
     /// What the user should know about where the journal is open.
     notice: RefCell<Option<String>>,
     pub(super) interrupted: Arc<AtomicBool>,
-    /// Whether the process that hosts the runs was started by this one, and has not said yet what
-    /// it has resumed.
+    /// Whether this process has started the one that hosts the runs.
     pub(super) started: Cell<bool>,
     /// What is done first when a signal ends the program; then its exit code is 0.
     pub(super) ending: Arc<Mutex<Option<Ending>>>,

@@ -248,6 +248,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     };
     if args.detach {
         answers::warn(&host.view(&run)?.charter, &host, io)?;
+        if beginning == Beginning::Resumed {
+            answers::leave(&run, &host, io)?;
+        }
         host.resume(&run)??;
         host.leave(&run, args.wait)?;
         match machine_output {

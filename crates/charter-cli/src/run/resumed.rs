@@ -46,7 +46,7 @@ impl Before {
             }
             // A run whose state cannot be read is reported when somebody asks for it.
             let Ok(view) = runtime.view(&info.run).await else { continue };
-            let changes = super::answers::changes_of(&view, &last, &runtime.models(&view.charter));
+            let changes = super::answers::changes_of(&view, &last, &begun, &runtime.models(&view.charter));
             let others = changes.len().saturating_sub(1) as u64;
             let Some(line) = changes.into_values().next() else { continue };
             if lines.len() == MOST {
@@ -71,7 +71,6 @@ pub(crate) fn tell(host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
         Place::Other(client) if host.started.get() => client.about().clone(),
         _ => return Ok(()),
     };
-    host.started.set(false);
     let lines = about.get("another").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
     for line in lines {
         writeln!(io.err, "{} {line}", Paint(io.color_err).warning(ANOTHER))?;

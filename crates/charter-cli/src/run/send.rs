@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::host::{Host, Opener};
 use super::watch::Watch;
-use super::{Who, details, follow, report, trust};
+use super::{Who, answers, details, follow, report, trust};
 use crate::input::{event_data, whole};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::text::short_line;
@@ -108,6 +108,9 @@ fn send_and_follow(
 ) -> Result<Exit, Failure> {
     let run = info.run.as_str();
     let events = host.watch(run, Some(info.seq))?;
+    if args.detach {
+        answers::leave(run, host, io)?;
+    }
     let receipt = host.send(send)?;
     let after = After { who: &args.who, db: &args.db, leave: args.detach.then_some(args.wait) };
     after.show(host, run, receipt, events, machine_output, io)

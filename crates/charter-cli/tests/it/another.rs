@@ -63,6 +63,27 @@ fn a_run_left_to_a_process_with_offline_rules() {
 }
 
 #[test]
+fn a_run_left_to_a_process_that_has_other_models() {
+    let (site, _) = killed("another-host", 2);
+    let wait = "\
+charter: 1
+id: w
+actors: {ask: {kind: exec, command: [sleep, '60']}}
+initial: asking
+states: {asking: {invoke: {src: ask}}}
+";
+    site.0.file("w.yaml", wait);
+    let host = site.start("run w.yaml --run w --model offline");
+    until("host", || site.holder() == host.0.as_ref().unwrap().id());
+    for command in ["run --resume r1 --detach", "run --resume r2"] {
+        let (_, _, err) = site.any(command);
+        let told = "another answerer: the run began with `near:a` at http://127.0.0.1:";
+        assert!(err.contains(told) && err.contains("from now on, rules of the charter answer"), "{err}");
+        assert_eq!(err.matches("another answerer").count(), 1, "{err}");
+    }
+}
+
+#[test]
 fn a_server_names_the_runs_that_another_model_answers_for() {
     let (site, other) = killed("another-served", 12);
     let mut server = site.start("serve --listen 127.0.0.1:0 --models far.toml");
