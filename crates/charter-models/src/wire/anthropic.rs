@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{ANSWER_IS, Conversation, End, Reply, Turn, add, count, protocol, text, usage};
+use super::counts::Counts;
+use super::{ANSWER_IS, Conversation, End, Reply, Turn, add, count, protocol, text};
 use crate::attachments::Attachment;
 use crate::exchange::Usage;
-use crate::model::Model;
+use crate::model::{Model, Provider};
 use crate::settings::OutputMode;
 use crate::tools::{ANSWER, Tool, ToolCall, ToolResult};
 use crate::transport::Request;
@@ -181,13 +182,9 @@ fn take_blocks(reply: &mut Reply, blocks: Vec<Json>, tools: &[Tool]) {
     reply.called(calls.collect(), || Json::Array(blocks), tools);
 }
 
-/// Anthropic counts cached tokens separately.
+/// The usage, from the counts of what was read.
 fn counted(read: Option<&Json>, output: Option<u64>) -> Option<Usage> {
-    let read = read?;
-    let cached = count(read, "/cache_read_input_tokens").unwrap_or_default();
-    let written = count(read, "/cache_creation_input_tokens").unwrap_or_default();
-    let input = count(read, "/input_tokens")?.saturating_add(cached).saturating_add(written);
-    usage(Some(input), output, Some(cached)).map(|usage| Usage { cache_written: written, ..usage })
+    Counts { output, ..Counts::read(Provider::Anthropic, read?) }.usage()
 }
 
 fn end(reason: Option<&str>) -> End {

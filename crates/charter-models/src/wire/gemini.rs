@@ -4,9 +4,10 @@
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{Conversation, End, Reply, Turn, add, count, protocol, text, usage};
+use super::counts::Counts;
+use super::{Conversation, End, Reply, Turn, add, protocol, text};
 use crate::attachments::Attachment;
-use crate::model::Model;
+use crate::model::{Model, Provider};
 use crate::schema::plain;
 use crate::settings::OutputMode;
 use crate::tools::{Tool, ToolCall, ToolResult};
@@ -96,11 +97,11 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool, tools: &[Tool]) -> Result<
         if let Some(model) = text(chunk, "/modelVersion") {
             reply.model = Some(model.to_owned());
         }
-        if let Some(input) = count(chunk, "/usageMetadata/promptTokenCount") {
-            let written = count(chunk, "/usageMetadata/candidatesTokenCount").unwrap_or(0);
-            let thoughts = count(chunk, "/usageMetadata/thoughtsTokenCount").unwrap_or(0);
-            let cached = count(chunk, "/usageMetadata/cachedContentTokenCount");
-            reply.usage = usage(Some(input), Some(written.saturating_add(thoughts)), cached);
+        if let Some(usage) = chunk.get("usageMetadata") {
+            let counts = Counts::read(Provider::Gemini, usage);
+            // Nothing was written if there is no count of it.
+            let output = Some(counts.output.unwrap_or_default());
+            reply.usage = Counts { output, ..counts }.usage().or(reply.usage);
         }
     }
     reply.called(calls, || Json::Array(said), tools);

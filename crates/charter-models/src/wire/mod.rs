@@ -2,6 +2,7 @@
 //! I/O.
 
 mod anthropic;
+mod counts;
 mod gemini;
 mod openai;
 mod taken;
@@ -280,11 +281,6 @@ fn add(body: &mut Json, key: &str, value: Option<impl Into<Json>>) {
 
 fn text<'j>(value: &'j Json, pointer: &str) -> Option<&'j str> {
     value.pointer(pointer).and_then(Json::as_str)
-}
-
-/// The counts of tokens that a server reports; `cached` is a part of `input`.
-fn usage(input: Option<u64>, output: Option<u64>, cached: Option<u64>) -> Option<Usage> {
-    Some(Usage { input: input?, output: output?, cached: cached.unwrap_or_default(), ..Usage::default() })
 }
 
 fn count(value: &Json, pointer: &str) -> Option<u64> {

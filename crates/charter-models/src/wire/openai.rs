@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
-use super::{ANSWER_IS, Conversation, End, Reply, Turn, add, count, protocol, text, usage};
+use super::counts::Counts;
+use super::{ANSWER_IS, Conversation, End, Reply, Turn, add, count, protocol, text};
 use crate::attachments::Attachment;
 use crate::model::{Model, Provider};
 use crate::settings::{Effort, OutputMode};
@@ -152,8 +153,7 @@ fn take_calls(reply: &mut Reply, calls: Vec<ToolCall>, tools: &[Tool]) {
 }
 
 fn about(reply: &mut Reply, body: &Json) {
-    let cached = count(body, "/usage/prompt_tokens_details/cached_tokens");
-    let counted = usage(count(body, "/usage/prompt_tokens"), count(body, "/usage/completion_tokens"), cached);
+    let counted = body.get("usage").and_then(|usage| Counts::read(Provider::OpenAi, usage).usage());
     reply.usage = counted.or(reply.usage);
     if let Some(model) = text(body, "/model").filter(|m| !m.is_empty()) {
         reply.model = Some(model.to_owned());

@@ -3,6 +3,7 @@
 
 use serde_json::{Deserializer, Value as Json};
 
+use super::counts::{Counts, places};
 use super::{count, piece};
 use crate::exchange::Usage;
 use crate::model::Provider;
@@ -97,28 +98,11 @@ impl Received {
     }
 
     fn add(&mut self, provider: Provider, usage: &Json) {
-        let of = |pointer: &str| count(usage, pointer);
-        let all = |counts: [Option<u64>; 2]| counts.into_iter().flatten().reduce(u64::saturating_add);
-        let (input, output, cached, written) = match provider {
-            Provider::OpenAi | Provider::Azure => {
-                (of("/prompt_tokens"), of("/completion_tokens"), of("/prompt_tokens_details/cached_tokens"), None)
-            }
-            Provider::Anthropic => {
-                let (cached, written) = (of("/cache_read_input_tokens"), of("/cache_creation_input_tokens"));
-                let besides = cached.unwrap_or_default().saturating_add(written.unwrap_or_default());
-                (of("/input_tokens").map(|n| n.saturating_add(besides)), of("/output_tokens"), cached, written)
-            }
-            Provider::Gemini => (
-                of("/promptTokenCount"),
-                all([of("/candidatesTokenCount"), of("/thoughtsTokenCount")]),
-                of("/cachedContentTokenCount"),
-                None,
-            ),
-        };
+        let Counts { input, output, cached, cache_written } = Counts::read(provider, usage);
         self.input = self.input.max(input);
         self.output = self.output.max(output);
         self.cached = self.cached.max(cached.unwrap_or_default());
-        self.cache_written = self.cache_written.max(written.unwrap_or_default());
+        self.cache_written = self.cache_written.max(cache_written.unwrap_or_default());
     }
 
     /// Searches a body that cannot be parsed. Within a text of JSON, the quotes of such a key would
@@ -132,15 +116,6 @@ impl Received {
                 self.add(provider, &usage);
             }
         }
-    }
-}
-
-/// Where a value of the body reports tokens.
-fn places(provider: Provider) -> &'static [&'static str] {
-    match provider {
-        Provider::OpenAi | Provider::Azure => &["/usage"],
-        Provider::Anthropic => &["/message/usage", "/usage"],
-        Provider::Gemini => &["/usageMetadata"],
     }
 }
 
