@@ -53,14 +53,12 @@ impl Repository {
 
     /// Whether a name is that of a branch or a tag, here or of a remote, and can mean nothing else.
     pub(crate) fn is_named(&self, name: &str) -> bool {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
         let parts_plain =
             name.split('/').all(|part| !part.is_empty() && !part.starts_with('.') && !part.ends_with('.'));
-        if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) || !parts_plain || name.contains("..") {
+        if name.is_empty() || name.starts_with('-') || !is_plain(name) || !parts_plain {
             return false;
         }
-        let packed = read(&self.common.join("packed-refs")).unwrap_or_default();
-        let packed = String::from_utf8_lossy(&packed);
+        let packed = self.packed();
         let is_packed =
             |full: &str| packed.lines().any(|line| line.split_once(' ').is_some_and(|(_, name)| name == full));
         let exists =
@@ -73,15 +71,13 @@ impl Repository {
     /// Whether a word may be a revision to `git`, or a branch of a remote that it would take for
     /// one.
     pub(crate) fn may_name(&self, word: &str) -> bool {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
         let hex = |text: &str| text.len() >= 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         // `v1-3-g0123abc` is the commit 0123abc.
         let described = word.rsplit_once("-g").is_some_and(|(_, id)| hex(id));
-        if !word.chars().all(plain) || word.contains("..") || hex(word) || described {
+        if !is_plain(word) || hex(word) || described {
             return true;
         }
-        let packed = read(&self.common.join("packed-refs")).unwrap_or_default();
-        let packed = String::from_utf8_lossy(&packed);
+        let packed = self.packed();
         let end = format!("/{word}");
         let is_packed = packed.lines().any(|line| line.ends_with(&end) || line.contains(&format!("/{word}/")));
         let remotes = self.common.join("refs/remotes").read_dir().into_iter().flatten().flatten();
@@ -93,13 +89,23 @@ impl Repository {
         };
         is_packed || self.common.join("reftable").exists() || folders.any(exists)
     }
+
+    /// The list of packed references: a line for each.
+    fn packed(&self) -> String {
+        let list = read(&self.common.join("packed-refs")).unwrap_or_default();
+        String::from_utf8_lossy(&list).into_owned()
+    }
+}
+
+/// Whether a name has only characters that mean nothing to `git`.
+fn is_plain(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || "._/-".contains(c)) && !name.contains("..")
 }
 
 /// The content of a regular file that is not too large.
 fn read(file: &Path) -> Option<Vec<u8>> {
-    let metadata = fs::metadata(file).ok().filter(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_BYTES)?;
-    let content = fs::read(file).ok()?;
-    (content.len() as u64 <= metadata.len().max(MAX_FILE_BYTES)).then_some(content)
+    fs::metadata(file).ok().filter(|metadata| metadata.is_file() && metadata.len() <= MAX_FILE_BYTES)?;
+    fs::read(file).ok().filter(|content| content.len() as u64 <= MAX_FILE_BYTES)
 }
 
 /// The names in an index of version 2, 3 or 4 with SHA-1; nothing if it is split, sparse or other.
