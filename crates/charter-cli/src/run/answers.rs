@@ -203,10 +203,13 @@ pub(super) fn warn(charter: &Charter, host: &Host, io: &mut Io<'_>) -> Result<bo
 /// for it and has told it.
 pub(super) fn leave(run: &str, host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
     let changes = if host.started.get() { BTreeMap::new() } else { changes(run, &host.view(run)?, host)? };
-    for line in changes.values() {
-        writeln!(io.err, "{} {line}", Paint(io.color_err).warning(ANOTHER))?;
-    }
-    Ok(())
+    say(changes.values(), io)
+}
+
+/// Writes the lines of [`changes`].
+pub(super) fn say(lines: impl IntoIterator<Item = impl AsRef<str>>, io: &mut Io<'_>) -> Result<(), Failure> {
+    let word = Paint(io.color_err).warning(ANOTHER);
+    lines.into_iter().try_for_each(|line| Ok(writeln!(io.err, "{word} {}", line.as_ref())?))
 }
 
 /// Writes the lines, and how to choose a model. `changes` is what [`changes`] tells.
@@ -219,9 +222,7 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     let (paint, answers) = (Paint(io.color_err), Answers::of(view));
     let (title, answerer) = host.models();
-    for line in changes.values() {
-        writeln!(io.err, "{} {line}", paint.warning(ANOTHER))?;
-    }
+    say(changes.values(), io)?;
     let offline = match answers {
         Answers::Model if answerer.is_offline() => "no model is called; simple rules of the charter answer instead",
         Answers::Model => {

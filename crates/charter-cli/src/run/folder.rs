@@ -36,6 +36,12 @@ pub(super) fn stored_place(db: &Db, info: &RunInfo) -> Result<Option<String>, Fa
     }
 }
 
+/// What record 0 names: the files that the run uses.
+pub(super) fn manifest(host: &Host, run: &str) -> Result<Manifest, Failure> {
+    let first = host.call(|b| b.records(run.to_owned(), 0, 1))?.into_iter().next();
+    Ok(first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default())
+}
+
 /// What of the files that the commands of a run use is not as it was when the run started, in the
 /// folder of a charter with this name.
 pub(super) fn changes(manifest: &Manifest, name: &str) -> Vec<String> {
@@ -86,8 +92,7 @@ pub(super) fn copy(file: &str, info: &RunInfo) -> Result<Charter, Failure> {
 /// The copy cannot be used, or its folder has other programs than the run.
 pub(super) fn move_to_copy(host: &Host, info: &RunInfo, file: &str) -> Result<(), Failure> {
     let charter = copy(file, info)?;
-    let first = host.call(|b| b.records(info.run.clone(), 0, 1))?.into_iter().next();
-    let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
+    let manifest = manifest(host, &info.run)?;
     let name = charter.stored().name.clone();
     if let Some(change) = changes(&manifest, &name).first() {
         return Err(Failure::with_help(

@@ -238,6 +238,9 @@ impl Follow {
         // Do not wait while the answer can be given: it may have a deadline. One that has passed
         // comes first.
         let is_open = next > now();
+        if is_open && !self.wait_for_timers && next > now().saturating_add(MAX_TIMER_WAIT) {
+            return false;
+        }
         let choices = || choice::all(view, &self.who, now());
         let can_answer = match self.reply {
             Reply::Ask => !choices().is_empty(),
@@ -248,10 +251,7 @@ impl Follow {
         if can_answer || (is_open && !self.wait_for_timers && choice::is_needed(view, now())) {
             return false;
         }
-        match is_open {
-            true => self.wait_for_timers || next <= now().saturating_add(MAX_TIMER_WAIT),
-            false => overdue.remains(view, OVERDUE_WAIT),
-        }
+        is_open || overdue.remains(view, OVERDUE_WAIT)
     }
 }
 

@@ -9,9 +9,9 @@ use charter_kernel::{Digest, Status};
 use charter_runtime::{Charter, Runtime};
 use serde_json::{Value as Json, json};
 
-use super::answers::{ANOTHER, Models, between, may_ask};
+use super::answers::{Models, between, may_ask, say};
 use super::host::{Host, Place};
-use crate::io::{Failure, Io, Paint};
+use crate::io::{Failure, Io};
 use crate::journal::text::{clean, count};
 
 /// Maximum number of runs that are named.
@@ -72,8 +72,5 @@ pub(crate) fn tell(host: &Host, io: &mut Io<'_>) -> Result<(), Failure> {
         _ => return Ok(()),
     };
     let lines = about.get("another").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
-    for line in lines {
-        writeln!(io.err, "{} {line}", Paint(io.color_err).warning(ANOTHER))?;
-    }
-    Ok(())
+    say(lines, io)
 }

@@ -88,8 +88,7 @@ struct Imported {
 impl Imported {
     fn read(args: &Args, host: &Host) -> Result<Imported, Failure> {
         let info = host.find(&args.run)?;
-        let first = host.call(|b| b.records(info.run.clone(), 0, 1))?.into_iter().next();
-        let manifest = first.and_then(|first| first.manifest.clone()).map(|m| *m).unwrap_or_default();
+        let manifest = folder::manifest(host, &info.run)?;
         let digest = manifest.digest(info.charter).to_string();
         let charter = host.call(|b| b.charter(info.charter))?;
         let before = folder::stored_place(&args.db, &info)?;

@@ -3,29 +3,8 @@
 
 use std::fs;
 
+use crate::identity::CHARTER;
 use crate::support::processes::{Site, on_terminal};
-
-/// A run whose command leaves a file, once somebody has approved it.
-const CHARTER: &str = "
-charter: 1
-id: pay
-roles: {boss: {}}
-events: {OK: {by: boss}}
-context: {error: null}
-actors:
-  pay: {kind: exec, command: [sh, pay.sh]}
-initial: waiting
-states:
-  waiting: {on: {OK: paying}}
-  paying:
-    invoke:
-      src: pay
-      timeout: 2h
-      onDone: done
-      onError: {target: failed, actions: {assign: {error: '= event.error'}}}
-  done: {type: final}
-  failed: {type: final}
-";
 
 /// A folder with the charter and its script. All folders have the same.
 fn folder(name: &str) -> Site {

@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 use crate::support::charter_typed;
 use crate::support::processes::Site;
 
-const CHARTER: &str = "
+/// A run whose command runs once somebody has approved it.
+pub(crate) const CHARTER: &str = "
 charter: 1
 id: pay
 roles: {boss: {}}
