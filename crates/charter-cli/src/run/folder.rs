@@ -97,7 +97,7 @@ pub(super) fn move_to_copy(host: &Host, info: &RunInfo, file: &str) -> Result<()
     if let Some(change) = changes(&manifest, &name).first() {
         return Err(Failure::with_help(
             format!("run `{}` does not move to the folder of `{}`: {}", clean(&info.run), clean(file), clean(change)),
-            "its commands would not start there; put the files there as they were when the run started",
+            "its commands would not start there; nothing was changed, and the run works where it did before",
         ));
     }
     host.call(|b| b.add(charter.clone()))?;
