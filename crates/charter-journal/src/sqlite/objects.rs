@@ -103,3 +103,10 @@ pub(crate) fn drop_foreign(connection: &Connection) -> rusqlite::Result<()> {
     }
     Ok(())
 }
+
+/// The table and the condition of an index that has one, from its SQL.
+pub(super) fn partial_index(sql: &str) -> Option<(&str, &str)> {
+    let (before, condition) = sql.split_once(" WHERE ")?;
+    let table = before.strip_prefix("CREATE INDEX ")?.split_once(" ON ")?.1.split('(').next()?;
+    Some((table, condition))
+}

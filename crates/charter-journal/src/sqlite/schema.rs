@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::host_state::TABLE as HOST_STATE;
 use super::ids;
 use super::keys::TABLE as KEYS;
-use super::objects::drop_foreign;
+use super::objects::{drop_foreign, partial_index};
 use super::usage::TABLE as USAGE;
 use crate::error::StoreError;
 
@@ -265,8 +265,8 @@ pub(crate) fn create_projections(connection: &Connection) -> rusqlite::Result<()
 }
 
 /// Gives every object that can be rebuilt the definition it has in a new file: the tables of the
-/// projections (recreated empty if their definition differs), indexes and views. Primary data and
-/// objects with other names are not touched.
+/// projections (recreated empty if their definition differs), indexes and views. An index with a
+/// condition is recreated in any case. Primary data and objects with other names are not touched.
 pub(crate) fn repair(connection: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
     let damaged = |why: String| Ok(Err(StoreError::Damaged(why)));
     let expected = fresh()?;
@@ -278,7 +278,9 @@ pub(crate) fn repair(connection: &Connection) -> rusqlite::Result<Result<(), Sto
         for (name, object) in of_this_turn {
             let (kind, sql) = object;
             let other = found.remove(name);
-            if other.as_ref() == Some(object) {
+            // Whether it can be read is not tried: after that, SQLite would not drop it.
+            let may_be_damaged = sql.as_deref().is_some_and(|sql| partial_index(sql).is_some());
+            if other.as_ref() == Some(object) && !may_be_damaged {
                 continue;
             }
             if is_primary(name, kind) {

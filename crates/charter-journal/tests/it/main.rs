@@ -6,6 +6,8 @@
 mod backups;
 mod common;
 #[cfg(feature = "sqlite")]
+mod damaged_pages;
+#[cfg(feature = "sqlite")]
 mod event_ids;
 #[cfg(feature = "sqlite")]
 mod failing;
