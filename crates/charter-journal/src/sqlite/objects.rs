@@ -96,7 +96,12 @@ pub(crate) fn problems(connection: &Connection, declared: BTreeMap<String, Strin
 
 /// Removes the triggers and views that do not belong to the journal. They are no data.
 pub(crate) fn drop_foreign(connection: &Connection) -> rusqlite::Result<()> {
-    let declared = views::declared(connection).unwrap_or_default();
+    let in_transaction = !connection.is_autocommit();
+    let declared = match views::declared(connection) {
+        // SQLite has rolled the transaction back: what follows would be committed at once.
+        Err(e) if in_transaction && connection.is_autocommit() => return Err(e),
+        declared => declared.unwrap_or_default(),
+    };
     for problem in problems(connection, declared)?.into_iter().filter(Problem::is_foreign_code) {
         let name = problem.name.replace('"', "\"\"");
         connection.execute_batch(&format!("DROP {} \"{name}\"", problem.kind))?;

@@ -2,10 +2,12 @@
 
 use charter_test_disk::{Disk, Ended, Fault, Image, Op, Plan};
 use charter_test_support::{Folder, cases};
+use rusqlite::{Connection, ffi};
 
 use super::model::{Counts, WORK, batch, reopen, stored};
 use crate::error::StoreError;
 use crate::sqlite::SqliteStore;
+use crate::sqlite::objects::drop_foreign;
 use crate::store::Store;
 use crate::verify::verify;
 
@@ -64,6 +66,27 @@ fn a_log_whose_sync_failed_is_not_continued() {
         assert_eq!(reopen(&after.file("journal.db"), None, false), Ok(expected), "sync {n}");
     }
     assert!(failed > 2, "{failed}");
+}
+
+/// After an error of the disk, SQLite rolls the whole transaction back. A rebuild that went on would
+/// be committed one statement at a time.
+#[test]
+fn a_rebuild_ends_with_its_transaction() {
+    let folder = Folder::in_memory();
+    let file = folder.file("journal.db");
+    let disk = Disk::new(folder.path(), &[], Plan::faultless(0));
+    SqliteStore::open(&file).unwrap().put_charter(&WORK.0).unwrap();
+    let mut ended = 0;
+    for n in 0..20 {
+        let connection = Connection::open(&file).unwrap();
+        connection.execute_batch("PRAGMA cache_size = 1; BEGIN IMMEDIATE").unwrap();
+        disk.restart(Plan::nth(n, Op::Read, n, Fault::Fails(ffi::SQLITE_IOERR_READ)));
+        let result = drop_foreign(&connection);
+        assert_eq!(result.is_err(), connection.is_autocommit(), "read {n}: {result:?}");
+        ended += u32::from(result.is_err());
+        disk.restart(Plan::faultless(n));
+    }
+    assert!(ended > 2, "{ended}");
 }
 
 /// A process that dies while it creates the file leaves nothing, an empty file, or a whole journal.
