@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -124,7 +125,13 @@ pub struct SqliteOptions {
     /// belong to it, and opens it even if its tables, indexes and views are not those of a new
     /// file. Without it, such a file is not opened for writing ([`StoreError::Schema`]).
     pub repair: bool,
+    /// How long a write waits while another program uses the file in a way that prevents it; `None`
+    /// means 10 seconds.
+    pub wait: Option<Duration>,
 }
+
+/// How long a write waits for other programs, in milliseconds.
+const WAIT: i64 = 10_000;
 
 impl SqliteStore {
     /// Opens a journal for reading and writing; creates it if the file does not exist.
@@ -192,7 +199,7 @@ impl SqliteStore {
         connection.pragma_update(None, "synchronous", "FULL").map_err(|e| failed("opening the journal", &e))?;
         set("wal_autocheckpoint", 0)?; // see `checkpoint`
         set("cache_size", -32_768)?;
-        set("busy_timeout", 10_000)?;
+        set("busy_timeout", options.wait.map_or(WAIT, |wait| i64::try_from(wait.as_millis()).unwrap_or(WAIT)))?;
         if options.max_bytes > 0 {
             let page: i64 = connection
                 .pragma_query_value(None, "page_size", |row| row.get(0))

@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::changes::{project_all, put_changes};
+use super::checkpoint::move_log;
 use super::delete::{self, Deletion};
 use super::head::{Heads, Intervention};
 use super::host_state;
@@ -22,8 +23,6 @@ use crate::store::{Append, Head, StateChange, StoredCharter, StoredSnapshot, Usa
 
 /// Maximum number of runs in the cache.
 const MAX_RUNS: usize = 100_000;
-
-const CHECKPOINT: &str = "PRAGMA wal_checkpoint(PASSIVE)";
 
 /// Why a job was not written.
 pub(crate) enum Unwritten {
@@ -115,11 +114,12 @@ impl<'c> Writing<'c> {
     pub(crate) fn mark_open(&mut self) -> rusqlite::Result<()> {
         if self.heads.is_unmarked() {
             self.prepared.execute("UPDATE journal SET open = 1", [])?;
-            // A reader of an older state can prevent it; then the next commit tries again.
-            let (log, moved): (i64, i64) =
-                self.prepared.get(CHECKPOINT)?.query_row([], |row| Ok((row.get(1)?, row.get(2)?)))?;
-            if log == moved {
+            let must = self.heads.continues_log();
+            if move_log(&mut self.prepared, must)? {
                 self.heads.marked();
+            } else if must {
+                let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+                return Err(rusqlite::Error::SqliteFailure(busy, None));
             }
         }
         Ok(())
@@ -152,8 +152,7 @@ impl<'c> Writing<'c> {
 
     /// Moves the pages of the write-ahead log into the file.
     pub(super) fn checkpoint(&mut self) -> rusqlite::Result<()> {
-        let checkpoint = self.prepared.get(CHECKPOINT)?;
-        checkpoint.query_row([], |_| Ok(()))
+        move_log(&mut self.prepared, false).map(drop)
     }
 
     fn known(&mut self, run: &str) -> Result<Option<Known>, Unwritten> {

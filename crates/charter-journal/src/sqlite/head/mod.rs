@@ -55,6 +55,8 @@ pub(crate) struct Heads {
     open: bool,
     /// Whether it says so durably, and has everything that was in the log when it was opened.
     marked: bool,
+    /// Whether there was a log when the file was opened: part of it may not be on the disk.
+    continues_log: bool,
 }
 
 /// Refuses to create a journal in the place of one that has disappeared.
@@ -123,9 +125,20 @@ impl Heads {
             }
             None => HeadFile::create(path, &slot).map_err(io)?,
         };
-        let marked = open && log <= 0;
+        let (marked, continues_log) = (open && log <= 0, log > 0);
         let touched = Vec::new();
-        Ok(Heads { current: position, committed: position, stored, touched, slot, file, behind, open, marked })
+        Ok(Heads {
+            current: position,
+            committed: position,
+            stored,
+            touched,
+            slot,
+            file,
+            behind,
+            open,
+            marked,
+            continues_log,
+        })
     }
 
     /// Adds a record; returns its position in the file.
@@ -213,6 +226,11 @@ impl Heads {
         self.file.write(&self.slot).map_err(|e| write_error(&e))
     }
 
+    /// Whether nothing may be appended to the log before it has been moved into the file.
+    pub(super) fn continues_log(&self) -> bool {
+        self.continues_log
+    }
+
     /// Whether the file still has to say that a process writes to it.
     pub(super) fn is_unmarked(&self) -> bool {
         !self.marked
@@ -220,7 +238,7 @@ impl Heads {
 
     /// Notes that the file durably says so.
     pub(super) fn marked(&mut self) {
-        (self.open, self.marked) = (true, true);
+        (self.open, self.marked, self.continues_log) = (true, true, false);
     }
 
     /// Writes that the file is complete without its log, before it is closed.
