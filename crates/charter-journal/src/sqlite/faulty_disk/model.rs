@@ -236,3 +236,10 @@ fn said(doing: &str, e: StoreError) -> String {
 pub(super) fn is_bug(e: &StoreError) -> bool {
     matches!(e, StoreError::Stopped { reason } if reason.contains("thread has ended"))
 }
+
+/// Opens a file that has lost records.
+pub(super) fn accepting() -> SqliteOptions {
+    let accept =
+        AcceptHead { reason: "lost".into(), by: "ana".into(), at: charter_kernel::Timestamp(1_795_255_400_000) };
+    SqliteOptions { accept_head: Some(accept), ..SqliteOptions::default() }
+}

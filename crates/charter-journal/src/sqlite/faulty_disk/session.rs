@@ -10,13 +10,13 @@ use std::time::Duration;
 use charter_test_disk::{Disk, Ended, Image, Kind, Plan, Random, pause_at};
 use charter_test_support::Folder;
 
-use super::model::{Counts, Entry, LASTING, Model, RUNS, WORK, deletion, is_bug, reopen, stored};
+use super::model::{Counts, Entry, LASTING, Model, RUNS, WORK, accepting, deletion, is_bug, reopen, stored};
 use crate::error::StoreError;
 use crate::sqlite::checkpoint::checkpoint;
 use crate::sqlite::jobs::Jobs;
 use crate::sqlite::write::Writing;
 use crate::sqlite::writer::commit;
-use crate::sqlite::{AcceptHead, SqliteOptions, SqliteStore};
+use crate::sqlite::{SqliteOptions, SqliteStore};
 use crate::store::Store;
 use crate::verify::verify;
 
@@ -339,12 +339,6 @@ impl Schedule {
             Err(e) => assert!(!matches!(e, StoreError::Head { .. }) && !is_bug(&e), "not accepted: {e}"),
         }
     }
-}
-
-fn accepting() -> SqliteOptions {
-    let accept =
-        AcceptHead { reason: "lost".into(), by: "ana".into(), at: charter_kernel::Timestamp(1_795_255_400_000) };
-    SqliteOptions { accept_head: Some(accept), ..SqliteOptions::default() }
 }
 
 /// What is to happen at the next commit. One thread at a time uses the disk: otherwise a seed would

@@ -105,8 +105,8 @@ fn a_log_that_is_read_is_not_continued() {
     assert!(refused > 2, "{refused}");
 }
 
-/// After an error of the disk, SQLite rolls the whole transaction back. A rebuild that went on would
-/// be committed one statement at a time.
+/// After an error of the disk, SQLite rolls the whole transaction back. A rebuild that went on
+/// would be committed one statement at a time.
 #[test]
 fn a_rebuild_ends_with_its_transaction() {
     let folder = Folder::in_memory();
