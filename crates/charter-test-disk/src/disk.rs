@@ -263,6 +263,15 @@ impl State {
         }
     }
 
+    /// Makes all names durable, and a file with what no other sync would write.
+    pub(crate) fn written_again(&mut self, file: &str) {
+        if self.ended() {
+            return;
+        }
+        self.files.entry(file.to_owned()).or_default().given_up = 0;
+        self.synced(file, true);
+    }
+
     pub(crate) fn not_synced(&mut self, file: &str) {
         self.files.entry(file.to_owned()).or_default().give_up();
     }

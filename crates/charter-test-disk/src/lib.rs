@@ -12,4 +12,4 @@ pub use disk::{Disk, Ended};
 pub use image::Image;
 pub use plan::{Call, Fault, Kind, Op, Plan};
 pub use random::Random;
-pub use vfs::pause_at;
+pub use vfs::{pause_at, written_again};

@@ -79,11 +79,9 @@ impl Drop for Checkpoints {
 }
 
 /// Moves pages of the log into the file, and returns whether all were moved. A reader of an older
-/// state can prevent it, or the checkpoint of another program. `restart` waits for their end, and
-/// for that of all readers of the log, so that the next commit begins the log anew.
-pub(super) fn move_log(prepared: &mut Prepared<'_>, restart: bool) -> rusqlite::Result<bool> {
-    let pragma = if restart { "PRAGMA wal_checkpoint(RESTART)" } else { "PRAGMA wal_checkpoint(PASSIVE)" };
-    prepared.get(pragma)?.query_row([], |row| {
+/// state can prevent it, or the checkpoint of another program.
+pub(super) fn move_log(prepared: &mut Prepared<'_>) -> rusqlite::Result<bool> {
+    prepared.get("PRAGMA wal_checkpoint(PASSIVE)")?.query_row([], |row| {
         let (busy, log, moved): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         // During the checkpoint of another program, both numbers are -1.
         Ok(busy == 0 && log >= 0 && log == moved)

@@ -17,6 +17,7 @@ mod ids;
 mod imports;
 mod jobs;
 mod keys;
+mod left_log;
 mod lock;
 mod objects;
 mod open_files;
@@ -37,7 +38,6 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -125,13 +125,7 @@ pub struct SqliteOptions {
     /// belong to it, and opens it even if its tables, indexes and views are not those of a new
     /// file. Without it, such a file is not opened for writing ([`StoreError::Schema`]).
     pub repair: bool,
-    /// How long a write waits while another program uses the file in a way that prevents it; `None`
-    /// means 10 seconds.
-    pub wait: Option<Duration>,
 }
-
-/// How long a write waits for other programs, in milliseconds.
-const WAIT: i64 = 10_000;
 
 impl SqliteStore {
     /// Opens a journal for reading and writing; creates it if the file does not exist.
@@ -168,7 +162,16 @@ impl SqliteStore {
         // A log with records that are not readable any more is evidence: keep it unless the file is
         // opened.
         keep_log(&connection, true).map_err(|e| failed("opening the journal", &e))?;
-        match recognize(identity(&connection), path)? {
+        let found = recognize(identity(&connection), path)?;
+        if let Found::Journal { .. } = found {
+            let written = left_log::write_again(&connection, path).map_err(|e| failed("opening the journal", &e))?;
+            let said = |e: std::io::Error| StoreError::Failed {
+                doing: "writing the log of an earlier process (`FILE-wal`) again",
+                reason: e.to_string(),
+            };
+            written.map_err(said)?;
+        }
+        match found {
             Found::Journal { version: schema::VERSION } => {
                 let tables = [host_state::TABLE, usage::TABLE].concat();
                 connection.execute_batch(&tables).map_err(|e| failed("opening the journal", &e))?;
@@ -199,7 +202,7 @@ impl SqliteStore {
         connection.pragma_update(None, "synchronous", "FULL").map_err(|e| failed("opening the journal", &e))?;
         set("wal_autocheckpoint", 0)?; // see `checkpoint`
         set("cache_size", -32_768)?;
-        set("busy_timeout", options.wait.map_or(WAIT, |wait| i64::try_from(wait.as_millis()).unwrap_or(WAIT)))?;
+        set("busy_timeout", 10_000)?;
         if options.max_bytes > 0 {
             let page: i64 = connection
                 .pragma_query_value(None, "page_size", |row| row.get(0))

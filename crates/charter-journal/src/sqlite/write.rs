@@ -114,12 +114,9 @@ impl<'c> Writing<'c> {
     pub(crate) fn mark_open(&mut self) -> rusqlite::Result<()> {
         if self.heads.is_unmarked() {
             self.prepared.execute("UPDATE journal SET open = 1", [])?;
-            let must = self.heads.continues_log();
-            if move_log(&mut self.prepared, must)? {
+            // If not all was moved, the next commit tries again.
+            if move_log(&mut self.prepared)? {
                 self.heads.marked();
-            } else if must {
-                let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
-                return Err(rusqlite::Error::SqliteFailure(busy, None));
             }
         }
         Ok(())
@@ -152,7 +149,7 @@ impl<'c> Writing<'c> {
 
     /// Moves the pages of the write-ahead log into the file.
     pub(super) fn checkpoint(&mut self) -> rusqlite::Result<()> {
-        move_log(&mut self.prepared, false).map(drop)
+        move_log(&mut self.prepared).map(drop)
     }
 
     fn known(&mut self, run: &str) -> Result<Option<Known>, Unwritten> {

@@ -60,6 +60,16 @@ pub(crate) fn unmount(disk: &Arc<Shared>) {
     DISKS.lock().unwrap_or_else(PoisonError::into_inner).retain(|(_, other)| !Arc::ptr_eq(other, disk));
 }
 
+/// Notes that a file was written again, as it is, and synced with its name, without SQLite.
+pub fn written_again(file: &Path) {
+    let disks = DISKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let disk = disks.iter().find(|(folder, _)| file.parent() == Some(folder)).map(|(_, disk)| disk.clone());
+    drop(disks);
+    if let (Some(disk), Some(name)) = (disk, file.file_name().and_then(|name| name.to_str())) {
+        disk.lock().written_again(name);
+    }
+}
+
 /// The disk of a file, and its name there.
 fn find(name: *const c_char) -> Option<(Arc<Shared>, String)> {
     let found = (!name.is_null()).then(|| {

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::head::JournalHead;
 use crate::sqlite::head::Intervention;
 use crate::sqlite::writer::tests::{Host, charter};
-use crate::sqlite::{Deletion, SqliteStore};
+use crate::sqlite::{AcceptHead, Deletion, SqliteOptions, SqliteStore};
 use crate::store::{Append, Store, StoredCharter};
 use crate::verify::{VerifyOptions, verify_with};
 

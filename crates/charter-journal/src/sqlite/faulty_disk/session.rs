@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use charter_test_disk::{Disk, Ended, Image, Kind, Plan, Random, pause_at};
 use charter_test_support::Folder;
@@ -172,11 +171,7 @@ impl Schedule {
     /// One process: opens the file, writes, and ends.
     fn session(&mut self) {
         let due = Arc::new(Due::new(&self.disk));
-        let options = SqliteOptions {
-            ids_at_once: self.random.pick(&[0, 3]),
-            wait: Some(Duration::ZERO),
-            ..SqliteOptions::default()
-        };
+        let options = SqliteOptions { ids_at_once: self.random.pick(&[0, 3]), ..SqliteOptions::default() };
         let store = match SqliteStore::open_committing(&self.file(), &options, committing(&self.file(), &due)) {
             Ok(store) => store,
             Err(e) => {

@@ -55,8 +55,6 @@ pub(crate) struct Heads {
     open: bool,
     /// Whether it says so durably, and has everything that was in the log when it was opened.
     marked: bool,
-    /// Whether there was a log when the file was opened: part of it may not be on the disk.
-    continues_log: bool,
 }
 
 /// Refuses to create a journal in the place of one that has disappeared.
@@ -107,9 +105,7 @@ impl Heads {
             trusted = false;
         }
         let slot = Slot { journal, head: position.head, latest: Vec::new() };
-        // If a sync of the last process failed, or the process ended before it, its log can be
-        // read, but may not be on the disk, and no later sync writes it. So it is moved into the
-        // file before it is continued.
+        // What the last process has left in its log is moved into the file.
         let log: i64 = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1)).map_err(sql)?;
         let mut behind = false;
         let file = match trusted.then(|| HeadFile::open(path)).transpose().map_err(io)?.flatten() {
@@ -125,20 +121,9 @@ impl Heads {
             }
             None => HeadFile::create(path, &slot).map_err(io)?,
         };
-        let (marked, continues_log) = (open && log <= 0, log > 0);
+        let marked = open && log <= 0;
         let touched = Vec::new();
-        Ok(Heads {
-            current: position,
-            committed: position,
-            stored,
-            touched,
-            slot,
-            file,
-            behind,
-            open,
-            marked,
-            continues_log,
-        })
+        Ok(Heads { current: position, committed: position, stored, touched, slot, file, behind, open, marked })
     }
 
     /// Adds a record; returns its position in the file.
@@ -226,11 +211,6 @@ impl Heads {
         self.file.write(&self.slot).map_err(|e| write_error(&e))
     }
 
-    /// Whether nothing may be appended to the log before it has been moved into the file.
-    pub(super) fn continues_log(&self) -> bool {
-        self.continues_log
-    }
-
     /// Whether the file still has to say that a process writes to it.
     pub(super) fn is_unmarked(&self) -> bool {
         !self.marked
@@ -238,7 +218,7 @@ impl Heads {
 
     /// Notes that the file durably says so.
     pub(super) fn marked(&mut self) {
-        (self.open, self.marked, self.continues_log) = (true, true, false);
+        (self.open, self.marked) = (true, true);
     }
 
     /// Writes that the file is complete without its log, before it is closed.

@@ -251,7 +251,7 @@ pub(crate) fn said(e: &rusqlite::Error) -> String {
     match e.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DiskFull) => "the disk is full, or the file has reached its size limit".into(),
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-            "another program is writing to the file, or has been reading it for long".into()
+            "another program is writing to the file".into()
         }
         Some(rusqlite::ErrorCode::ReadOnly) => format!("the file is not writable ({e})"),
         Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {

@@ -84,7 +84,7 @@ fn a_lock_held_by_another_program_loses_nothing() {
     let append = driver.send("GO", json!({}), &Principal::default());
     assert_eq!(
         store.append(vec![append.clone()]).unwrap_err().to_string(),
-        "nothing was written: another program is writing to the file, or has been reading it for long; fix the cause and try again"
+        "nothing was written: another program is writing to the file; fix the cause and try again"
     );
     other.execute_batch("ROLLBACK").unwrap();
     store.append(vec![append]).unwrap();
