@@ -142,7 +142,7 @@ impl Chain {
         let keep = due || record.status != self.status;
         let after = outcome.as_ref().ok().map(|step| &step.snapshot).or(before);
         let snapshot = keep.then(|| text.or_else(|| after.map(|s| machine.snapshot_text(s)))).flatten();
-        Append { record, snapshot, imported: false, place: None }
+        Append { record, snapshot, imported: false, state: Vec::new() }
     }
 
     /// Returns what only record 0 contains: the origin of a fork and the manifest.

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::StoreError;
+use crate::places::place_area;
+use crate::waiting::waiting_area;
 
 /// Maximum size in bytes of a value that a host keeps beside the records.
 pub const MAX_STATE_BYTES: usize = 64 << 10;
@@ -16,6 +18,11 @@ pub struct StateChange {
     pub name: String,
     /// The new value; `None` removes it.
     pub value: Option<String>,
+}
+
+/// The areas of what is kept of a run.
+pub(crate) fn areas(run: &str) -> [String; 2] {
+    [place_area(run), waiting_area(run)]
 }
 
 /// Checks the sizes of changes.

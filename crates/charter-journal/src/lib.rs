@@ -23,6 +23,7 @@ mod stored_charter;
 mod transfer;
 mod usage;
 mod verify;
+mod waiting;
 
 pub use chain::{Chain, SNAPSHOT_EVERY};
 pub use error::StoreError;
@@ -50,3 +51,4 @@ pub use verify::{
     Anchor, Difference, Finding, Report, VerifiedRun, VerifyOptions, verify, verify_export, verify_export_with,
     verify_with,
 };
+pub use waiting::{attempt_waits, waiting_attempts};

@@ -1,12 +1,16 @@
 //! Replay: restores the state of a run after any record, loads a run so that it can continue, and
 //! creates forks.
 
-use charter_kernel::{Digest, Event, Machine, Snapshot};
+use std::collections::BTreeMap;
+
+use charter_kernel::{Digest, EffectId, Event, Machine, Snapshot};
 
 use crate::chain::Chain;
 use crate::error::StoreError;
+use crate::places::move_run;
 use crate::record::{Origin, Record, RecordBuilder, RecordError, RecordInput, json_of};
 use crate::store::{Append, Row, Store};
+use crate::waiting::attempt_waits;
 
 /// Why a run could not be restored from its records.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -270,6 +274,7 @@ pub fn fork(
     chain.forked_from = Some(Origin { run: run.to_owned().into(), seq: at, hash: last.hash, dry });
     let mut snapshot: Option<Snapshot> = None;
     let mut batch = Vec::with_capacity(past.len());
+    let mut attempts: BTreeMap<EffectId, u32> = BTreeMap::new();
     for original in &past {
         let differs = |why: String| ReplayError::Differs { run: run.into(), seq: original.seq, why };
         let mut append = match original.envelope() {
@@ -290,6 +295,9 @@ pub fn fork(
                 }
                 if let Ok(step) = outcome {
                     snapshot = Some(step.snapshot);
+                    if let Event::Attempt { effect, attempt, .. } = envelope.event {
+                        attempts.insert(effect, attempt);
+                    }
                 }
                 append
             }
@@ -301,8 +309,16 @@ pub fn fork(
         batch.push(append);
     }
     // The fork works where its origin does.
-    if let Some(first) = batch.first_mut() {
-        first.place = crate::places::place(store, run)?;
+    if let (Some(first), Some(name)) = (batch.first_mut(), crate::places::place(store, run)?) {
+        first.state.push(move_run(new, &name));
+    }
+    // No call has begun under the id of the fork.
+    if let (Some(last), Some(snapshot), false) = (batch.last_mut(), &snapshot, dry) {
+        let calls = snapshot.invocations().filter(|(_, invocation)| !invocation.is_machine());
+        last.state.extend(calls.map(|(_, invocation)| {
+            let failed = attempts.get(&invocation.effect).copied().unwrap_or_default();
+            attempt_waits(new, invocation.effect, Some(failed.saturating_add(1)))
+        }));
     }
     store.append(batch)?;
     Ok(Loaded { snapshot, chain })

@@ -315,13 +315,14 @@ pub struct Append {
     /// Whether the record came from another journal. The actors of such a run do not work before
     /// somebody allows it in this journal.
     pub imported: bool,
-    /// Where the charter of the run is from this record on ([`place`](crate::place)).
-    pub place: Option<String>,
+    /// Changes of what the host keeps beside the records ([`Store::put_host_state`]), made with the
+    /// record. Record 0 first removes what was kept of an earlier run with its id.
+    pub state: Vec<StateChange>,
 }
 
 impl From<Record> for Append {
     fn from(record: Record) -> Append {
-        Append { record, snapshot: None, imported: false, place: None }
+        Append { record, snapshot: None, imported: false, state: Vec::new() }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The state of a host, shared by all of its handles and tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -50,9 +49,6 @@ pub(crate) struct Inner {
     pub(crate) interrupted: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
     /// Runs whose actors were stopped, and begin no call until the run is resumed.
     pub(crate) stopped: Mutex<BTreeSet<String>>,
-    /// Runs that somebody has allowed on this host: the records whose invocations had to wait for
-    /// that, so that no call of them has begun.
-    pub(crate) released: Mutex<BTreeMap<String, Range<u64>>>,
     /// Interrupted invocations of paused runs that are executed again once their run is resumed.
     pub(crate) held: Mutex<BTreeMap<String, BTreeSet<EffectId>>>,
     find_folder: FindFolder,
@@ -83,7 +79,6 @@ impl Inner {
             resume: options.resume,
             interrupted: Mutex::default(),
             stopped: Mutex::default(),
-            released: Mutex::default(),
             held: Mutex::default(),
             find_folder: options.find_folder,
             charters: Mutex::default(),

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use charter_actors::{Executor, Executors};
-use charter_journal::{OpenEffect, Store, StoreError};
+use charter_journal::{OpenEffect, Store, StoreError, waiting_attempts};
 use charter_kernel::{EffectId, Machine, Timestamp};
 use charter_run::{ActorPolicy, Resume, Run};
 
+use crate::charter::Charter;
 use crate::error::RuntimeError;
 use crate::inner::Inner;
 use crate::mailbox::run::RunState;
@@ -187,6 +188,15 @@ fn is_idempotent(policy: Option<&ActorPolicy>, executor: Option<&Arc<dyn Executo
     policy.and_then(|p| p.idempotent).or_else(|| executor.map(|e| e.is_idempotent())).unwrap_or(true)
 }
 
+impl Inner {
+    /// Whether an interrupted call of an actor may be repeated.
+    pub(crate) fn may_repeat(&self, charter: &Charter, src: &str) -> bool {
+        let actor = charter.actors.get(src);
+        let executor = actor.and_then(|actor| self.executors.get(actor.kind.as_ref()));
+        is_idempotent(actor.map(|actor| &actor.policy), executor)
+    }
+}
+
 /// Reads from a journal what a host with these executors will do with the open invocations of a run
 /// that no process executes, when it resumes them; by effect, `RUN/SEQ/INDEX`.
 ///
@@ -202,13 +212,16 @@ pub fn after_restart(
     let info = store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
     let mut current = Run::loaded(charter_journal::load(store, machine, run)?, info.updated);
     current.note_attempts(machine, |from, limit| store.records(run, from, limit))?;
+    let waiting = waiting_attempts(store, run)?;
     let mut found = BTreeMap::new();
     for request in current.open() {
+        let not_begun = waiting.get(&request.effect) == Some(&request.attempt);
         let decl = machine.definition().actors.get(request.src.as_ref());
         let policy = decl.and_then(|decl| ActorPolicy::read(decl).ok());
         let executor = decl.and_then(|decl| executors.get(&decl.kind));
         let effect = request.effect.text(run);
-        found.insert(effect, current.after_restart(request, is_idempotent(policy.as_ref(), executor), now));
+        let again = not_begun || is_idempotent(policy.as_ref(), executor);
+        found.insert(effect, current.after_restart(request, again, now));
     }
     Ok(found)
 }
@@ -221,6 +234,10 @@ async fn resume(
     recovery: &mut Recovery,
     wanted: impl Fn(EffectId) -> bool,
 ) {
+    let id = run.to_string();
+    // If it cannot be read, no attempt is known to wait.
+    let waiting = inner.with_store(move |inner| waiting_attempts(inner.store.as_ref(), &id)).await;
+    let waiting = waiting.ok().and_then(Result::ok).unwrap_or_default();
     for request in state.run.open() {
         // The record that resumed a paused run may have requested it.
         if !wanted(request.effect) || inner.calls.has(run, request.effect) {
@@ -235,16 +252,13 @@ async fn resume(
             recovery.failed.push((run.to_string(), RuntimeError::Untrusted { run: run.to_string() }));
             continue;
         }
-        let actor = state.charter.actors.get(request.src.as_ref());
-        let executor = actor.and_then(|a| inner.executors.get(a.kind.as_ref()));
-        let idempotent = is_idempotent(actor.map(|a| &a.policy), executor);
-        // It was requested while no actor of the run was allowed to work.
-        let not_begun = lock(&inner.released).get(run.as_ref()).is_some_and(|seqs| seqs.contains(&request.effect.seq));
+        let idempotent = inner.may_repeat(&state.charter, &request.src);
         let (effect, attempt) = (request.effect, request.attempt);
+        let not_begun = waiting.get(&effect) == Some(&attempt);
         match state.run.after_restart(request, idempotent || not_begun, inner.clock.now()) {
             Resume::Again(request) => {
                 recovery.resumed.push(effect.text(run));
-                inner.invoke(&state.charter, run, request);
+                inner.invoke(&state.charter, run, request, false);
             }
             Resume::Held => {
                 recovery.held.push(effect.text(run));

@@ -24,7 +24,7 @@ pub struct Args {
     /// Id of the new run [default: the id of the old one plus `.fork1`, `.fork2`, ...]
     #[arg(long = "run", alias = "as", value_name = "ID", value_parser = new_run)]
     new: Option<String>,
-    /// Let actors work for the new run: open calls of idempotent actors are repeated
+    /// Let actors work for the new run: open calls begin once more, with keys of their own
     #[arg(long)]
     live: bool,
     #[command(flatten)]
@@ -55,9 +55,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let to = format!("`charter run --resume {new}{}` continues after record {}", args.db.option(), args.at);
         writeln!(io.err, "{}", paint.faint(&to))?;
         let how = match args.live {
-            true => {
-                "actors work for it: open calls of idempotent actors are repeated, others fail as `unknown`".to_owned()
-            }
+            true => "actors work for it: its open calls begin when it is resumed".to_owned(),
             false => format!("dry: no actor is called; answers come from the past of {run}, or from you"),
         };
         writeln!(io.err, "{}", paint.faint(&how))?;

@@ -82,7 +82,7 @@ impl MemoryStore {
             inner.keys.insert((event, key), (run, seq));
         }
         let mut imported = Imported::of_batch(&batch);
-        for append in batch {
+        for mut append in batch {
             if let Some(imported) = imported.remove(append.record.run.as_ref()) {
                 inner.place = inner.place.saturating_add(1);
                 let (place, hash) = (inner.place, imported.entry_hash());
@@ -93,7 +93,7 @@ impl MemoryStore {
             let place = inner.place;
             let record = &append.record;
             inner.head.get_or_insert(JournalHead::EMPTY).add_record(record.seq, record.hash);
-            inner.keep_place(&append);
+            inner.keep(&mut append);
             inner.runs.entry(append.record.run.to_string()).or_default().push(place, append);
         }
         Ok(())
@@ -233,13 +233,7 @@ impl Store for MemoryStore {
 
     fn put_host_state(&self, changes: Vec<StateChange>) -> Result<(), StoreError> {
         check_changes(&changes)?;
-        let state = &mut self.lock().host_state;
-        for StateChange { area, name, value } in changes {
-            match value {
-                Some(value) => state.insert((area, name), value),
-                None => state.remove(&(area, name)),
-            };
-        }
+        self.lock().change(changes);
         Ok(())
     }
 

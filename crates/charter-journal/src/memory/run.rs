@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use charter_kernel::{Digest, Status, Timestamp};
 
 use super::Inner;
+use crate::host_state::{StateChange, areas};
 use crate::keys::{KeyHolder, Lookup, Reservation};
-use crate::places::{NAME, place_area};
 use crate::project::{Change, project};
 use crate::record::{Origin, Record};
 use crate::store::{Append, Head, RunInfo};
@@ -87,13 +87,21 @@ impl Run {
 }
 
 impl Inner {
-    /// Keeps the place that a record gives its run. A run begins without the one of an earlier run.
-    pub(super) fn keep_place(&mut self, append: &Append) {
-        let entry = (place_area(&append.record.run), NAME.to_owned());
-        match &append.place {
-            Some(place) => drop(self.host_state.insert(entry, place.clone())),
-            None if append.record.seq == 0 => drop(self.host_state.remove(&entry)),
-            None => {}
+    /// Keeps what is kept with a record. A run begins without what was kept of an earlier run.
+    pub(super) fn keep(&mut self, append: &mut Append) {
+        if append.record.seq == 0 {
+            let areas = areas(&append.record.run);
+            self.host_state.retain(|(area, _), _| !areas.contains(area));
+        }
+        self.change(std::mem::take(&mut append.state));
+    }
+
+    pub(super) fn change(&mut self, changes: Vec<StateChange>) {
+        for StateChange { area, name, value } in changes {
+            match value {
+                Some(value) => self.host_state.insert((area, name), value),
+                None => self.host_state.remove(&(area, name)),
+            };
         }
     }
 }

@@ -117,7 +117,7 @@ pub(super) fn run(connection: &Connection, deletion: &Deletion, unnamed: &Unname
     for table in projections.chain(["records", "snapshots", "event_ids", "runs"]) {
         connection.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
     }
-    host_state::forget_place(connection, run)?;
+    host_state::forget(connection, run)?;
     let waiting = named.iter().filter(|digest| unnamed.contains(digest)).cloned().collect();
     let kept = kept_blobs(connection, &named, waiting)?;
     for digest in named.difference(&kept) {

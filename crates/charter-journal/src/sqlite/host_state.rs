@@ -3,8 +3,8 @@
 
 use rusqlite::{Connection, params};
 
-use crate::places::{AREA, NAME, place_area};
-use crate::record::Record;
+use crate::host_state::areas;
+use crate::places::{AREA, NAME};
 use crate::store::{StateChange, StoredCharter};
 
 /// The table. A file without it gets it when it is opened for writing.
@@ -46,21 +46,10 @@ pub(super) fn write(connection: &Connection, changes: &[StateChange]) -> rusqlit
     Ok(())
 }
 
-/// Keeps the place that a record gives its run. A run begins without the one of an earlier run.
-pub(super) fn keep_place(connection: &Connection, record: &Record, place: Option<&str>) -> rusqlite::Result<()> {
-    match place {
-        Some(place) => {
-            let put = "INSERT OR REPLACE INTO host_state(area, name, value) VALUES (?1, ?2, ?3)";
-            connection.prepare_cached(put)?.execute([&place_area(&record.run), NAME, place]).map(drop)
-        }
-        None if record.seq == 0 => forget_place(connection, &record.run),
-        None => Ok(()),
-    }
-}
-
-/// Forgets the place of a run that is deleted.
-pub(super) fn forget_place(connection: &Connection, run: &str) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM host_state WHERE area = ?1")?.execute([place_area(run)]).map(drop)
+/// Forgets what was kept of a run that is deleted, or of an earlier one with the id of a new run.
+pub(super) fn forget(connection: &Connection, run: &str) -> rusqlite::Result<()> {
+    let mut delete = connection.prepare_cached("DELETE FROM host_state WHERE area = ?1")?;
+    areas(run).iter().try_for_each(|area| delete.execute([area]).map(drop))
 }
 
 /// Keeps where a charter was read for the runs under way that an earlier version has started,

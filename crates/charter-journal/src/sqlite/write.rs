@@ -227,7 +227,7 @@ impl<'c> Writing<'c> {
         }
         let reserved = keys::check(self.connection, batch)?.map_err(Unwritten::Refused)?;
         let mut imported = Imported::of_batch(batch);
-        for Append { record, snapshot, place, .. } in batch {
+        for Append { record, snapshot, state, .. } in batch {
             if let Some(imported) = imported.remove(record.run.as_ref()) {
                 self.heads.intervention(self.connection, &Intervention::imported(&imported))?;
             }
@@ -237,7 +237,12 @@ impl<'c> Writing<'c> {
             if let Some(text) = snapshot {
                 self.snapshot(&record.run, record.seq, text)?;
             }
-            host_state::keep_place(self.connection, record, place.as_deref())?;
+            if record.seq == 0 {
+                host_state::forget(self.connection, &record.run)?;
+            }
+            if !state.is_empty() {
+                host_state::write(self.connection, state)?;
+            }
         }
         keys::put(self.connection, &reserved)?;
         for (run, mut touched) in touched {

@@ -22,6 +22,8 @@ pub(crate) struct Work {
     pub(crate) executor: Arc<dyn Executor>,
     /// The machine of the run's charter.
     pub(crate) machine: Arc<Machine>,
+    /// Whether it may be noted that the attempt waits.
+    pub(crate) waits: bool,
 }
 
 impl Work {
@@ -47,6 +49,9 @@ impl Work {
                 permit
             }
         };
+        if self.waits && !inner.note_begin(&self.call.run, self.call.effect_id).await {
+            return;
+        }
         let now = clock.now();
         let call = &mut self.call;
         let Some(working) = inner.calls.begin_attempt(&call.run, call.effect_id, call.attempt, now) else {

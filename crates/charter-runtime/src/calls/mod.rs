@@ -7,7 +7,7 @@ pub(crate) mod registry;
 use std::sync::Arc;
 
 use charter_actors::{Call, Fault};
-use charter_journal::StoreError;
+use charter_journal::{StoreError, attempt_waits, waiting_attempts};
 use charter_kernel::{EffectId, Timestamp};
 use serde_json::Value as Json;
 
@@ -20,8 +20,15 @@ use attempts::Work;
 use charter_run::{Input, InvocationRequest};
 
 impl Inner {
-    /// Starts the call of an actor.
-    pub(crate) fn invoke(self: &Arc<Self>, charter: &Arc<Charter>, run: &Arc<str>, request: InvocationRequest) {
+    /// Starts the call of an actor. `fresh`: the record that was just committed requests it, so
+    /// that nothing is noted of it.
+    pub(crate) fn invoke(
+        self: &Arc<Self>,
+        charter: &Arc<Charter>,
+        run: &Arc<str>,
+        request: InvocationRequest,
+        fresh: bool,
+    ) {
         if self.is_closing() {
             // The invocation stays open in the journal and is resumed when the journal is opened
             // again.
@@ -57,7 +64,8 @@ impl Inner {
             attempt,
             since: if not_before == Timestamp::MAX { now } else { now.max(not_before) },
         };
-        let work = Work { inner: self.clone(), call, actor, executor, machine: charter.machine.clone() };
+        let waits = !fresh && !self.may_repeat(charter, &working.src);
+        let work = Work { inner: self.clone(), call, actor, executor, machine: charter.machine.clone(), waits };
         self.calls.register(effect, working, |registration| {
             let activity = self.clock.work();
             // Calls begin in the order in which they are requested.
@@ -73,6 +81,30 @@ impl Inner {
             });
             task.abort_handle()
         });
+    }
+
+    /// Notes that a waiting attempt begins: if this host ends now, nobody knows whether it took
+    /// effect. Returns false if that cannot be written; then it must not begin.
+    async fn note_begin(self: &Arc<Self>, run: &Arc<str>, effect: EffectId) -> bool {
+        loop {
+            let id = run.to_string();
+            let note = move |inner: &Inner| match waiting_attempts(inner.store.as_ref(), &id)?.contains_key(&effect) {
+                true => inner.store.put_host_state(vec![attempt_waits(&id, effect, None)]),
+                false => Ok(()),
+            };
+            match self.with_store(note).await {
+                Ok(Ok(())) => return true,
+                Ok(Err(StoreError::NotWritten { .. })) => {
+                    let later = self.clock.now().saturating_add(RETRY_WRITE);
+                    self.clock.sleep_until(later).await;
+                }
+                Ok(Err(e)) => {
+                    self.publisher.trouble(Some(run), e.to_string());
+                    return false;
+                }
+                Err(_) => return false,
+            }
+        }
     }
 
     /// Notes an invocation that stays open until its run is resumed.

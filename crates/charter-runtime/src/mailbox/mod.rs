@@ -219,7 +219,7 @@ impl Inner {
                 batch.give_back(&mut inputs);
                 continue;
             }
-            let appends: Vec<Append> = batch.appended().map(|a| batch.state.placed(&a.append)).collect();
+            let appends: Vec<Append> = batch.appended().map(|a| self.with_beside(&batch.state, &a.append)).collect();
             if appends.is_empty() {
                 let Batch { state: after, entries, .. } = batch;
                 // A timer may have been skipped.
@@ -236,11 +236,7 @@ impl Inner {
                     drop(committing);
                     let after = state.insert(Box::new(after));
                     let records = entries.iter().flat_map(|e| &e.appended).map(|a| &a.append.record);
-                    for record in records {
-                        if after.note_trust(record) {
-                            lock(&self.released).insert(id.to_string(), after.imported..record.seq);
-                        }
-                    }
+                    records.for_each(|record| after.note_trust(record));
                     self.set_timer(id, after);
                     entries.into_iter().for_each(|entry| self.perform(id, after, entry));
                     self.stop_obsolete_calls(id, after);
@@ -287,6 +283,11 @@ impl Inner {
             }
             (loaded, _) => loaded,
         }
+    }
+
+    /// A record as it is committed, with what is kept beside it.
+    fn with_beside(&self, state: &RunState, append: &Append) -> Append {
+        Append { state: state.beside(&append.record, |src| self.may_repeat(&state.charter, src)), ..append.clone() }
     }
 
     async fn commit(&self, appends: Vec<Append>) -> Result<(), StoreError> {

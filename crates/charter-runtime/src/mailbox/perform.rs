@@ -75,7 +75,10 @@ impl Inner {
                 self.note_open(run, request.effect);
                 self.publisher.trouble(Some(run), RuntimeError::Untrusted { run: run.to_string() }.to_string());
             }
-            Action::Invoke(request) => self.invoke(&state.charter, run, request),
+            Action::Invoke(request) => {
+                let fresh = request.effect.seq == seq;
+                self.invoke(&state.charter, run, request, fresh);
+            }
             Action::Hold(effect) => self.calls.hold(run, effect),
             Action::Stop(effect) => self.calls.cancel(run, effect, &self.publisher),
             Action::Emit { r#type, data } => {
@@ -92,7 +95,7 @@ impl Inner {
     fn invoke_held(self: &Arc<Self>, run: &Arc<str>, state: &RunState) {
         let held = lock(&self.held).remove(run.as_ref()).unwrap_or_default();
         for request in held.into_iter().filter_map(|effect| state.run.request(effect)) {
-            self.invoke(&state.charter, run, request);
+            self.invoke(&state.charter, run, request, false);
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use charter_actors::ActivityGuard;
-use charter_journal::{Append, Record, Verdict};
+use charter_journal::{Record, SourceKind, StateChange, Verdict, attempt_waits};
 use charter_kernel::{Digest, Snapshot, Timestamp};
-use charter_run::Denied;
+use charter_run::{Denied, InvocationRequest};
 use serde_json::Value as Json;
 use tokio::sync::watch;
 
@@ -138,20 +138,26 @@ impl RunState {
             .then(|| Denied::OtherManifest { manifest, given: given.to_string().chars().take(MAX_SHOWN).collect() })
     }
 
-    /// A record as it is committed: the first one, and one that allows the actors of the run to
-    /// work, keep where its charter is.
-    pub(super) fn placed(&self, append: &Append) -> Append {
-        let allows = |record| !self.trusted && allows(record, &self.charter.manifest().digest(self.charter.digest()));
-        let place = append.record.seq == 0 || allows(&append.record);
-        Append { place: place.then(|| self.charter.stored.name.clone()), ..append.clone() }
+    /// What is kept beside a record: where the charter of the run is, with the first record and
+    /// with one that allows its actors to work; and which attempts have not begun.
+    pub(super) fn beside(&self, record: &Record, is_repeated: impl Fn(&str) -> bool) -> Vec<StateChange> {
+        let id = self.run.id();
+        let allowed = !self.trusted && allows(record, &self.charter.manifest().digest(self.charter.digest()));
+        let place = (record.seq == 0 || allowed).then(|| charter_journal::move_run(id, &self.charter.stored.name));
+        // What was requested while no actor was allowed to work, and the attempt after a failed one.
+        let waits = |request: &InvocationRequest| match record.source.kind {
+            SourceKind::Attempt => record.source.effect.as_deref() == Some(&*request.effect.text(id)),
+            _ => allowed && (self.imported..record.seq).contains(&request.effect.seq),
+        };
+        let open = if allowed || record.source.kind == SourceKind::Attempt { self.run.open() } else { Vec::new() };
+        let waiting = open.into_iter().filter(waits).filter(|request| !is_repeated(&request.src));
+        let waiting = waiting.map(|request| attempt_waits(id, request.effect, Some(request.attempt)));
+        place.into_iter().chain(waiting).collect()
     }
 
-    /// Reads a record; returns whether it allows the actors of the run to work, which they were not
-    /// before.
-    pub(crate) fn note_trust(&mut self, record: &Record) -> bool {
-        let now = !self.trusted && allows(record, &self.charter.manifest().digest(self.charter.digest()));
-        self.trusted |= now;
-        now
+    /// Notes a record that allows the actors of the run to work.
+    pub(crate) fn note_trust(&mut self, record: &Record) {
+        self.trusted |= allows(record, &self.charter.manifest().digest(self.charter.digest()));
     }
 
     /// What readers see; nothing if the start of the run was refused.

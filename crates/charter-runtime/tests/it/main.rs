@@ -5,6 +5,7 @@
 mod actors;
 mod altered;
 mod attempts;
+mod begun;
 mod clocks;
 mod common;
 mod crash;
