@@ -31,7 +31,7 @@ fn main() {
         if let Some(help) = &f.help {
             println!("    help: {help}");
         }
-        for (event, i) in f.witness.iter().zip(1..) {
+        for (event, i) in f.events().iter().zip(1..) {
             println!("    {i}. {event}");
         }
     }

@@ -23,22 +23,22 @@ pub struct After {
     pub changed: Map<String, Json>,
 }
 
-/// Replays moves, of which the first starts the run. The result has an item for each of the others,
-/// up to the first one that the kernel refuses.
+/// Replays moves, of which the first starts the run. The result has an item for each, up to the
+/// first one that the kernel refuses.
 pub(crate) fn after(machine: &Machine, moves: &[Arc<Move>]) -> Vec<After> {
     let mut out = Vec::new();
     let mut at: Option<Snapshot> = None;
     let mut keys = TakenKeys::default();
     for how in moves.iter().take(MAX_EVENTS.saturating_add(1)) {
         let next = match (&how.kind, &at) {
-            (MoveKind::Start { input }, None) => start(machine, input, how.at),
+            (MoveKind::Start { input, by }, None) => start(machine, input, by.as_deref(), how.at),
             (_, Some(snapshot)) => how.follow(machine, snapshot, &mut keys),
             (_, None) => break,
         };
         let Ok(next) = next else { break };
-        if let Some(before) = &at {
-            out.push(After { states: states(&next.snapshot), changed: changed(before, &next.snapshot) });
-        }
+        // What a start sets is in the charter.
+        let changed = at.as_ref().map(|before| changed(before, &next.snapshot)).unwrap_or_default();
+        out.push(After { states: states(&next.snapshot), changed });
         at = Some(next.snapshot);
     }
     out

@@ -84,11 +84,12 @@ pub struct Finding {
     /// How to fix it, and how in an imported statechart, if that differs; `help` has the one that
     /// applies.
     pub help_in_import: Option<[&'static str; 2]>,
-    /// The input of the run in the counterexample, if the run needs an input.
+    /// The input of the run in the counterexample.
     pub input: Option<Json>,
-    /// The events of the counterexample, in the form that `charter step` accepts.
+    /// The counterexample, in the form that `charter step` accepts: the first line starts the run,
+    /// the others are events.
     pub witness: Vec<Json>,
-    /// Where the run is after each of these events; shorter than `witness` if the last one is
+    /// Where the run is after each of these lines; shorter than `witness` if the last one is
     /// refused, or if there are more than 200.
     pub after: Vec<After>,
     /// The file of the place if it is not the document: an imported statechart.
@@ -150,10 +151,18 @@ impl Finding {
     #[must_use]
     pub(crate) fn witness(mut self, machine: &Machine, moves: &[Arc<Move>]) -> Finding {
         let trace = trace_of(moves);
-        self.input = Some(trace.input).filter(|i| !i.is_null());
-        self.witness = trace.events;
+        self.input = Some(trace.input);
+        self.witness = std::iter::once(trace.start).chain(trace.events).collect();
         self.after = after(machine, moves);
         self
+    }
+}
+
+impl Finding {
+    /// The events of the counterexample, without its start.
+    #[must_use]
+    pub fn events(&self) -> &[Json] {
+        self.witness.split_first().map_or(&[], |(_, events)| events)
     }
 }
 

@@ -64,6 +64,8 @@ impl Default for Options {
 pub struct Trace {
     /// The input of the run.
     pub input: Json,
+    /// How the run starts, as the first line of a stream for `charter step`: `{"start": {...}}`.
+    pub start: Json,
     /// The events, in the form that `charter step` accepts.
     pub events: Vec<Json>,
 }

@@ -107,7 +107,7 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
                 .verdict(Verdict::Undecided)
                 .help("if some data is accepted there, add it as `examples` to the event's schema; otherwise add a transition out of it")
         };
-        findings.push(finding.witness(model.machine, &e.predecessors.moves(*node)));
+        findings.push(finding.witness(model.machine, &e.moves(model.machine, *node)));
     }
 }
 

@@ -49,8 +49,26 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         None => json!({}),
     };
     let loaded = load(&args.file)?;
+    let mut lines = match &args.events {
+        Some(events) => Some(Lines::new(open(events, "events", io)?)),
+        None => None,
+    };
     let mut start = Vec::new();
-    let mut session = match StepSession::start(&loaded.machine, &args.run, input, args.at, &mut start) {
+    let mut started = StepSession::start(&loaded.machine, &args.run, input, args.at, &mut start);
+    // The first line may say how the run starts.
+    if let (Err(_), Some(lines)) = (&started, &mut lines)
+        && let Some((number, line)) = lines.advance()?
+    {
+        let line = StepSession::start_line(&line);
+        if let Some(line) = line.map_err(|why| Failure::new(format!("line {number} of the events: {why}")))? {
+            start.clear();
+            started = StepSession::start_as(&loaded.machine, &args.run, line, &mut start);
+            if started.is_ok() {
+                io.out.write_all(&std::mem::take(&mut start))?;
+            }
+        }
+    }
+    let mut session = match started {
         Ok(session) => session,
         Err(explanation) => {
             // The line on standard output says it, too.
@@ -66,13 +84,13 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         io.out.write_all(&start)?;
     }
     let mut exit = Exit::Yes;
-    if let Some(events) = &args.events {
-        let (input, mut sink) = (open(events, "events", io)?, std::io::sink());
+    if let Some(lines) = lines {
+        let mut sink = std::io::sink();
         let out: &mut dyn Write = match args.scxml_clock {
             true => &mut sink,
             false => io.out,
         };
-        exit = apply_lines(&mut session, input, out, events == "-")?;
+        exit = apply_lines(&mut session, lines, out, args.events.as_deref() == Some("-"))?;
     }
     if args.scxml_clock {
         return run_out(&mut session, machine_output, io);
@@ -84,11 +102,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
 /// program that waits for it.
 fn apply_lines(
     session: &mut StepSession<'_>,
-    input: Box<dyn BufRead + '_>,
+    mut lines: Lines<Box<dyn BufRead + '_>>,
     out: &mut dyn Write,
     flush: bool,
 ) -> Result<Exit, Failure> {
-    let mut lines = Lines::new(input);
     let mut exit = Exit::Yes;
     let mut buffer = Vec::new();
     while let Some((number, line)) = lines.advance()? {

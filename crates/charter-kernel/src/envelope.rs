@@ -48,13 +48,20 @@ impl Envelope {
     /// Creates the envelope of the start of a run.
     #[must_use]
     pub fn start(input: Json, by: Principal, at: impl Into<Timestamp>) -> Envelope {
-        Envelope { by, ..Envelope::host(0, Event::Start { input }, at) }
+        Envelope::host(0, Event::Start { input }, at).by(by)
     }
 
     /// Creates the envelope of an event of the host itself (start, answer, timer), for the root.
     #[must_use]
     pub fn host(seq: u64, event: Event, at: impl Into<Timestamp>) -> Envelope {
         Envelope { seq, to: None, event, by: Principal::system(), at: at.into(), expected_seq: None, unique: None }
+    }
+
+    /// Gives an event of the host, such as the answer to a task, to somebody else.
+    #[must_use]
+    pub fn by(mut self, by: Principal) -> Envelope {
+        self.by = by;
+        self
     }
 
     /// Addresses the event to an actor.

@@ -26,6 +26,8 @@ pub(super) struct Moves {
     outputs: BTreeMap<String, OnceCell<Values>>,
     /// Whether a cancelled run executes actions.
     cancels: bool,
+    /// Whether it matters who answers.
+    answerer: bool,
 }
 
 struct Sent {
@@ -62,7 +64,7 @@ impl Moves {
         }
         let exits = model.charts.iter().flat_map(|c| &c.states).any(|s| s.def.exit.iter().flatten().any(decides));
         let outputs = model.def.actors.keys().map(|name| (name.clone(), OnceCell::new())).collect();
-        Some(Moves { events, outputs, cancels: exits })
+        Some(Moves { events, outputs, cancels: exits, answerer: model.reads_starter_or_answerer() })
     }
 
     /// The moves from a state.
@@ -111,6 +113,11 @@ impl Moves {
     /// Builds the envelope of a move, with unknown data.
     pub(super) fn envelope(&self, model: &Model<'_>, oracle: &Oracle, how: &Move, seq: u64) -> Option<Envelope> {
         let host = |event: Event| Envelope::host(seq, event, START);
+        // A person answers a task, and who resumes a run gives it the answers that it has held.
+        let answer = |event: Event| match self.answerer {
+            true => by_anybody(oracle, host(event)),
+            false => host(event),
+        };
         Some(match how {
             Move::Send { event, sender, to } => {
                 let sent = self.events.get(*event)?;
@@ -127,19 +134,31 @@ impl Moves {
                 let schema = model.def.actors.get(src).and_then(|a| a.output.as_ref());
                 let values = self.outputs.get(src).map(|known| known.get_or_init(|| oracle.matching(schema)));
                 let output = oracle.fresh(values.cloned().unwrap_or_else(|| oracle.matching(None)));
-                host(Event::Done { invocation: invocation.clone(), effect: None, output }).to(to)
+                answer(Event::Done { invocation: invocation.clone(), effect: None, output }).to(to)
             }
             Move::Failed { to, invocation } => {
                 let error = oracle.anything();
-                host(Event::Failed { invocation: invocation.clone(), effect: None, error }).to(to)
+                answer(Event::Failed { invocation: invocation.clone(), effect: None, error }).to(to)
             }
             Move::Timer { timer, generation } => host(Event::Timer { timer: timer.clone(), generation: *generation }),
             Move::Cancel => {
                 let by = Principal::new("operator", &["operator"]);
-                Envelope::event(seq, "charter.cancel", Json::Null, by, START)
+                let cancel = Envelope::event(seq, "charter.cancel", Json::Null, by, START);
+                cancel.by(Principal { roles: vec!["operator".into()], ..anybody(oracle) })
             }
         })
     }
+}
+
+/// Somebody of whom nothing is known: expressions that read `by` have an unknown value.
+fn anybody(oracle: &Oracle) -> Principal {
+    let id = oracle.fresh(Values::short_text());
+    Principal::new(id.as_str().unwrap_or_default(), &[])
+}
+
+/// The envelope, from anybody.
+pub(super) fn by_anybody(oracle: &Oracle, envelope: Envelope) -> Envelope {
+    envelope.by(anybody(oracle))
 }
 
 /// Whether an action can matter to the run.

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
 use super::anybody;
+use super::moves::by_anybody;
 use super::moves::{Move, Moves};
 use super::oracle::Oracle;
 use super::slice::{Level, Path};
@@ -232,11 +233,13 @@ impl<'m, 'd> Search<'m, 'd> {
 
     fn start(&mut self) {
         let empty = Store::default();
+        let starter = self.model.reads_starter_or_answerer();
         self.oracle.interlocks.set(true);
         loop {
             self.oracle.begin(&empty);
             let input = self.oracle.fresh(self.oracle.matching(self.model.def.root.input.as_ref()));
             let envelope = Envelope::host(0, Event::Start { input }, START);
+            let envelope = if starter { by_anybody(&self.oracle, envelope) } else { envelope };
             self.spend(FUEL_PER_MOVE);
             let result = self.model.machine.start_with("explored", &envelope, &self.unknowns, &mut self.fuel);
             if let Some(step) = self.taken(result) {

@@ -263,7 +263,7 @@ fn outcomes(machine: &Machine, moves: &[Arc<Move>], effort: &Effort) -> Vec<Outc
     let mut all = Vec::new();
     for how in moves {
         let done = match (&how.kind, &at) {
-            (MoveKind::Start { input }, None) => start(machine, input, how.at),
+            (MoveKind::Start { input, by }, None) => start(machine, input, by.as_deref(), how.at),
             (_, Some(snapshot)) => how.follow(machine, snapshot, &mut keys),
             (_, None) => break,
         };

@@ -12,7 +12,7 @@ use super::{Change, ChangeEffect, Side};
 use crate::model::{State, escape};
 
 /// The parts of a state that are not transitions.
-const STATE_KEYS: [&str; 7] = ["type", "initial", "entry", "exit", "invoke", "output", "tags"];
+const STATE_KEYS: [&str; 9] = ["type", "id", "initial", "entry", "exit", "invoke", "data", "output", "tags"];
 
 pub(super) fn compare(old: &Side<'_>, new: &Side<'_>, changes: &mut Vec<Change>) {
     let (a, b) = (old.definition, new.definition);
@@ -127,8 +127,18 @@ fn events(old: &Definition, new: &Definition, changes: &mut Vec<Change>) {
             ("by", json(&before.by), json(&after.by), senders(&before.by, &after.by)),
             ("data", json(&before.data), json(&after.data), required(before.data.is_some(), after.data.is_some())),
             ("whilePaused", json(&before.while_paused), json(&after.while_paused), paused),
+            (
+                "unique",
+                json(&before.unique),
+                json(&after.unique),
+                required(before.unique.is_some(), after.unique.is_some()),
+            ),
         ];
-        for (key, before, after, effect) in keys.into_iter().filter(|(_, before, after, _)| before != after) {
+        // The order of roles decides nothing.
+        let same_roles = before.by.iter().collect::<BTreeSet<_>>() == after.by.iter().collect::<BTreeSet<_>>();
+        let differs =
+            |(key, before, after, _): &(&str, Json, Json, _)| before != after && !(same_roles && *key == "by");
+        for (key, before, after, effect) in keys.into_iter().filter(differs) {
             changes.push(field("event", name, key, before, after, effect, &at, &at));
         }
     }

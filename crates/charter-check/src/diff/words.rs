@@ -13,7 +13,14 @@ pub(super) fn removed(definition: &Definition) -> Definition {
     // Schemas contain copies of the types that they use.
     plain.types.clear();
     plain.roles.values_mut().for_each(|role| role.description = None);
-    plain.events.values_mut().for_each(|event| event.description = None);
+    plain.events.values_mut().for_each(|event| {
+        event.description = None;
+        event.data.iter_mut().for_each(without_words);
+        event.by.sort();
+    });
+    plain.actors.values_mut().for_each(|actor| {
+        actor.input.iter_mut().chain(&mut actor.output).for_each(without_words);
+    });
     plain.ledger.values_mut().for_each(|kind| kind.description = None);
     plain.projections.values_mut().for_each(|projection| projection.description = None);
     chart(&mut plain.root);
@@ -21,7 +28,30 @@ pub(super) fn removed(definition: &Definition) -> Definition {
     plain
 }
 
+/// Removes what a schema says to people.
+fn without_words(schema: &mut Json) {
+    const WORDS: [&str; 4] = ["title", "description", "examples", "$comment"];
+    const NAMED: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+    const VALUES: [&str; 3] = ["const", "enum", "default"];
+    match schema {
+        Json::Object(keywords) => {
+            keywords.retain(|keyword, _| !WORDS.contains(&keyword.as_str()));
+            for (keyword, value) in keywords.iter_mut().filter(|(keyword, _)| !VALUES.contains(&keyword.as_str())) {
+                match value {
+                    // The keys are names.
+                    Json::Object(of) if NAMED.contains(&keyword.as_str()) => of.values_mut().for_each(without_words),
+                    value => without_words(value),
+                }
+            }
+        }
+        Json::Array(schemas) => schemas.iter_mut().for_each(without_words),
+        _ => {}
+    }
+}
+
 fn chart(chart: &mut Chart) {
+    let schemas = chart.input.iter_mut().chain(&mut chart.context_schema);
+    schemas.for_each(without_words);
     let mut stack = vec![&mut chart.state];
     while let Some(state) = stack.pop() {
         (state.description, state.meta) = (None, Json::Null);

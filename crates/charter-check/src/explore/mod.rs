@@ -153,7 +153,7 @@ fn replay_with_keys(machine: &Machine, moves: &[Arc<Move>], effort: &Effort) -> 
     let mut keys = TakenKeys::default();
     for how in moves {
         let next = match (&how.kind, at) {
-            (moves::MoveKind::Start { input }, None) => moves::start(machine, input, how.at).ok()?,
+            (moves::MoveKind::Start { input, by }, None) => moves::start(machine, input, by.as_deref(), how.at).ok()?,
             (_, Some(snapshot)) => how.follow(machine, &snapshot, &mut keys).ok()?,
             (_, None) => return None,
         };
@@ -174,7 +174,9 @@ fn with_free_keys(machine: &Machine, moves: Vec<Arc<Move>>, effort: &Effort) -> 
         let mut changed = Vec::new();
         for how in &moves {
             let (next, how) = match (&how.kind, at) {
-                (moves::MoveKind::Start { input }, None) => (moves::start(machine, input, how.at).ok()?, how.clone()),
+                (moves::MoveKind::Start { input, by }, None) => {
+                    (moves::start(machine, input, by.as_deref(), how.at).ok()?, how.clone())
+                }
                 (_, Some(snapshot)) => match how.follow(machine, &snapshot, &mut keys) {
                     Err(refused) if refused.refusal.code == Code::Taken => {
                         let other = Arc::new(how.with_free_key(machine, &keys, snapshot.seq())?);

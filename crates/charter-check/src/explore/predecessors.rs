@@ -70,7 +70,7 @@ pub(crate) fn trace_of(moves: &[Arc<Move>]) -> Trace {
     let mut trace = Trace::default();
     for how in moves {
         match &how.kind {
-            MoveKind::Start { input } => trace.input = input.clone(),
+            MoveKind::Start { input, .. } => (trace.input, trace.start) = (input.clone(), how.line()),
             _ => trace.events.push(how.line()),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use charter_kernel::{Code, FingerprintFilter, Machine, Snapshot, Status, TakenKeys, Verdict};
+use charter_kernel::{Code, FingerprintFilter, Machine, Principal, Snapshot, Status, TakenKeys, Verdict};
 use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
@@ -152,12 +152,13 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
         s.out.hinder(Some(Obstacle::new(at, format!("no data could be generated for {what}"))));
     }
     (s.out.explored.principals, s.out.explored.data) = moves.tried();
-    for input in &moves.inputs {
-        s.begin(model, input);
+    for (input, by) in moves.starts(&moves.inputs) {
+        s.begin(model, input, by);
     }
     if s.known.is_empty() {
         // The inputs that conditions distinguish do not work: try the plainest ones.
-        moves.plain_inputs(options).iter().for_each(|input| s.begin(model, input));
+        let plain = moves.plain_inputs(options);
+        moves.starts(&plain).for_each(|(input, by)| s.begin(model, input, by));
     }
     s.run(&moves, options);
     s.monitor.finish();
@@ -168,10 +169,10 @@ pub(crate) fn search(model: &Model<'_>, options: &Options) -> Exploration {
 }
 
 impl Search<'_> {
-    fn begin(&mut self, model: &Model<'_>, input: &Json) {
-        let how = Arc::new(Move { at: START, kind: MoveKind::Start { input: input.clone() } });
+    fn begin(&mut self, model: &Model<'_>, input: &Json, by: &Option<Arc<Principal>>) {
+        let how = Arc::new(Move { at: START, kind: MoveKind::Start { input: input.clone(), by: by.clone() } });
         self.effort.spend(FUEL_PER_MOVE);
-        match start(self.machine, input, START) {
+        match start(self.machine, input, by.as_deref(), START) {
             Ok(outcome) => {
                 self.effort.spend(outcome.fuel);
                 let seen = self.monitor.seen_after(0, None);
@@ -185,7 +186,10 @@ impl Search<'_> {
                 let details = self.machine.refusal_details(None, &envelope, &refusal);
                 self.out.hinder(Some(Obstacle::whole("a run could not be started with an input that was tried")));
                 let is_certain = !input_matters(model, &details);
-                self.out.not_started.push(NotStarted { input: input.clone(), message, is_certain });
+                // Another person may have started it with the same input.
+                if !self.out.not_started.iter().any(|start| start.input == *input) {
+                    self.out.not_started.push(NotStarted { input: input.clone(), message, is_certain });
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A definition with the indices that the kernel assigns: each state and transition with its
 //! pointer, kind and targets.
 
+mod sender;
 pub(crate) mod walk;
 
 use std::cell::{OnceCell, RefCell};

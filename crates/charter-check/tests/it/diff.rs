@@ -181,3 +181,25 @@ states:
     assert!(digest.len() == 64 && digest.chars().all(|c| c.is_ascii_hexdigit()), "{:#?}", example.events);
     assert_eq!((example.old.as_str(), example.new.as_str()), ("refused: authority", "accepted: done"));
 }
+
+#[test]
+fn unique_keys_and_the_ids_of_states_are_parts() {
+    let found = with("REQUEST: {by: clerk,", "REQUEST: {by: clerk, unique: {key: event.amount},");
+    assert!(lines(&found)[0].starts_with("Forbids event REQUEST unique |"), "{:?}", lines(&found));
+    let found = with("paid: {type: final}", "paid: {id: end, type: final}");
+    assert!(lines(&found)[0].starts_with("Alters state paid id |"), "{:?}", lines(&found));
+}
+
+#[test]
+fn words_in_schemas_and_the_order_of_roles_are_no_change_of_behavior() {
+    for (from, to) in [
+        ("amount: {type: integer}", "amount: {type: integer, title: Cents, description: no euros, examples: [5]}"),
+        ("by: [controller, guest], data", "by: [guest, controller], data"),
+    ] {
+        assert!(with(from, to).same, "{to}");
+    }
+    // A field may have such a name.
+    let found =
+        with("properties: {amount: {type: integer}}", "properties: {amount: {type: integer}, title: {type: string}}");
+    assert!(lines(&found)[0].contains("event REQUEST data"), "{:?}", lines(&found));
+}

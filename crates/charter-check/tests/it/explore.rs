@@ -69,7 +69,7 @@ fn replay(machine: &Machine, input: Option<&Json>, lines: &[Json]) -> (Snapshot,
 
 /// Replays a counterexample and returns the active states of the root at its end.
 fn led_to(source: &str, finding: &Finding) -> Vec<String> {
-    let (_, end) = replay(&machine(source), finding.input.as_ref(), &finding.witness);
+    let (_, end) = replay(&machine(source), finding.input.as_ref(), finding.events());
     end.unwrap().actors().next().unwrap().state().map(str::to_string).collect()
 }
 
@@ -86,7 +86,7 @@ states:
 fn dead_ends_have_a_shortest_witness() {
     let stuck = one(DOOR, "stuck");
     assert!(stuck.message.starts_with("no event that was tried is accepted in `c`; "), "{}", stuck.message);
-    assert_eq!(stuck.witness.len(), 2);
+    assert_eq!(stuck.events().len(), 2);
     assert_eq!(led_to(DOOR, &stuck), ["c"]);
     assert!(
         report(DOOR).findings.iter().any(|f| f.code == "transition-not-taken" && f.message.contains("c/on/BACK/0"))
@@ -94,7 +94,7 @@ fn dead_ends_have_a_shortest_witness() {
     let deadlock = "events: {GO: {}}\nstates: {p: {type: parallel, states: {q: {states: {x: {on: {GO: y}}, y: {}}}, r: {states: {z: {}}}}}}";
     let found = one(deadlock, "deadlock");
     assert_eq!(
-        (found.message.as_str(), found.witness.len()),
+        (found.message.as_str(), found.events().len()),
         ("deadlock: nothing more can happen in `p.q.y` and `p.r.z`, but the run has not ended", 1)
     );
     assert_eq!(led_to(deadlock, &found), ["p.q.y", "p.r.z"]);
@@ -164,11 +164,11 @@ states:
     let found = one(source, "execution");
     assert_eq!(found.severity, charter_check::Severity::Warning);
     assert!(found.message.contains("the answer of `w` in `a` can be refused as `execution`"), "{}", found.message);
-    let (_, end) = replay(&machine(source), None, &found.witness);
+    let (_, end) = replay(&machine(source), None, found.events());
     assert_eq!(end.unwrap_err().code, charter_kernel::Code::Execution);
     let source = "events: {GO: {}}\nstates: {a: {on: {GO: b}}, b: {always: {target: b, reenter: true}}}";
     let found = one(source, "runaway");
-    assert_eq!(found.witness.len(), 1);
+    assert_eq!(found.events().len(), 1);
 }
 
 const PLANS: &str = "
@@ -192,7 +192,7 @@ fn several_machines_and_interlocks() {
     let lock: Vec<&Finding> = found.findings.iter().filter(|f| f.code == "interlock").collect();
     assert_eq!(lock.len(), 1, "{:#?}", all(&found));
     assert!(lock[0].path.starts_with("interlocks"), "{}", lock[0].path);
-    let (_, end) = replay(&machine(PLANS), None, &lock[0].witness);
+    let (_, end) = replay(&machine(PLANS), None, lock[0].events());
     assert_eq!(end.unwrap_err().code, charter_kernel::Code::Interlock);
     // The interlock table does not allow a selected plan in this state.
     assert!(
@@ -254,7 +254,7 @@ fn a_charter_that_starts_with_none_of_the_inputs_that_were_tried_gets_a_remark()
             "context: {n: '= string(timestamp(input.until))'}\ninput: {type: object, required: [until], properties: {until: {type: string}}}\nstates: {a: {}}",
             "`{\"until\":\"a\"}`: ",
         ),
-        ("context: {n: '= {\"ana\": 1}[by.id]'}\nstates: {a: {}}", "`null` and with 1 other input: "),
+        ("context: {n: '= {\"zoe\": 1}[by.id]'}\nstates: {a: {}}", "`{}` and with 1 other input: "),
     ] {
         let found = one(source, "cannot-start");
         assert_eq!(found.severity, charter_check::Severity::Info, "{}", found.message);

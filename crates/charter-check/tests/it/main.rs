@@ -18,6 +18,7 @@ mod second_opinion;
 mod second_opinion_charters;
 mod second_opinion_data;
 mod second_opinion_parts;
+mod senders;
 mod support;
 mod table;
 mod types;

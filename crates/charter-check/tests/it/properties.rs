@@ -32,7 +32,7 @@ fn violated(charter: &str, property: &str) -> Finding {
 fn words(finding: &Finding) -> Vec<String> {
     let word = |key: &str, line: &serde_json::Value| line[key].as_str().map(|id| format!("{key} {id}"));
     finding
-        .witness
+        .events()
         .iter()
         .map(|l| {
             l["type"].as_str().map(str::to_string).or(word("done", l)).or(word("failed", l)).unwrap_or("tick".into())
@@ -146,7 +146,7 @@ states:
         &flip.replace("b: {on: {FLIP: a}}", "b: {on: {FLIP: a}, after: {1m: a}}"),
         "eventually: \"in('done')\"",
     );
-    assert_eq!(found.witness.len(), 2, "{:?}", words(&found));
+    assert_eq!(found.events().len(), 2, "{:?}", words(&found));
 }
 
 #[test]

@@ -48,7 +48,7 @@ states: {{{states}}}
     let report = report_with(&charter, &Options::default());
     let found: Vec<&Finding> = report.findings.iter().filter(|f| f.code.starts_with("property-")).collect();
     assert_eq!(found.len(), 1, "{:#?}", all(&report));
-    (found[0].verdict.unwrap(), found[0].message.clone(), found[0].witness.clone())
+    (found[0].verdict.unwrap(), found[0].message.clone(), found[0].events().to_vec())
 }
 
 const TWICE: &str = "a: {on: {PAY: b}}, b: {on: {PAY: c}}, c: {type: final}";
@@ -115,6 +115,27 @@ states: {a: {on: {PAY: b}}, b: {on: {PAY: c}}, c: {on: {PAY: d}}, d: {on: {NUM: 
     let found =
         report.findings.iter().find(|f| f.code == "property-violated").unwrap_or_else(|| panic!("{:#?}", all(&report)));
     let keys: std::collections::BTreeSet<String> =
-        found.witness.iter().map(|line| format!("{} {}", line["type"], line["data"]["order"])).collect();
+        found.events().iter().map(|line| format!("{} {}", line["type"], line["data"]["order"])).collect();
     assert_eq!(keys.len(), 6, "{:?}", found.witness);
+}
+
+/// What leads to a state in which nothing is accepted is a run, too.
+#[test]
+fn the_way_to_a_dead_end_uses_each_key_once() {
+    let source = "
+events:
+  E: {data: {type: object, required: [n], properties: {n: {type: integer, minimum: 1, maximum: 2}}}, unique: {key: event.n}}
+  F: {data: {type: object, maxProperties: 0}}
+context: {x: 0}
+initial: a
+states:
+  a: {on: {E: b}}
+  b: {on: {E: c}}
+  c: {on: {F: {target: d, when: context.x == 1}}}
+  d: {type: final}
+";
+    let report = report_with(source, &Options::default());
+    let found = report.findings.iter().find(|f| f.code == "stuck").unwrap();
+    let keys: Vec<&Json> = found.events().iter().map(|line| &line["data"]["n"]).collect();
+    assert!(keys.len() == 2 && keys[0] != keys[1], "{keys:?}");
 }

@@ -20,7 +20,7 @@ fn property(report: &Report) -> &Finding {
 fn decided(sat: &str, unsat: &str) {
     let found = report(sat);
     assert_eq!(property(&found).verdict, Some(Verdict::Violated), "{:#?}", all(&found));
-    assert!(!property(&found).witness.is_empty());
+    assert!(!property(&found).events().is_empty());
     assert!(!found.explored.complete, "data, principals or times have other values, too");
     let found = report(unsat);
     assert_eq!(property(&found).verdict, Some(Verdict::Proved), "{:#?}", all(&found));

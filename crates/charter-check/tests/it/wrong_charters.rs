@@ -18,7 +18,7 @@ fn violation(source: &str) -> Vec<String> {
     let word = |line: &serde_json::Value| {
         ["type", "done", "failed"].iter().find_map(|key| line[*key].as_str()).unwrap_or("a timer").to_string()
     };
-    found.witness.iter().map(word).collect()
+    found.events().iter().map(word).collect()
 }
 
 #[track_caller]
@@ -131,6 +131,7 @@ properties: [{id: p, never: \"in('c') && context.n == 2\"}]
     let found = report.findings.iter().find(|f| f.code == "property-violated").unwrap();
     let after = serde_json::to_value(&found.after).unwrap();
     let expected = serde_json::json!([
+        {"states": {"root": ["a"]}},
         {"states": {"root": ["b"]}, "changed": {"n": 2}},
         {"states": {"root": ["c"]}},
     ]);

@@ -1,4 +1,5 @@
-//! Prints a counterexample: the events, as input lines for `charter step`, and what each one does.
+//! Prints a counterexample: the start and the events, as input lines for `charter step`, and what
+//! each one does.
 
 use charter_check::{After, Finding};
 use serde_json::Value as Json;
@@ -15,9 +16,7 @@ pub(super) fn print(finding: &Finding, io: &mut Io<'_>) -> Result<(), Failure> {
     if finding.witness.is_empty() {
         return Ok(());
     }
-    let input = finding.input.as_ref();
-    let input = input.map(|i| format!(" with the input {i}")).unwrap_or_default();
-    writeln!(io.out, "  reached{input} by these events:")?;
+    writeln!(io.out, "  reached by these lines, which `charter step --events` takes:")?;
     let (all, mut done) = (finding.witness.as_slice(), 0);
     for _ in 0..MAX_EVENTS {
         let left = all.get(done..).unwrap_or_default();

@@ -110,6 +110,7 @@ static SCENARIO_FIELDS: &[Field] = &[
     ),
     may!("input", Form::Template, "The input of the run (default `{}`)."),
     may!("at", TIMESTAMP, "When the run starts (default 1970-01-01T00:00:00Z)."),
+    may!("as", Form::Text, "Who starts the run: a name from `principals` (default: the system)."),
     may!("steps", Form::List(&STEP_FORM), "The steps, in order."),
     may!("refused", Form::Object(&START_REFUSED), "The start of the run is refused."),
 ];
@@ -218,11 +219,16 @@ static ANSWER: &[Field] = &[
     may!("verdict", Form::Word(&["accepted", "ignored", "late"]), "The verdict (default `accepted`)."),
 ];
 
+static PERSON: &[Field] = &[
+    may!("as", Form::Text, "The person who answers the task of a `human` actor (default: the system)."),
+    may!("roles", ROLES, "The person's roles (default: those under `principals`)."),
+];
+
 static DONE: Object = Object {
     name: "done",
     what: "an answer",
     doc: "An invoked actor answers.",
-    fields: &[ANSWER, &[may!("output", Form::Template, "The answer.")], ADDRESS],
+    fields: &[ANSWER, &[may!("output", Form::Template, "The answer.")], PERSON, IDENTITY, ADDRESS],
     ..PLAIN
 };
 
@@ -230,7 +236,13 @@ static ERROR: Object = Object {
     name: "error",
     what: "a failure",
     doc: "An invoked actor fails.",
-    fields: &[ANSWER, &[may!("error", Form::Template, "`{code, message, ...}` (default: the code `error`).")], ADDRESS],
+    fields: &[
+        ANSWER,
+        &[may!("error", Form::Template, "`{code, message, ...}` (default: the code `error`).")],
+        PERSON,
+        IDENTITY,
+        ADDRESS,
+    ],
     ..PLAIN
 };
 

@@ -63,6 +63,8 @@ pub struct Scenario {
     pub input: Option<Computed>,
     /// The time at which the run starts, in milliseconds since 1970.
     pub at: i64,
+    /// Who starts the run, under `principals`; `None`: the system.
+    pub starter: Option<Sender>,
     /// The expected refusal, if the run is expected not to start.
     pub refused: Option<(Span, ExpectedRefusal)>,
     /// The steps, including the steps of `before` at the start.
@@ -111,7 +113,7 @@ pub struct Sending {
     pub to: Option<String>,
     /// The time, in milliseconds since 1970.
     pub at: Option<i64>,
-    /// The sender of an event.
+    /// The sender of an event; the person who gives an answer, or the default: the actor itself.
     pub sender: Sender,
     /// The sequence number of the last record that the sender has seen.
     pub expected_seq: Option<u64>,

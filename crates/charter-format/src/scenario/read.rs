@@ -114,6 +114,10 @@ impl ScenarioReader<'_> {
                 Some(at) => self.timestamp(at),
                 None => shared.map_or(0, |s| s.at),
             },
+            starter: node
+                .get("as")
+                .map(|name| Sender { id: text(name), ..Sender::default() })
+                .or_else(|| shared.and_then(|s| s.starter.clone())),
             refused: refused.map(|entry| (entry.key.span, refusal(&entry.value))),
             steps,
         }

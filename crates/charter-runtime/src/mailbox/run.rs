@@ -144,7 +144,7 @@ impl RunState {
         let id = self.run.id();
         let allowed = !self.trusted && allows(record, &self.charter.manifest().digest(self.charter.digest()));
         let place = (record.seq == 0 || allowed).then(|| charter_journal::move_run(id, &self.charter.stored.name));
-        // What was requested while no actor was allowed to work, and the attempt after a failed one.
+        // What was requested while no actor was allowed to work; the attempt after a failed one.
         let waits = |request: &InvocationRequest| match record.source.kind {
             SourceKind::Attempt => record.source.effect.as_deref() == Some(&*request.effect.text(id)),
             _ => allowed && (self.imported..record.seq).contains(&request.effect.seq),

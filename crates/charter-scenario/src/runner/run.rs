@@ -4,13 +4,13 @@ use charter_expr::nearest;
 use charter_format::scenario::{Act, Computed, Scenario, ScenarioFile, ScenarioStep, Tick};
 use charter_format::{Diagnostic, Severity, Span};
 use charter_kernel::definition::Delay;
-use charter_kernel::{Actor, Machine, Millis, Timestamp};
+use charter_kernel::{Actor, Machine, Millis, Principal, Timestamp};
 use serde_json::{Value as Json, json};
 
 use super::cover::{Cover, Progress};
 use super::matching::show;
 use super::scope::{EvalFailure, EvalView, Expressions};
-use super::sending::check_refusal;
+use super::sending::{check_refusal, known_principal};
 use super::{codes, expect};
 use crate::session::{Session, StepOutcome};
 
@@ -88,7 +88,11 @@ fn begin<'a>(
             help: Some("write it as a literal".into()),
         })?,
     };
-    match (Session::start(machine, "run", input.clone(), scenario.at), &scenario.refused) {
+    let by = match &scenario.starter {
+        None => Principal::system(),
+        Some(starter) => known_principal(scenario, starter, scenario.span)?,
+    };
+    match (Session::start_by(machine, "run", input.clone(), by, scenario.at), &scenario.refused) {
         (Ok((session, outcome)), None) => {
             cover.take(outcome.taken.iter().copied());
             cover.reach(&session, || Progress { file: &file.name, scenario: &scenario.name, input: &input, line: 0 });

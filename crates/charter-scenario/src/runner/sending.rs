@@ -2,7 +2,7 @@
 
 use charter_expr::nearest;
 use charter_format::Span;
-use charter_format::scenario::{Computed, ExpectedRefusal, ScenarioStep, Sender, Sending, What};
+use charter_format::scenario::{Computed, ExpectedRefusal, Scenario, ScenarioStep, Sender, Sending, What};
 use charter_kernel::{Event, Explanation, Principal, Timestamp};
 use serde_json::json;
 
@@ -81,8 +81,9 @@ impl<'a> Runner<'a> {
             },
         };
         let by = match &sending.what {
-            What::Event { .. } => self.principal(&sending.sender, step.span)?,
-            _ => Principal::system(),
+            // Nobody is named: the actor itself answers.
+            What::Done { .. } | What::Failed { .. } if sending.sender == Sender::default() => Principal::system(),
+            _ => self.principal(&sending.sender, step.span)?,
         };
         Ok(self.session.apply(SessionEvent {
             event,
@@ -96,26 +97,31 @@ impl<'a> Runner<'a> {
 
     /// Returns the principal for a sender, with its roles.
     pub(crate) fn principal(&self, sender: &Sender, span: Span) -> Result<Principal, StepFailure> {
-        let known = &self.scenario.principals;
-        let is_listed = sender.id.is_empty() || known.is_empty() || known.contains_key(&sender.id);
-        if is_listed || sender.roles.is_some() {
-            let by = self.scenario.principal(sender);
-            return match by.check_sender() {
-                Ok(()) => Ok(by),
-                Err(e) => Err(StepFailure { code: codes::SCENARIO, span, message: e.to_string(), help: None }),
-            };
-        }
-        let help = match nearest(&sender.id, known.keys().map(String::as_str)) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "add it there, or give its `roles` in this step".into(),
-        };
-        Err(StepFailure {
-            code: codes::SCENARIO,
-            span,
-            message: format!("unknown principal `{}`: it is not listed under `principals`", sender.id),
-            help: Some(help),
-        })
+        known_principal(self.scenario, sender, span)
     }
+}
+
+/// Returns the principal for a sender, with its roles.
+pub(super) fn known_principal(scenario: &Scenario, sender: &Sender, span: Span) -> Result<Principal, StepFailure> {
+    let known = &scenario.principals;
+    let is_listed = sender.id.is_empty() || known.is_empty() || known.contains_key(&sender.id);
+    if is_listed || sender.roles.is_some() {
+        let by = scenario.principal(sender);
+        return match by.check_sender() {
+            Ok(()) => Ok(by),
+            Err(e) => Err(StepFailure { code: codes::SCENARIO, span, message: e.to_string(), help: None }),
+        };
+    }
+    let help = match nearest(&sender.id, known.keys().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "add it there, or give its `roles` in this step".into(),
+    };
+    Err(StepFailure {
+        code: codes::SCENARIO,
+        span,
+        message: format!("unknown principal `{}`: it is not listed under `principals`", sender.id),
+        help: Some(help),
+    })
 }
 
 /// Compares a refusal with the expected one.

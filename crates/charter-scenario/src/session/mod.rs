@@ -2,18 +2,19 @@
 //! time only from events. Scenarios and `step` sessions drive it.
 
 mod saved;
+mod tick;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use charter_kernel::{
-    Cause, Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, NoteKind, Principal, Refusal,
-    RefusalContext, RefusalDetails, Snapshot, TakenKeys, TimerChange, Timestamp, Unique, Verdict,
+    Cause, Code, Effect, EffectId, Envelope, Event, Explanation, Machine, Note, Principal, Refusal, RefusalContext,
+    RefusalDetails, Snapshot, TakenKeys, TimerChange, Timestamp, Unique, Verdict,
 };
 use charter_run::{Incoming, Position};
 use serde_json::Value as Json;
 
 pub(crate) use saved::Saved;
+use tick::Tick;
 
 /// Upper limit of the timers that one tick fires: a statechart whose timers immediately set new
 /// ones would never settle.
@@ -70,7 +71,7 @@ pub struct SessionEvent {
     pub event: Event,
     /// The actor addressed.
     pub to: Option<String>,
-    /// The sender; ignored for answers.
+    /// The sender: of an answer, the system, or the person who gives it.
     pub by: Principal,
     /// The time of the event; `None` means the time of the last event.
     pub at: Option<Timestamp>,
@@ -101,7 +102,7 @@ pub enum RoundTripError {
 }
 
 impl<'m> Session<'m> {
-    /// Starts a run.
+    /// Starts a run as the system.
     ///
     /// # Errors
     /// Returns the explanation of the refusal if the start is refused.
@@ -111,9 +112,24 @@ impl<'m> Session<'m> {
         input: Json,
         at: impl Into<Timestamp>,
     ) -> Result<(Session<'m>, StepOutcome<'m>), Box<Explanation>> {
+        Session::start_by(machine, run, input, Principal::system(), at)
+    }
+
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// As [`Session::start`].
+    pub fn start_by(
+        machine: &'m Machine,
+        run: &str,
+        input: Json,
+        by: Principal,
+        at: impl Into<Timestamp>,
+    ) -> Result<(Session<'m>, StepOutcome<'m>), Box<Explanation>> {
         let at = at.into();
         let mut position = Position::new();
-        let (envelope, step) = position.take(machine, run, Incoming::host(Event::Start { input }), at);
+        let incoming = Incoming { by, ..Incoming::host(Event::Start { input }) };
+        let (envelope, step) = position.take(machine, run, incoming, at);
         match step {
             Ok(step) => {
                 let mut outcome = StepOutcome::new(0, "root".into());
@@ -298,57 +314,6 @@ impl<'m> Session<'m> {
             invocations.find(|(_, i)| !i.is_machine() && i.id.as_ref() == id && effect.is_none_or(|e| e == i.effect))
         });
         owner.map_or_else(|| "root".into(), |(actor, _)| actor.id().into())
-    }
-}
-
-/// The combined result of the timers that one tick fired.
-struct Tick<'m> {
-    fired: u64,
-    accepted: bool,
-    /// All names of transitions in it begin with the id of an actor.
-    total: StepOutcome<'m>,
-    actors: BTreeSet<String>,
-    explanations: Vec<(String, Explanation)>,
-}
-
-impl<'m> Tick<'m> {
-    fn new() -> Tick<'m> {
-        Tick {
-            fired: 0,
-            accepted: false,
-            total: StepOutcome::new(0, String::new()),
-            actors: BTreeSet::new(),
-            explanations: Vec::new(),
-        }
-    }
-
-    fn outcome(self, seq: u64) -> StepOutcome<'m> {
-        let mut outcome = self.total;
-        outcome.seq = seq;
-        outcome.fired = Some(self.fired);
-        outcome.to = match (self.actors.first(), self.actors.len()) {
-            (Some(actor), 1) => actor.clone(),
-            _ => "root".into(),
-        };
-        let prefix = format!("{}:", outcome.to);
-        for name in &mut outcome.transitions {
-            if let Some(own) = name.strip_prefix(&prefix) {
-                *name = own.to_owned();
-            }
-        }
-        let mut explanations = self.explanations.into_iter();
-        if self.accepted {
-            outcome.verdict = Verdict::Accepted.word();
-        } else if let Some((_, explanation)) = explanations.next() {
-            outcome.refuse(explanation);
-        }
-        outcome.timers_refused = explanations.len();
-        outcome.notes.extend(explanations.map(|(actor, explanation)| Note {
-            actor: actor.into(),
-            at: None,
-            kind: NoteKind::TimerRefused { message: explanation.message },
-        }));
-        outcome
     }
 }
 

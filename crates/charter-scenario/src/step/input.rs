@@ -10,12 +10,15 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value as Json;
 
 use super::principal::principal;
+use super::start::{StartLine, start_line};
 use crate::session::SessionEvent;
 use crate::timestamp::{self, abbreviate};
 
 /// The request in an input line.
 #[derive(Debug)]
 pub(crate) enum InputLine {
+    /// Starts the run; only the first line of a stream can be one.
+    Start(StartLine),
     /// An event or an answer.
     Event {
         /// The event; its data is null until the line without data gets that of its event type.
@@ -31,7 +34,8 @@ pub(crate) enum InputLine {
     Restore,
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
+    "start",
     "type",
     "data",
     "by",
@@ -65,6 +69,8 @@ pub(crate) enum InputError {
     NoInvocation,
     #[error("`restore` must be `true`")]
     RestoreFalse,
+    #[error("the run has started: `start` is only possible in the first line")]
+    Started,
     #[error("unexpected key `{key}` in a line with `{kind}`")]
     Unexpected { key: &'static str, kind: &'static str },
 }
@@ -112,6 +118,7 @@ struct Fields {
     error: Option<Json>,
     tick: Option<Timestamp>,
     restore: Option<bool>,
+    start: Option<StartLine>,
 }
 
 impl Fields {
@@ -123,6 +130,7 @@ impl Fields {
             ("error", self.failed.is_some()),
             ("tick", self.tick.is_some()),
             ("restore", self.restore.is_some()),
+            ("start", self.start.is_some()),
         ];
         let mut found = kinds.iter().filter(|(_, present)| *present).map(|(key, _)| *key);
         match (found.next(), found.next()) {
@@ -134,6 +142,9 @@ impl Fields {
     }
 
     fn line(&mut self) -> Result<InputLine, InputError> {
+        if let Some(start) = self.start.take() {
+            return Ok(InputLine::Start(start));
+        }
         if let Some(until) = self.tick.take() {
             return Ok(InputLine::Tick(until));
         }
@@ -160,7 +171,7 @@ impl Fields {
         let event = SessionEvent {
             to: self.to.take(),
             by: match answer {
-                true => Principal::system(),
+                true => self.by.take().unwrap_or_else(Principal::system),
                 false => self.by.take().unwrap_or_default(),
             },
             at: self.at.take(),
@@ -253,6 +264,10 @@ fn read<'de, A: MapAccess<'de>>(f: &mut Fields, key: &str, map: &mut A) -> Resul
             Json::String(id) if f.failed.is_none() => once(&mut f.failed, key, Some(id)),
             error => once(&mut f.error, key, Some(error)),
         },
+        "start" => {
+            let start = start_line(map.next_value_seed(StrictJson)?)?;
+            once(&mut f.start, key, Some(start))
+        }
         "restore" => match map.next_value_seed(StrictJson)? {
             Json::Bool(restore) => once(&mut f.restore, key, Some(restore)),
             _ => Err(wrong_type(key, "`true`")),
@@ -284,7 +299,7 @@ fn text<'de, A: MapAccess<'de>>(key: &str, map: &mut A) -> Result<Option<String>
     }
 }
 
-fn time<E: de::Error>(value: Json) -> Result<Option<Timestamp>, E> {
+pub(super) fn time<E: de::Error>(value: Json) -> Result<Option<Timestamp>, E> {
     match value {
         Json::Null => Ok(None),
         value => timestamp::from_json(&value).map(Some).map_err(E::custom),

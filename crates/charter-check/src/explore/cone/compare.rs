@@ -29,6 +29,9 @@ pub(super) fn compared(path: &Node, other: &Node, op: BinaryOp, cel: &str) -> Op
         return None;
     }
     probe.like.insert(cel.get(other.span.start..other.span.end)?.to_string());
+    // What the run remembers of two events is equal or not.
+    let remembered = |node: &Node| tree::path_of(node).is_some_and(|(root, _)| root == "context");
+    probe.names = remembered(path) && remembered(other);
     Some(probe)
 }
 

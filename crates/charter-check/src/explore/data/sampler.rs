@@ -167,6 +167,10 @@ impl<'s> Sampler<'s> {
             match kind {
                 Some("boolean") => [true, false].into_iter().for_each(|b| add(Some(b.into()))),
                 Some("integer" | "number") => {
+                    if probe.names {
+                        let next = plain.as_ref().and_then(Json::as_i64).and_then(|n| n.checked_add(1));
+                        next.into_iter().for_each(|n| add(Some(n.into())));
+                    }
                     plain.into_iter().for_each(|v| add(Some(v)));
                     around(&probe.constants, kind == Some("integer")).into_iter().for_each(|v| add(Some(v)));
                 }

@@ -21,15 +21,35 @@ pub(crate) struct Move {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum MoveKind {
-    Start { input: Json },
-    Send { to: Arc<str>, kind: Arc<str>, data: Arc<Json>, by: Arc<Principal> },
-    Done { to: Arc<str>, invocation: Arc<str>, output: Arc<Json> },
-    Failed { to: Arc<str>, invocation: Arc<str>, error: Arc<Json> },
+    /// Without `by`, the system starts the run: nothing depends on who does.
+    Start {
+        input: Json,
+        by: Option<Arc<Principal>>,
+    },
+    Send {
+        to: Arc<str>,
+        kind: Arc<str>,
+        data: Arc<Json>,
+        by: Arc<Principal>,
+    },
+    /// Without `by`, the actor itself answers.
+    Done {
+        to: Arc<str>,
+        invocation: Arc<str>,
+        output: Arc<Json>,
+        by: Option<Arc<Principal>>,
+    },
+    Failed {
+        to: Arc<str>,
+        invocation: Arc<str>,
+        error: Arc<Json>,
+        by: Option<Arc<Principal>>,
+    },
     Tick,
 }
 
 impl Move {
-    /// The move as an input line of `charter step`; for the start of a run, its input.
+    /// The move as an input line of `charter step`.
     pub(crate) fn line(&self) -> Json {
         let mut line = Map::new();
         let to_actor = |line: &mut Map<String, Json>, to: &Arc<str>| {
@@ -37,8 +57,22 @@ impl Move {
                 line.insert("to".into(), json!(to.as_ref()));
             }
         };
+        let from = |line: &mut Map<String, Json>, by: &Option<Arc<Principal>>| {
+            if let Some(by) = by {
+                line.insert("by".into(), json!(by.as_ref()));
+            }
+        };
         match &self.kind {
-            MoveKind::Start { input } => drop(line.insert("input".into(), input.clone())),
+            MoveKind::Start { input, by } => {
+                let mut start = Map::new();
+                // Without an input, it has this.
+                if *input != json!({}) {
+                    start.insert("input".into(), input.clone());
+                }
+                from(&mut start, by);
+                start.insert("at".into(), json!(time(self.at)));
+                line.insert("start".into(), Json::Object(start));
+            }
             MoveKind::Send { to, kind, data, by } => {
                 line.insert("type".into(), json!(kind.as_ref()));
                 // Without data, it has this (`Machine::absent_data`).
@@ -49,16 +83,18 @@ impl Move {
                 line.insert("by".into(), json!(by.as_ref()));
                 line.insert("at".into(), json!(time(self.at)));
             }
-            MoveKind::Done { to, invocation, output } => {
+            MoveKind::Done { to, invocation, output, by } => {
                 line.insert("done".into(), json!(invocation.as_ref()));
                 line.insert("output".into(), output.as_ref().clone());
                 to_actor(&mut line, to);
+                from(&mut line, by);
                 line.insert("at".into(), json!(time(self.at)));
             }
-            MoveKind::Failed { to, invocation, error } => {
+            MoveKind::Failed { to, invocation, error, by } => {
                 line.insert("failed".into(), json!(invocation.as_ref()));
                 line.insert("error".into(), error.as_ref().clone());
                 to_actor(&mut line, to);
+                from(&mut line, by);
                 line.insert("at".into(), json!(time(self.at)));
             }
             MoveKind::Tick => drop(line.insert("tick".into(), json!(time(self.at)))),
@@ -144,9 +180,15 @@ impl Move {
             }
             (Err(refusal), fuel) => Err(StepRefused::of(refusal, envelope, fuel)),
         };
-        let host = |to: &str, event: Event| Envelope::host(seq, event, self.at).to(to);
+        let host = |to: &str, by: &Option<Arc<Principal>>, event: Event| {
+            let envelope = Envelope::host(seq, event, self.at).to(to);
+            match by {
+                Some(by) => envelope.by(by.as_ref().clone()),
+                None => envelope,
+            }
+        };
         match &self.kind {
-            MoveKind::Start { input } => start(machine, input, self.at),
+            MoveKind::Start { input, by } => start(machine, input, by.as_deref(), self.at),
             MoveKind::Send { to, kind, data, by } => {
                 let mut envelope =
                     Envelope::event(seq, kind, data.as_ref().clone(), by.as_ref().clone(), self.at).to(to);
@@ -158,17 +200,19 @@ impl Move {
                 }
                 Ok(next)
             }
-            MoveKind::Done { to, invocation, output } => step(
+            MoveKind::Done { to, invocation, output, by } => step(
                 snapshot,
                 host(
                     to,
+                    by,
                     Event::Done { invocation: invocation.to_string(), effect: None, output: output.as_ref().clone() },
                 ),
             ),
-            MoveKind::Failed { to, invocation, error } => step(
+            MoveKind::Failed { to, invocation, error, by } => step(
                 snapshot,
                 host(
                     to,
+                    by,
                     Event::Failed { invocation: invocation.to_string(), effect: None, error: error.as_ref().clone() },
                 ),
             ),
@@ -196,9 +240,18 @@ impl Move {
     }
 }
 
-/// Starts a run.
-pub(crate) fn start(machine: &Machine, input: &Json, at: i64) -> Result<Successor, StepRefused> {
+/// Starts a run; without `by`, the system does.
+pub(crate) fn start(
+    machine: &Machine,
+    input: &Json,
+    by: Option<&Principal>,
+    at: i64,
+) -> Result<Successor, StepRefused> {
     let envelope = Envelope::host(0, Event::Start { input: input.clone() }, at);
+    let envelope = match by {
+        Some(by) => envelope.by(by.clone()),
+        None => envelope,
+    };
     match machine.start_metered(RUN, &envelope) {
         (Ok(step), fuel) => Ok(Successor::of(step, fuel)),
         (Err(refusal), fuel) => Err(StepRefused::of(refusal, envelope, fuel)),

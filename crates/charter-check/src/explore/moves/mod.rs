@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use charter_kernel::{Digest, Principal, Query, Schema, Snapshot};
+use charter_kernel::{Digest, Principal, PrincipalKind, Query, Schema, Snapshot};
 use serde_json::{Value as Json, json};
 
 use super::cone::{ConeOfInfluence, Probes, Source};
@@ -32,6 +32,10 @@ pub(crate) struct Moves<'m, 'd> {
     outputs: BTreeMap<String, Vec<Arc<Json>>>,
     errors: Vec<Arc<Json>>,
     pub(crate) inputs: Vec<Json>,
+    /// Who starts the run; nobody in particular if it does not matter.
+    starters: Vec<Option<Arc<Principal>>>,
+    /// Who answers the tasks of actors of kind `human`, if it matters.
+    answerers: BTreeMap<String, Vec<Arc<Principal>>>,
     /// What was not tried, and why.
     pub(crate) cut: Vec<String>,
     /// Schemas for which no data could be generated: pointer and name.
@@ -59,6 +63,8 @@ impl<'m, 'd> Moves<'m, 'd> {
             outputs: BTreeMap::new(),
             errors: Vec::new(),
             inputs: Vec::new(),
+            starters: vec![None],
+            answerers: BTreeMap::new(),
             cut: Vec::new(),
             missing: Vec::new(),
             spent: Cell::new(0),
@@ -95,6 +101,18 @@ impl<'m, 'd> Moves<'m, 'd> {
             );
             moves.outputs.insert(name.clone(), shared(values));
         }
+        if model.reads_starter_or_answerer() {
+            let somebody = |senders: Senders| senders.fixed.into_iter().map(Arc::new);
+            let starters = Senders::new(model, cone, ("the start", &[]), &[], &mut moves.cut);
+            moves.starters = somebody(starters).map(Some).collect();
+            for (name, actor) in model.def.actors.iter().filter(|(_, actor)| actor.kind == "human") {
+                let roles: Vec<String> = actor.config.get("by").map(role_names).unwrap_or_default();
+                let senders = Senders::new(model, cone, (name, &roles), &[], &mut moves.cut);
+                let agents = actor.config.get("agents") == Some(&Json::Bool(true));
+                let may = |by: &Arc<Principal>| agents || by.kind() == PrincipalKind::Person;
+                moves.answerers.insert(name.clone(), somebody(senders).filter(may).collect());
+            }
+        }
         moves.errors = shared(moves.make_errors(options));
         moves.inputs = moves.make(&Source::Input, model.def.root.input.as_ref(), options, "/root/input", "the input");
         moves
@@ -110,12 +128,20 @@ impl<'m, 'd> Moves<'m, 'd> {
         all.filter(|input| !self.inputs.contains(input)).collect()
     }
 
+    /// The starts with these inputs, by each who may matter.
+    pub(crate) fn starts<'i>(
+        &'i self,
+        inputs: &'i [Json],
+    ) -> impl Iterator<Item = (&'i Json, &'i Option<Arc<Principal>>)> + 'i {
+        inputs.iter().flat_map(|input| self.starters.iter().map(move |by| (input, by)))
+    }
+
     fn make(&mut self, source: &Source, schema: Option<&Json>, options: &Options, at: &str, what: &str) -> Vec<Json> {
         let empty = Probes::new();
         let probes = self.cone.probes.get(source).unwrap_or(&empty);
         let Samples { mut values, possible } = samples(schema, probes, options.max_data);
-        // What is sent without data; null is tried only if it is compared.
-        if let (Source::Event(_), None) = (source, schema) {
+        // What is sent or started without data; null is tried only if it is compared.
+        if let (Source::Event(_) | Source::Input, None) = (source, schema) {
             let is_compared = probes.contains_key(&Vec::new());
             let has_empty = values.contains(&json!({}));
             match values.iter().find(|value| value.is_null()) {
@@ -166,7 +192,8 @@ impl<'m, 'd> Moves<'m, 'd> {
         for (path, probe) in self.cone.probes.get(&Source::Event(name.to_string())).into_iter().flatten() {
             like.extend(probe.like.iter().filter_map(|cel| model.machine.query(cel).ok()).map(|q| (path.clone(), q)));
         }
-        let senders = Senders::new(model, self.cone, name, &takers, &mut self.cut);
+        let of_event = model.def.events.get(name).map(|e| e.by.as_slice()).unwrap_or_default();
+        let senders = Senders::new(model, self.cone, (name, of_event), &takers, &mut self.cut);
         let data = if approves.is_empty() { data } else { without_digests(data) };
         self.events.push(EventMoves { name: name.into(), data: shared(data), senders, approves, like });
     }
@@ -182,17 +209,22 @@ impl<'m, 'd> Moves<'m, 'd> {
         let model = self.model;
         for (actor, invocation) in snapshot.invocations().filter(|(_, i)| !i.is_machine()) {
             let (to, id): (Arc<str>, Arc<str>) = (actor.id().into(), invocation.id.clone());
+            // Only the actor itself, or each of these; a task that is over fails without a person.
+            let persons = self.answerers.get(invocation.src.as_ref());
+            let persons: Vec<_> = persons.into_iter().flatten().cloned().map(Some).collect();
+            let nobody = [None];
+            let answerers = if persons.is_empty() { &nobody[..] } else { &persons[..] };
             for output in self.outputs.get(invocation.src.as_ref()).into_iter().flatten() {
-                out.push(Move {
-                    at: now,
-                    kind: MoveKind::Done { to: to.clone(), invocation: id.clone(), output: output.clone() },
-                });
+                out.extend(answerers.iter().cloned().map(|by| {
+                    let (to, invocation, output) = (to.clone(), id.clone(), output.clone());
+                    Move { at: now, kind: MoveKind::Done { to, invocation, output, by } }
+                }));
             }
             for error in &self.errors {
-                out.push(Move {
-                    at: now,
-                    kind: MoveKind::Failed { to: to.clone(), invocation: id.clone(), error: error.clone() },
-                });
+                out.extend(nobody.iter().chain(&persons).cloned().map(|by| {
+                    let (to, invocation, error) = (to.clone(), id.clone(), error.clone());
+                    Move { at: now, kind: MoveKind::Failed { to, invocation, error, by } }
+                }));
             }
         }
         if let Some(timer) = snapshot.next_timer() {
@@ -301,6 +333,15 @@ impl<'m, 'd> Moves<'m, 'd> {
             out.iter().map(with).collect::<Vec<_>>()
         };
         digests.iter().flat_map(named).collect()
+    }
+}
+
+/// The roles that `by` of an actor names.
+fn role_names(by: &Json) -> Vec<String> {
+    match by {
+        Json::String(role) => vec![role.clone()],
+        Json::Array(roles) => roles.iter().filter_map(Json::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
     }
 }
 

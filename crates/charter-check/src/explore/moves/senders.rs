@@ -22,7 +22,7 @@ const MAX_NEW: usize = 2;
 /// The senders of one event.
 pub(super) struct Senders {
     /// The senders that do not depend on the state.
-    fixed: Vec<Principal>,
+    pub(super) fixed: Vec<Principal>,
     /// The sets of roles that conditions distinguish.
     roles: Vec<Vec<String>>,
     /// How many persons must be left that no `not_by` names.
@@ -42,11 +42,11 @@ impl Senders {
     pub(super) fn new<'d>(
         model: &Model<'d>,
         cone: &ConeOfInfluence,
-        name: &str,
+        (name, of_event): (&str, &[String]),
         takers: &[&Transition<'d>],
         cut: &mut Vec<String>,
     ) -> Senders {
-        let roles = role_sets(model, cone, name, takers);
+        let roles = role_sets(model, cone, of_event, takers);
         let quorum = takers.iter().filter_map(|t| t.def.quorum.as_ref()).map(|q| q.count).max().unwrap_or(1);
         let needed = usize::try_from(quorum).unwrap_or(usize::MAX).max(1);
         // Beside the voters, everybody whom the run remembers, and somebody whom it does not.
@@ -195,15 +195,19 @@ fn classes(cone: &ConeOfInfluence, takers: &[&Transition<'_>]) -> Vec<(Principal
 }
 
 /// Returns the sets of roles that the transitions for an event can distinguish.
-fn role_sets(model: &Model<'_>, cone: &ConeOfInfluence, name: &str, takers: &[&Transition<'_>]) -> Vec<Vec<String>> {
-    let of_event = model.def.events.get(name).map(|e| e.by.clone()).unwrap_or_default();
+fn role_sets(
+    model: &Model<'_>,
+    cone: &ConeOfInfluence,
+    of_event: &[String],
+    takers: &[&Transition<'_>],
+) -> Vec<Vec<String>> {
     let mut sets: Vec<Vec<String>> = Vec::new();
     let mut add = |roles: Vec<String>| {
         if !roles.iter().any(|r| r == "system") && !sets.contains(&roles) {
             sets.push(roles);
         }
     };
-    for role in &of_event {
+    for role in of_event {
         add(vec![role.clone()]);
     }
     for t in takers {
@@ -219,7 +223,7 @@ fn role_sets(model: &Model<'_>, cone: &ConeOfInfluence, name: &str, takers: &[&T
         if cone.sender {
             model.def.roles.keys().for_each(|r| add(vec![r.clone()]));
         }
-        if takers.iter().any(|t| t.def.by.is_empty()) && !sets.contains(&Vec::new()) {
+        if (takers.is_empty() || takers.iter().any(|t| t.def.by.is_empty())) && !sets.contains(&Vec::new()) {
             sets.push(Vec::new());
         }
     }

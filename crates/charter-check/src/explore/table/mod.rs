@@ -199,7 +199,7 @@ impl Table {
                 *slot = Some((*node, label.how.clone()));
             }
         }
-        let start = Arc::new(Move { at: START, kind: MoveKind::Start { input: self.input.clone() } });
+        let start = Arc::new(Move { at: START, kind: MoveKind::Start { input: self.input.clone(), by: None } });
         out.predecessors = PredecessorTree::Labels {
             parents,
             labels,
