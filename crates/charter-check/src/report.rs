@@ -96,14 +96,10 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
         }
         let finding = if *stuck && model.machine.is_stuck(&snapshot) {
             let message = format!("deadlock: nothing more can happen in {names}, but the run has not ended");
-            Finding::new(Severity::Error, codes::DEADLOCK, at, message)
-                .verdict(Verdict::Violated)
-                .help(help)
+            Finding::new(Severity::Error, codes::DEADLOCK, at, message).verdict(Verdict::Violated).help(help)
         } else if complete {
             let message = format!("no event is ever accepted in {names}");
-            Finding::new(Severity::Warning, codes::STUCK, at, message)
-                .verdict(Verdict::Proved)
-                .help(help)
+            Finding::new(Severity::Warning, codes::STUCK, at, message).verdict(Verdict::Proved).help(help)
         } else {
             let message =
                 format!("no event that was tried is accepted in {names}; others may be: {}", obstacle(&e.explored));
@@ -304,9 +300,7 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
             PropertyOutcome::NeverReached { lasso } if repeat_a_key(model.machine, &lasso.twice()) => {
                 unconfirmed(&lasso.twice())
             }
-            PropertyOutcome::Error { node, .. } if e.snapshot(model.machine, *node).is_none() => {
-                not_confirmed(*node)
-            }
+            PropertyOutcome::Error { node, .. } if e.snapshot(model.machine, *node).is_none() => not_confirmed(*node),
             PropertyOutcome::Violated { node, event } => {
                 let (_, names) = e.where_is(model, *node);
                 let holds = if word == "never" { "holds" } else { "does not hold" };

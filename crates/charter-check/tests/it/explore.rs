@@ -378,5 +378,8 @@ states:
 fn a_chart_without_states_is_called_that() {
     let finding = one("description: nothing", "deadlock");
     let message = "deadlock: nothing more can happen in the chart without `states`, but the run has not ended";
-    assert_eq!((finding.message.as_str(), finding.help.as_deref()), (message, Some("declare its `states`, or make it final")));
+    assert_eq!(
+        (finding.message.as_str(), finding.help.as_deref()),
+        (message, Some("declare its `states`, or make it final"))
+    );
 }
