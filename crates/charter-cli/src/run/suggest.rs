@@ -105,8 +105,7 @@ impl<'a> Suggest<'a> {
         example::with_free_key(self.machine, r#type, data, (&seed, next), &|key| self.is_taken(r#type, key))
     }
 
-    /// Whether the unique key of an event with this data is taken. The key of a vote is that of what
-    /// is voted for, whoever votes.
+    /// Whether the unique key of an event with this data is taken.
     fn has_taken_key(&self, event: &str, data: &Json) -> bool {
         let key = self.machine.unique_key(event, data, &Principal::new(SOMEBODY, &[]));
         key.is_some_and(|key| self.is_taken(event, &key))
