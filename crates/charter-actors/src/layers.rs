@@ -5,15 +5,10 @@ use crate::encodings::{hex, read_entity, short};
 /// How many encodings are taken away, one around the other. What is left may have one more.
 const MAX_LAYERS: usize = 2;
 
-/// An encoding.
-#[derive(Debug, Clone, Copy)]
-enum Encoding {
-    Json,
-    Url,
-    Html,
-}
+/// An encoding, with the sign that begins its escapes and what reads one.
+type Encoding = (char, fn(&str) -> Option<(char, usize)>);
 
-const ALL: [Encoding; 3] = [Encoding::Json, Encoding::Url, Encoding::Html];
+const ALL: [Encoding; 3] = [('\\', read_escape), ('%', read_percent), ('&', read_entity)];
 
 /// A text without an encoding, and where its parts were.
 pub(crate) struct Decoded {
@@ -44,8 +39,9 @@ fn without(text: &str, layers: usize, place: &Place<'_>, visit: &mut dyn FnMut(&
     let Some(left) = layers.checked_sub(1) else {
         return;
     };
-    for encoding in ALL {
-        if let Some(decoded) = decode(text, encoding) {
+    // Each encoding, and a mixture of them.
+    for encodings in ALL.iter().map(std::slice::from_ref).chain([ALL.as_slice()]) {
+        if let Some(decoded) = decode(text, encodings) {
             let place = |at: usize| place(decoded.before(at));
             visit(&decoded.text, &place);
             without(&decoded.text, left, &place, visit);
@@ -53,34 +49,32 @@ fn without(text: &str, layers: usize, place: &Place<'_>, visit: &mut dyn FnMut(&
     }
 }
 
-/// Decodes what is encoded; `None` if nothing is.
-fn decode(text: &str, encoding: Encoding) -> Option<Decoded> {
-    let sign = match encoding {
-        Encoding::Json => '\\',
-        Encoding::Url => '%',
-        Encoding::Html => '&',
-    };
+/// Decodes what is encoded; `None` if nothing is, or if a mixture has only one encoding.
+fn decode(text: &str, encodings: &[Encoding]) -> Option<Decoded> {
+    let is_sign = |c: char| encodings.iter().any(|(sign, _)| *sign == c);
+    let mut there = Vec::new();
     let mut decoded = Decoded { text: String::new(), moves: Vec::new() };
     let (mut copied, mut at) = (0_usize, 0_usize);
-    while let Some(found) = text.get(at..).and_then(|rest| rest.find(sign)) {
+    while let Some(found) = text.get(at..).and_then(|rest| rest.find(is_sign)) {
         at = at.saturating_add(found);
         let rest = text.get(at..).unwrap_or_default();
-        let read = match encoding {
-            Encoding::Json => read_escape(rest),
-            Encoding::Url => read_percent(rest),
-            Encoding::Html => read_entity(rest),
-        };
-        let Some((c, length)) = read else {
-            at = at.saturating_add(sign.len_utf8());
+        let found = encodings.iter().find(|(sign, _)| rest.starts_with(*sign));
+        let read = found.and_then(|(sign, read)| Some((sign, read(rest)?)));
+        let Some((sign, (c, length))) = read else {
+            // All signs have one byte.
+            at = at.saturating_add(1);
             continue;
         };
+        if !there.contains(&sign) {
+            there.push(sign);
+        }
         decoded.text.push_str(text.get(copied..at).unwrap_or_default());
         decoded.text.push(c);
         at = at.saturating_add(length);
         copied = at;
         decoded.moves.push((decoded.text.len(), at));
     }
-    if decoded.moves.is_empty() {
+    if there.is_empty() || there.len() < 2.min(encodings.len()) {
         return None;
     }
     decoded.text.push_str(text.get(copied..).unwrap_or_default());

@@ -81,6 +81,10 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
     let complete = e.explored.complete;
     // Report only the first explored state for each place: it has a shortest trace.
     let mut seen: FxHashSet<String> = FxHashSet::default();
+    let help = match model.charts.first().is_some_and(|root| root.states.len() <= 1) {
+        true => "declare its `states`, or make it final",
+        false => "add a transition out of it, or make it final",
+    };
     for (node, stuck) in e.ends.iter().take_while(|_| !e.replays.is_over()) {
         // A trace that the kernel does not confirm is not reported.
         let Some(snapshot) = e.snapshot(model.machine, *node) else {
@@ -92,14 +96,10 @@ fn ends(model: &Model<'_>, e: &Exploration, findings: &mut Vec<Finding>) {
         }
         let finding = if *stuck && model.machine.is_stuck(&snapshot) {
             let message = format!("deadlock: nothing more can happen in {names}, but the run has not ended");
-            Finding::new(Severity::Error, codes::DEADLOCK, at, message)
-                .verdict(Verdict::Violated)
-                .help("add a transition out of it, or make it final")
+            Finding::new(Severity::Error, codes::DEADLOCK, at, message).verdict(Verdict::Violated).help(help)
         } else if complete {
             let message = format!("no event is ever accepted in {names}");
-            Finding::new(Severity::Warning, codes::STUCK, at, message)
-                .verdict(Verdict::Proved)
-                .help("add a transition out of it, or make it final")
+            Finding::new(Severity::Warning, codes::STUCK, at, message).verdict(Verdict::Proved).help(help)
         } else {
             let message =
                 format!("no event that was tried is accepted in {names}; others may be: {}", obstacle(&e.explored));
@@ -271,6 +271,8 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
                 false => "the kernel does not confirm the counterexample that was found; please report this",
             })
         };
+        // With other data, the events may have free keys and not violate the property.
+        let not_confirmed = |node: u32| unconfirmed(&e.predecessors.moves(node));
         let to = |node: u32| e.moves(model.machine, node);
         let rule = format!("{at}/");
         let has_error = findings.iter().any(|f| f.severity == Severity::Error && f.at.starts_with(&rule));
@@ -290,7 +292,7 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
             // No replay of a state takes more than finding it, but many may.
             _ if e.replays.is_over() => undecided("the effort ended before what was seen could be replayed"),
             PropertyOutcome::Violated { node, .. } if !confirms(model, e, *node, cel, word == "never") => {
-                unconfirmed(&to(*node))
+                not_confirmed(*node)
             }
             PropertyOutcome::NeverReached { lasso } if replay(model.machine, &lasso.moves, &e.replays).is_none() => {
                 unconfirmed(&lasso.moves)
@@ -298,9 +300,7 @@ fn properties(model: &Model<'_>, e: &Exploration, document: Option<&Document>, f
             PropertyOutcome::NeverReached { lasso } if repeat_a_key(model.machine, &lasso.twice()) => {
                 unconfirmed(&lasso.twice())
             }
-            PropertyOutcome::Error { node, .. } if e.snapshot(model.machine, *node).is_none() => {
-                unconfirmed(&to(*node))
-            }
+            PropertyOutcome::Error { node, .. } if e.snapshot(model.machine, *node).is_none() => not_confirmed(*node),
             PropertyOutcome::Violated { node, event } => {
                 let (_, names) = e.where_is(model, *node);
                 let holds = if word == "never" { "holds" } else { "does not hold" };

@@ -153,15 +153,18 @@ where
     match done {
         Ok(exit) => exit,
         Err(failure) if failure.is_broken_pipe() && closed.get() => Exit::Yes,
-        Err(failure) => {
-            // If standard error fails too, there is nowhere to report it.
-            let _ = match cli.json {
-                true => writeln!(err, "{}", failure.json()),
-                false => failure.show(&mut err, io.color_err),
-            };
-            Exit::CouldNot
-        }
+        Err(failure) => tell(&failure, cli.json, &mut err, io.color_err),
     }
+}
+
+/// Prints why a command could not run; returns how it ends.
+fn tell(failure: &Failure, json: bool, err: &mut dyn io::Write, color: bool) -> Exit {
+    // If standard error fails too, there is nowhere to report it.
+    let _ = match json {
+        true => writeln!(err, "{}", failure.json()),
+        false => failure.show(err, color),
+    };
+    failure.exit()
 }
 
 /// Parses arguments as clap does, but with what nobody sees in them as it is shown: clap quotes
@@ -291,11 +294,14 @@ fn usage(error: &clap::Error, json: bool, io: &mut Io<'_>) -> Exit {
         };
         Exit::CouldNot
     } else {
-        let _ = match io.color_out {
+        let written = match io.color_out {
             true => write!(io.out, "{}", text.ansi()),
             false => write!(io.out, "{text}"),
         };
-        Exit::Yes
+        match written.and_then(|()| io.out.flush()) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => tell(&e.into(), json, io.err, io.color_err),
+            _ => Exit::Yes,
+        }
     }
 }
 

@@ -77,7 +77,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not run. Shown on standard error; the exit code is 2.
+/// Why a command could not run, or was refused. Shown on standard error; the exit code is 2, and 1
+/// for a refusal.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A message: what is wrong, where and why.
@@ -87,6 +88,14 @@ pub enum Failure {
         message: String,
         /// What to do about it.
         help: Option<String>,
+    },
+    /// The host or the journal refuses what was requested.
+    #[error("{message}")]
+    Refused {
+        /// The code of the refusal.
+        code: charter_kernel::Code,
+        /// What is refused, and why.
+        message: String,
     },
     /// Errors in a charter or another source text, shown with the source lines.
     #[error("{}", .0.render(false))]
@@ -113,6 +122,15 @@ impl Failure {
     /// Creates a message with help.
     pub fn with_help(message: impl Into<String>, help: impl Into<String>) -> Failure {
         Failure::Message { message: message.into(), help: Some(help.into()) }
+    }
+
+    /// How a command ends that fails with it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Failure::Refused { .. } => Exit::No,
+            _ => Exit::CouldNot,
+        }
     }
 
     /// Whether the reader of the output has closed it.
@@ -149,6 +167,10 @@ impl Failure {
                     error.insert("help".into(), help.as_str().into());
                 }
             }
+            Failure::Refused { code, message } => {
+                error.insert("message".into(), message.as_str().into());
+                error.insert("code".into(), code.word().into());
+            }
             Failure::InUse(in_use) => {
                 error.insert("message".into(), in_use.to_string().into());
                 error.insert("help".into(), crate::journal::InUse::HELP.into());
@@ -174,6 +196,9 @@ impl Failure {
                     Some(help) => writeln!(err, "{} {help}", paint.help("help:")),
                     None => Ok(()),
                 }
+            }
+            Failure::Refused { code, message } => {
+                writeln!(err, "{} {message}", paint.error(&format!("refused ({}):", code.word())))
             }
             Failure::InUse(in_use) => {
                 writeln!(err, "{} {in_use}", paint.error("error:"))?;

@@ -54,6 +54,8 @@ pub mod codes {
     pub const UNDEFINED: &str = "undefined-name";
     /// A name that is declared twice with different meanings.
     pub const AMBIGUOUS: &str = "ambiguous-name";
+    /// A role that no sender can have.
+    pub const BAD_ROLE_NAME: &str = "bad-role-name";
     /// A literal string that looks like an expression.
     pub const MAYBE_EXPRESSION: &str = "maybe-expression";
 }

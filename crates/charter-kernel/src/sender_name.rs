@@ -25,10 +25,14 @@ pub fn check_name(name: &str) -> Result<(), InvalidName> {
     if let Some(found) = name.chars().find(|c| disguises(*c)) {
         return Err(InvalidName::Hidden { name: shown(name), character: format!("U+{:04X}", u32::from(found)) });
     }
-    if !name.is_ascii() && !ComposingNormalizerBorrowed::new_nfc().is_normalized(name) {
-        return Err(InvalidName::NotComposed { name: shown(name) });
+    if name.is_ascii() {
+        return Ok(());
     }
-    Ok(())
+    let nfc = ComposingNormalizerBorrowed::new_nfc();
+    match nfc.is_normalized(name) {
+        true => Ok(()),
+        false => Err(InvalidName::NotComposed { name: shown(name), composed: shown(&nfc.normalize(name)) }),
+    }
 }
 
 /// A name with its hidden characters as escapes, truncated if it is long.
@@ -45,6 +49,12 @@ fn shown(name: &str) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// The characters of a name by their numbers, because the two forms of a name look the same.
+fn code_points(name: &str) -> String {
+    let number = |c: char| format!("U+{:04X}", u32::from(c));
+    name.chars().map(number).collect::<Vec<_>>().join(" ")
 }
 
 /// A sender has a name that no sender can have.
@@ -74,11 +84,14 @@ pub enum InvalidName {
     },
     /// The name has another form that looks the same, and that other senders use.
     #[error(
-        "`{name}` is written with other characters than the same name usually is (it is not in Unicode's form NFC), so it looks like another id or role; write it in this form"
+        "`{name}` is written with other characters than the same name usually is (it is not in Unicode's form NFC), so it looks like another id or role; write it as `{composed}` ({})",
+        code_points(.composed)
     )]
     NotComposed {
         /// The name.
         name: String,
+        /// The same name in the form NFC.
+        composed: String,
     },
 }
 
@@ -117,9 +130,17 @@ mod tests {
             assert!(Principal::new("ana", &[id]).check_sender().is_err());
         }
         // Decomposed, a singleton, marks in another order, a syllable in parts.
-        for id in ["Jose\u{301}", "\u{212a}ate", "q\u{307}\u{323}", "\u{1100}\u{1161}"] {
-            assert_eq!(check_name(id), Err(InvalidName::NotComposed { name: id.into() }));
+        for (id, composed) in [
+            ("Jose\u{301}", "Jos\u{e9}"),
+            ("\u{212a}ate", "Kate"),
+            ("q\u{307}\u{323}", "q\u{323}\u{307}"),
+            ("\u{1100}\u{1161}", "\u{ac00}"),
+        ] {
+            let refused = InvalidName::NotComposed { name: id.into(), composed: composed.into() };
+            assert_eq!(check_name(id), Err(refused));
         }
+        let refused = check_name("Jose\u{301}").unwrap_err().to_string();
+        assert!(refused.ends_with("write it as `Jos\u{e9}` (U+004A U+006F U+0073 U+00E9)"), "{refused}");
         for id in ["José", "Kate", "q\u{323}\u{307}", "가", "தமிழ்", "বাংলা", "ไทย", "हिन्दी"]
         {
             assert_eq!(check_name(id), Ok(()), "{id}");

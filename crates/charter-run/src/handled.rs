@@ -108,6 +108,14 @@ pub enum Denied {
     /// There is nothing to allow: the run was started in this journal, or is allowed already.
     #[error("nothing to allow: the run was started in this journal, or is allowed already")]
     NothingToAllow,
+    /// The actors that the event would allow need the folder of the charter, which is not there.
+    #[error(
+        "nothing was allowed, because the actors of the run could not start: {need}, and the folder of the charter is not known here; name a copy of it with `charter trust RUN --charter FILE`"
+    )]
+    NoFolder {
+        /// What they need of it, as a clause.
+        need: String,
+    },
     /// The data is too large.
     #[error("the data of `{event}` is larger than {limit} bytes")]
     DataTooLarge {

@@ -1,8 +1,10 @@
 //! Admission: which charters and run ids a host accepts, checked before anything is stored.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use charter_actors::{ActorConfig, Beside, Blobs, ConfigError, Executor, Executors, Folder, KeptFiles};
+use charter_actors::{ActorConfig, Beside, Blobs, ConfigError, Executor, Executors, Folder, FolderError, KeptFiles};
+use charter_journal::Manifest;
 
 use crate::charter::{Charter, Kept};
 use crate::error::RuntimeError;
@@ -45,6 +47,32 @@ impl Options {
     #[must_use]
     pub fn actor_errors(&self, charter: &Charter) -> Vec<ActorError> {
         keep(&self.executors, charter).1
+    }
+}
+
+/// Says what the actors of a run with this manifest need of the folder of its charter, as a clause;
+/// `None` if they can start without one. An imported run is not allowed to work before the folder
+/// is known: its failure would send it on a path that nobody chose.
+#[must_use]
+pub fn folder_need(executors: &Executors, charter: &Charter, manifest: &Manifest) -> Option<String> {
+    if let Some(file) = manifest.folders.iter().chain(manifest.programs.keys()).next() {
+        return Some(format!("they use `{file}`"));
+    }
+    let folder = match charter.folder().at() {
+        texts @ Folder::Texts(_) => texts.clone(),
+        _ => Folder::None,
+    };
+    let charter = Charter { folder: Arc::new(folder), ..charter.clone() };
+    let needs_folder = |e: &ConfigError| matches!(e, ConfigError::Folder(FolderError::NotInFileSystem));
+    let first = keep(executors, &charter).1.into_iter().find(|e| needs_folder(&e.error));
+    first.map(|e| format!("the command of `{}` runs there", e.actor))
+}
+
+/// Like [`folder_need`], for the folder that the charter of a run has: `None` also if it is there.
+pub(crate) fn lacking_folder(executors: &Executors, charter: &Charter) -> Option<String> {
+    match charter.folder().at() {
+        Folder::Dir(dir) if dir.is_dir() => None,
+        _ => folder_need(executors, charter, &charter.manifest()),
     }
 }
 

@@ -30,7 +30,7 @@ mod timer_queue;
 mod trace;
 mod view;
 
-pub use admit::ActorError;
+pub use admit::{ActorError, folder_need};
 pub use charter::Charter;
 pub use charter_run::{BadRunId, Resume, Task, check_run_id, open_tasks, tasks};
 pub use error::RuntimeError;

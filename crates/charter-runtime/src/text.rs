@@ -48,6 +48,10 @@ impl From<&RuntimeError> for ErrorText {
             | RuntimeError::Replay(ReplayError::Store(StoreError::RunDeleted { run, at, help })) => {
                 ("run-deleted", json!([run, at, help]))
             }
+            RuntimeError::Store(StoreError::KeyTaken { run, seq, event, key, holder })
+            | RuntimeError::Replay(ReplayError::Store(StoreError::KeyTaken { run, seq, event, key, holder })) => {
+                ("key-taken", json!([run, seq, event, key, holder]))
+            }
             RuntimeError::Closing => ("closing", Json::Null),
             _ => ("other", Json::Null),
         };
@@ -78,6 +82,8 @@ impl ErrorText {
                 of(fields).map(|(run, seq, expected, why)| StoreError::Conflict { run, seq, expected, why }.into())
             }
             "run-deleted" => of(fields).map(|(run, at, help)| StoreError::RunDeleted { run, at, help }.into()),
+            "key-taken" => of(fields)
+                .map(|(run, seq, event, key, holder)| StoreError::KeyTaken { run, seq, event, key, holder }.into()),
             "closing" => Some(closing),
             _ => None,
         };
@@ -178,6 +184,14 @@ mod tests {
             },
             StoreError::Conflict { run: "r".into(), seq: 1, expected: 2, why: "because".into() }.into(),
             StoreError::RunDeleted { run: "r".into(), at: "then".into(), help: "do".into() }.into(),
+            StoreError::KeyTaken {
+                run: "r".into(),
+                seq: 1,
+                event: "PAY".into(),
+                key: "\"o1\"".into(),
+                holder: "s".into(),
+            }
+            .into(),
         ];
         for error in errors {
             let text = serde_json::to_string(&ErrorText::from(&error)).unwrap();

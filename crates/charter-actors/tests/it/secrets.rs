@@ -67,6 +67,28 @@ fn a_secret_is_found_in_three_encodings_one_around_the_other() {
     assert_eq!(redacted("a&<\"/+b==Zz", r#"{"p":"a\u0026amp;\u0026lt;\u0026quot;/+b==Zz"}"#), r#"{"p":"[secret]"}"#);
 }
 
+/// A proxy escapes some characters, the page another, and both do so again.
+#[test]
+fn a_secret_is_found_in_mixtures_around_mixtures() {
+    fn mixed(text: &str) -> String {
+        let one = |(at, c): (usize, char)| match at % 4 {
+            0 => format!("%{:02x}", u32::from(c)),
+            1 => format!("\\u{:04x}", u32::from(c)),
+            2 => format!("&#{};", u32::from(c)),
+            _ if c == '\\' || c == '%' || c == '&' => format!("\\u{:04X}", u32::from(c)),
+            _ => c.to_string(),
+        };
+        text.chars().enumerate().map(one).collect()
+    }
+    let secret = "sk-0123456789~~?";
+    let (mut text, mut encoded) = (secret.to_owned(), STANDARD.encode(secret));
+    for layers in 1..=3 {
+        (text, encoded) = (mixed(&text), mixed(&encoded));
+        assert_eq!(redacted(secret, &format!("got {text}.")), "got [secret].", "{layers}: {text}");
+        assert!(redacted(secret, &encoded).starts_with("[secret]"), "{layers}: {encoded}");
+    }
+}
+
 #[test]
 fn a_secret_is_found_in_base64_of_more_than_itself() {
     let secret = "sk-0123456789ÿÿÿ~~?";

@@ -307,7 +307,11 @@ impl Exploration {
         };
         let mut names: Vec<String> = Vec::new();
         for actor in snapshot.actors().filter(|a| a.id() == "root" || a.status() == Status::Active).take(5) {
-            let states: Vec<String> = actor.state().map(|s| format!("`{s}`")).collect();
+            let name = |state: &str| match state {
+                "" => "the chart without `states`".to_owned(),
+                state => format!("`{state}`"),
+            };
+            let states: Vec<String> = actor.state().map(name).collect();
             names.push(if actor.id() == "root" {
                 states.join(" and ")
             } else {

@@ -90,7 +90,7 @@ pub(crate) fn obstacle(model: &Model<'_>) -> Option<Obstacle> {
         scan.add(Obstacle::new("/ledger", "only some times and keys of permits and obligations were tried"));
     }
     if !def.strict {
-        scan.add(Obstacle::whole("events that the charter does not declare were not tried"));
+        scan.add(Obstacle::whole("events that neither the charter declares nor a transition names were not tried"));
     }
     scan.found
 }

@@ -315,6 +315,13 @@ pub(crate) fn is_platform(name: &str) -> bool {
     ["done.", "error.", "after.", "charter."].iter().any(|p| name.starts_with(p))
 }
 
+/// The event that a descriptor names, if a principal can send it. SCXML's `a` is the descriptor
+/// `a.*`.
+pub(crate) fn named_event(descriptor: &str) -> Option<&str> {
+    let name = descriptor.strip_suffix(".*").unwrap_or(descriptor);
+    (!name.contains('*') && !is_platform(descriptor)).then_some(name)
+}
+
 /// Whether a descriptor matches an event type.
 pub(crate) fn matches(descriptor: &str, event: &str) -> bool {
     match descriptor.strip_suffix('*') {

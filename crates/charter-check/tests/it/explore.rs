@@ -357,3 +357,29 @@ states:
     assert_eq!(one(&source(""), "transition-not-taken").path, "states.ask.on.YES");
     none(&source(", agents: true"), "transition-not-taken");
 }
+
+/// As an SCXML document has them: a transition for `go` also takes `go.now`.
+#[test]
+fn the_events_that_transitions_name_are_tried_in_a_charter_that_declares_none() {
+    let charter = "strict: false
+initial: a
+states:
+  a: {on: {'go.*': b}}
+  b: {on: {'stop.*': c, 'error.*': a, 'done.state.x.*': a, '*': {}}}
+  c: {type: final}
+";
+    let report = report(charter);
+    assert_eq!(report.explored.states, 3, "{:#?}", all(&report));
+    none(charter, "state-not-reached");
+    none(charter, "stuck");
+}
+
+#[test]
+fn a_chart_without_states_is_called_that() {
+    let finding = one("description: nothing", "deadlock");
+    let message = "deadlock: nothing more can happen in the chart without `states`, but the run has not ended";
+    assert_eq!(
+        (finding.message.as_str(), finding.help.as_deref()),
+        (message, Some("declare its `states`, or make it final"))
+    );
+}

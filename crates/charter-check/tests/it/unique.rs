@@ -78,6 +78,26 @@ states: {{{TWICE}}}
     );
 }
 
+/// With a free key, the second event has other data, and does not violate the property.
+#[test]
+fn a_property_that_needs_one_key_twice_is_not_decided() {
+    let charter = "
+context: {first: '', second: ''}
+events:
+  PAY: {data: {type: object, required: [order], properties: {order: {enum: [o1, o2]}}}, unique: {key: event.order}}
+properties: [{id: p, never: \"in('c') && context.first == context.second\"}]
+states:
+  a: {on: {PAY: {target: b, actions: {assign: {first: '= event.order'}}}}}
+  b: {on: {PAY: {target: c, actions: {assign: {second: '= event.order'}}}}}
+  c: {type: final}
+";
+    let report = report_with(charter, &Options::default());
+    let why = "a violation was seen only with two events that have the same unique key, of which the second is refused";
+    let found: Vec<&Finding> = report.findings.iter().filter(|f| f.code.starts_with("property-")).collect();
+    assert_eq!(found.len(), 1, "{:#?}", all(&report));
+    assert_eq!(found[0].message, format!("property `p` (never) is not decided: {why}"));
+}
+
 #[test]
 fn a_cycle_does_not_use_a_key_again() {
     // Each payment restarts the timer; with one key, there is only one.

@@ -32,7 +32,7 @@ use std::path::{Path, PathBuf};
 use charter_journal::{
     Record, ReplayError, RunInfo, SqliteStore, Store, StoreError, StoredCharter, TransferError, Verdict,
 };
-use charter_kernel::{Digest, Machine, Snapshot};
+use charter_kernel::{Code, Digest, Machine, Snapshot};
 use serde_json::Value as Json;
 
 use crate::io::Failure;
@@ -241,7 +241,10 @@ pub fn at(store: &dyn Store, run: &RunInfo, seq: Option<u64>) -> Result<(Machine
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        Failure::new(error.to_string())
+        match error {
+            StoreError::KeyTaken { .. } => Failure::Refused { code: Code::Taken, message: error.to_string() },
+            other => Failure::new(other.to_string()),
+        }
     }
 }
 

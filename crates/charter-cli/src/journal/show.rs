@@ -198,8 +198,9 @@ pub(crate) fn print(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure>
     const MAX_VALUE: usize = 100;
     let paint = Paint(io.color_out);
     for actor in snapshot.actors() {
-        let state: Vec<&str> = actor.state().collect();
-        let (name, state) = (clean(actor.id()), paint.strong(&state.join(", ")));
+        let state: Vec<&str> = actor.state().filter(|state| !state.is_empty()).collect();
+        let state = if state.is_empty() { "(the charter has no `states`)".to_owned() } else { state.join(", ") };
+        let (name, state) = (clean(actor.id()), paint.strong(&state));
         match actor.id() {
             "root" => writeln!(io.out, "\nstate    {state}")?,
             _ => writeln!(io.out, "\nactor    {name} ({}): {state}", clean(actor.machine()))?,

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-use charter_actors::{ConfigError, Folder, FolderError, KeptFiles};
+use charter_actors::{Folder, KeptFiles};
 use charter_journal::{Manifest, RunInfo, StoredCharter, move_run, place_area};
 use charter_runtime::Charter;
 
@@ -56,13 +56,8 @@ pub(super) fn changes(manifest: &Manifest, name: &str) -> Vec<String> {
 /// What the actors of a run need of the folder of the charter, if no folder is known: `charter` is
 /// named as it is without one.
 pub(super) fn need(charter: &StoredCharter, manifest: &Manifest) -> Result<Option<String>, Failure> {
-    if let Some(file) = manifest.folders.iter().chain(manifest.programs.keys()).next() {
-        return Ok(Some(format!("they use `{}`", clean(file))));
-    }
     let charter = Charter::restore(charter, setup::folder_of(charter))?;
-    let needs_folder = |e: &ConfigError| matches!(e, ConfigError::Folder(FolderError::NotInFileSystem));
-    let first = setup::actor_errors(&charter).into_iter().find(|e| needs_folder(&e.error));
-    Ok(first.map(|e| format!("the command of `{}` runs there", clean(&e.actor))))
+    Ok(charter_runtime::folder_need(&setup::executors(), &charter, manifest).map(|need| clean(&need)))
 }
 
 /// Whether the folder of a charter with this name exists.

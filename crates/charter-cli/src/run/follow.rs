@@ -73,8 +73,7 @@ impl Follow {
         if view.snapshot.paused_at().is_none()
             && let Err(e) = host.resume(run)?
         {
-            let why = trust::with_help(&e.to_string(), run, &self.db.option());
-            progress.warn(&format!("run `{run}` was not resumed: {why}"), io)?;
+            progress.warn(&trust::not_resumed(&e.to_string(), run, &self.db.option()), io)?;
         }
         let mut refused = 0;
         let mut seen = Vec::new();

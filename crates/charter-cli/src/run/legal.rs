@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use charter_kernel::{Machine, Snapshot, Status, Timestamp};
-use charter_runtime::View;
+use charter_runtime::{Task, View};
 use charter_scenario::timestamp;
 use serde_json::{Value as Json, json};
 
@@ -15,11 +15,14 @@ use crate::journal::access::holder_of;
 use crate::journal::offers::{self, Barred, Offer};
 use crate::journal::overdue;
 use crate::journal::show::Hosting;
-use crate::journal::text::{clean, short};
+use crate::journal::text::{clean, count, short};
 use crate::journal::{Db, at, show};
-use crate::models;
+use crate::{models, program};
 
-/// Lists the legal events.
+/// Maximum number of tasks that are listed.
+const MAX_TASKS: usize = 20;
+
+/// Lists the legal events, and the tasks that wait for a person.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// The run, or the beginning of its id
@@ -52,20 +55,17 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     if let Some(due) = overdue.filter(|_| !machine_output) {
         writeln!(io.out, "{}", paint.warning(&overdue::warning(due)))?;
     }
-    if dry && !machine_output {
-        let tasks = charter_runtime::tasks(&machine, &snapshot, true);
-        let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
-        for task in tasks.iter().filter(|task| task.dry) {
-            let [answer, _] = suggest.answer(task);
-            writeln!(io.out, "{}: not started; answer with `{answer}`", paint.warning(&format!("dry: {}", task.src)))?;
-        }
+    let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
+    let tasks = charter_runtime::tasks(&machine, &snapshot, dry);
+    for task in tasks.iter().filter(|task| task.dry && !machine_output) {
+        let [answer, _] = suggest.answer(task);
+        writeln!(io.out, "{}: not started; answer with `{answer}`", paint.warning(&format!("dry: {}", task.src)))?;
     }
     let untrusted = untrusted && !snapshot.status().is_finished();
     if untrusted && !machine_output {
         let how = trust::show_command(snapshot.run(), &args.db.option());
         writeln!(io.out, "{} {}; see what they do: `{how}`", paint.warning("untrusted:"), trust::WAITS)?;
     }
-    let suggest = Suggest::new((&machine, &snapshot), &args.who, &args.db, &all, now);
     let paused = snapshot.status() == Status::Paused;
     if paused && !all.is_empty() && !machine_output {
         let what = paint.warning("paused:");
@@ -98,8 +98,11 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "  data: {}", short(schema, 300))?;
         }
     }
+    // Who names nobody is shown what anybody may answer.
+    let answerable = |task: &&Task| !task.dry && (args.who.is_unnamed() || task.is_for(&by));
+    let for_persons: Vec<&Task> = tasks.iter().filter(answerable).collect();
+    write_tasks(&for_persons, &suggest, (&snapshot, &args.db), machine_output, paint, io)?;
     if all.is_empty() {
-        let tasks = charter_runtime::tasks(&machine, &snapshot, dry);
         let why = match (snapshot.status(), tasks.as_slice()) {
             (status, _) if status.is_finished() => format!("no events accepted: the run is {}", status.word()),
             (Status::Paused, _) => format!("no events accepted now: the run is paused; `{}`", suggest.unpause()),
@@ -111,11 +114,12 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             (_, [task, ..]) if task.dry => {
                 "no events accepted now: the run is a dry fork, which waits for answers".to_owned()
             }
-            (_, [task, ..]) => {
-                let [answer, _] = suggest.answer(task);
-                let title = clean(task.title.as_deref().unwrap_or(&task.src));
-                format!("no events accepted now: waiting for a person: {title}; `{answer}`")
+            (_, [task, ..]) if for_persons.is_empty() => {
+                let (title, [answer, _]) = (clean(task.title.as_deref().unwrap_or(&task.src)), suggest.answer(task));
+                format!("no events accepted now: waiting for a person: {title}{}; `{answer}`", by_roles(task))
             }
+            (_, [_]) => "no events accepted now: waiting for a person".to_owned(),
+            (_, tasks) => format!("no events accepted now: waiting for persons, with {} tasks", tasks.len()),
         };
         match machine_output {
             true => {
@@ -140,6 +144,39 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         true => Ok(Exit::No),
         false => Ok(Exit::Yes),
     }
+}
+
+/// Renders ` by ROLE or ROLE`; nothing if anybody may answer.
+fn by_roles(task: &Task) -> String {
+    let roles: Vec<String> = task.by.iter().map(|role| clean(role)).collect();
+    if roles.is_empty() { String::new() } else { format!(" by {}", roles.join(" or ")) }
+}
+
+/// Lists tasks of persons, each with the command that answers it.
+fn write_tasks(
+    tasks: &[&Task],
+    suggest: &Suggest<'_>,
+    (snapshot, db): (&Snapshot, &Db),
+    machine_output: bool,
+    paint: Paint,
+    io: &mut Io<'_>,
+) -> Result<(), Failure> {
+    for task in tasks.iter().take(MAX_TASKS) {
+        let title = task.title.as_deref().unwrap_or(&task.src);
+        let [answer, _] = suggest.answer(task);
+        if machine_output {
+            let line = json!({"task": task.effect, "title": title, "by": task.by, "answer": answer});
+            writeln!(io.out, "{line}")?;
+            continue;
+        }
+        writeln!(io.out, "{} {}{}: `{answer}`", paint.strong("task"), clean(title), by_roles(task))?;
+    }
+    let more = tasks.len().saturating_sub(MAX_TASKS) as u64;
+    if more > 0 && !machine_output {
+        let show = format!("{} show {}{}", program::name(), snapshot.run(), db.option());
+        writeln!(io.out, "{}: `{show}` lists them", count(more, "more task"))?;
+    }
+    Ok(())
 }
 
 /// The state of a run.

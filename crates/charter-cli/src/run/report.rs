@@ -49,13 +49,10 @@ pub(crate) fn write(
         _ => paint.warning(word),
     };
     let state: Vec<&str> = snapshot.actor("root").iter().flat_map(|a| a.state()).collect();
-    writeln!(
-        io.out,
-        "{}: {word} in {}, {}",
-        paint.strong(snapshot.run()),
-        state.join(", "),
-        count(last + 1, "record")
-    )?;
+    // A chart without states is in one without a name.
+    let place = Some(state.join(", ")).filter(|names| !names.is_empty());
+    let place = place.map(|names| format!(" in {names}")).unwrap_or_default();
+    writeln!(io.out, "{}: {word}{place}, {}", paint.strong(snapshot.run()), count(last + 1, "record"))?;
     actors(view, paint, io)?;
     let finished = snapshot.status().is_finished();
     let columns = io.screen.map(|(columns, _)| usize::from(columns));

@@ -174,7 +174,8 @@ impl After<'_> {
             false => Err(e),
         });
         if let (Err(e), false) = (&resumed, machine_output) {
-            writeln!(io.err, "{} run `{run}` was not resumed: {e}", Paint(io.color_err).warning("warning:"))?;
+            let why = trust::not_resumed(&e.to_string(), run, &self.db.option());
+            writeln!(io.err, "{} {why}", Paint(io.color_err).warning("warning:"))?;
         }
         if let Some(all_timers) = self.leave {
             host.leave(run, all_timers)?;

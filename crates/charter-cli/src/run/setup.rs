@@ -79,11 +79,6 @@ pub(crate) fn objections(loaded: &Loaded) -> Result<(Vec<ActorError>, Vec<String
     Ok((options.actor_errors(&charter), kinds))
 }
 
-/// Returns what a host of this program would reject in the actors of a charter.
-pub(super) fn actor_errors(charter: &Charter) -> Vec<ActorError> {
-    options_for_check(Models::offline(), &Network::default(), secrets()).actor_errors(charter)
-}
-
 /// Says how to build this program for a kind of actors that it could have, but was built without.
 pub(crate) fn not_built_in(kind: &str) -> Option<&'static str> {
     (kind == "tool" && cfg!(not(feature = "tools"))).then_some(NO_TOOLS)

@@ -18,6 +18,9 @@ use crate::program;
 /// The name of a person who is not the user, in suggested commands.
 const SOMEBODY: &str = "somebody-else";
 
+/// What follows a suggested vote, as a comment of the shell.
+const KEY_OF_VOTES_TAKEN: &str = "  # another vote: the unique key of the data voted for so far is taken";
+
 /// Suggests commands for a run.
 pub(crate) struct Suggest<'a> {
     machine: &'a Machine,
@@ -68,8 +71,12 @@ impl<'a> Suggest<'a> {
             to if to.starts_with('-') => format!(" --to={}", quoted(to)),
             to => format!(" --to {}", quoted(to)),
         };
-        // Another vote counts only if it is for the same data.
-        let voted_for = offer.voted_for.clone();
+        // Another vote counts only if it is for the same data, and is refused if another event has
+        // its key.
+        let (voted_for, taken) = match &offer.voted_for {
+            Some(data) if self.has_taken_key(&offer.event.r#type, data) => (None, KEY_OF_VOTES_TAKEN),
+            voted_for => (voted_for.clone(), ""),
+        };
         let Some(data) = voted_for.or_else(|| self.example(offer)).as_ref().map(argument) else {
             let kind = clean(&offer.event.r#type);
             return format!("(no example was found: send `{kind}` with JSON that fits its schema)");
@@ -80,8 +87,8 @@ impl<'a> Suggest<'a> {
         };
         let (name, kind, file) = (program::name(), quoted(&offer.event.r#type), &self.file);
         match offer.event.r#type.starts_with('-') {
-            true => format!("{name} send {run}{to}{sender}{file} -- {kind}{data}"),
-            false => format!("{name} send {run} {kind}{data}{to}{sender}{file}"),
+            true => format!("{name} send {run}{to}{sender}{file} -- {kind}{data}{taken}"),
+            false => format!("{name} send {run} {kind}{data}{to}{sender}{file}{taken}"),
         }
     }
 
@@ -96,6 +103,12 @@ impl<'a> Suggest<'a> {
         };
         let next = self.snapshot.seq().saturating_add(1);
         example::with_free_key(self.machine, r#type, data, (&seed, next), &|key| self.is_taken(r#type, key))
+    }
+
+    /// Whether the unique key of an event with this data is taken.
+    fn has_taken_key(&self, event: &str, data: &Json) -> bool {
+        let key = self.machine.unique_key(event, data, &Principal::new(SOMEBODY, &[]));
+        key.is_some_and(|key| self.is_taken(event, &key))
     }
 
     /// Whether a unique key is taken, as far as it can be read: by a run of the journal file, or by

@@ -57,6 +57,15 @@ pub(super) fn with_help(message: &str, run: &str, db: &str) -> String {
     }
 }
 
+/// What to tell if the open invocations of a run were not resumed. The error usually names the run.
+pub(super) fn not_resumed(message: &str, run: &str, db: &str) -> String {
+    let why = with_help(message, run, db);
+    match why.contains(&format!("run `{run}`")) {
+        true => format!("not resumed: {why}"),
+        false => format!("run `{run}` was not resumed: {why}"),
+    }
+}
+
 /// Whether a message of a host says that nobody has allowed the actors of a run to work.
 pub(super) fn says_untrusted(message: &str, run: &str) -> bool {
     message == RuntimeError::Untrusted { run: run.to_owned() }.to_string()

@@ -58,6 +58,20 @@ fn a_command_whose_output_is_closed_ends_as_with_a_reader() {
     assert_eq!(log.iter().filter(|record| record["verdict"] == "refused").count(), 4, "{log:?}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let site = Site::new("closed-help", &[]);
+    for args in ["--help", "--version", "help", "run --help"] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = site.command(args).stdout(full).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args}: {said}");
+        assert!(said.starts_with("error: ") && said.contains("No space left on device"), "{said}");
+        assert_eq!(unread(&site, &args.split(' ').collect::<Vec<_>>(), true).0, 0, "{args}");
+    }
+}
+
 /// The events have no end.
 #[test]
 fn steps_that_nobody_reads_are_not_taken() {

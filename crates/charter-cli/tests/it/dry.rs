@@ -137,6 +137,36 @@ fn a_holder_keeps_a_fork_dry_too() {
     assert_eq!(site.lines("paid"), 3);
 }
 
+/// The exit codes of docs/cli.md: 1 is the answer no, 2 is what could not run.
+#[test]
+fn a_live_fork_that_would_do_something_twice_is_refused() {
+    let charter = "charter: 1
+id: c
+events: {PAY: {data: {type: object, required: [n], properties: {n: {type: string}}}, unique: {key: event.n}}}
+states: {a: {on: {PAY: {}}}}
+";
+    let site = Site::new("fork-refused", &[("c.yaml", charter.to_owned())]);
+    site.run("run c.yaml --run r");
+    site.run("fork r --at 0 --run dry");
+    site.run("run c.yaml --run s");
+    site.run("send dry PAY {\"n\":\"x\"}");
+    site.run("send s PAY {\"n\":\"x\"}");
+    let (code, out, err) = site.any("fork dry --at 1 --live --run f");
+    assert!(code == 1 && err.contains("refused (taken): run `f`, record 1: run `s` has accepted `PAY`"), "{out}{err}");
+    let (code, _, err) = site.any("fork dry --at 1 --live --run f --json");
+    assert!(code == 1 && err.contains("\"code\":\"taken\""), "{err}");
+    for (args, why) in [
+        ("fork nobody --at 0", "run `nobody` not found"),
+        ("fork r --at 7", "run `r` has no record 7; its last record is 0"),
+        ("fork r --at 0 --run s", "run `s` already exists"),
+    ] {
+        let (code, _, err) = site.any(args);
+        assert!(code == 2 && err.contains(why), "{args}: {err}");
+    }
+    site.run("send r charter.cancel --role operator");
+    site.run("fork r --at 1 --live");
+}
+
 #[test]
 fn a_live_fork_works_on_purpose() {
     let site = paid_twice("fork-live");

@@ -190,13 +190,49 @@ fn a_role_that_the_charter_does_not_have_gets_a_suggestion() {
 }
 
 #[test]
+fn legal_lists_the_tasks_of_persons_beside_the_events() {
+    let charter = "
+charter: 1
+id: c
+roles: {clerk: {}, boss: {}}
+actors:
+  check: {kind: human, title: Check it, by: [clerk], output: {type: object}}
+  sign: {kind: human, title: Sign it, by: [boss], output: {type: object}}
+events: {GO: {by: clerk}}
+type: parallel
+states:
+  a: {initial: x, states: {x: {invoke: {src: check, onDone: y}}, y: {}}}
+  b: {initial: x, states: {x: {invoke: {src: sign, onDone: y}}, y: {}}}
+  c: {initial: x, states: {x: {on: {GO: x}}}}
+";
+    let site = site("hour-tasks", charter);
+    site.run("run c.yaml --run r");
+    let (check, sign) =
+        ("task Check it by clerk: `charter answer r/0/0 ", "task Sign it by boss: `charter answer r/0/1 ");
+    let out = site.run("legal r");
+    assert!(out.contains("GO by clerk") && out.contains(check) && out.contains(sign), "{out}");
+    let out = site.run("legal r --as ana --role clerk");
+    assert!(out.contains("GO") && out.contains(check) && !out.contains("Sign it"), "{out}");
+    let (code, out, _) = site.any("legal r --as bea --role boss");
+    assert!(code == 1 && out.contains("waiting for persons, with 2 tasks") && out.contains(sign), "{out}");
+    let (code, out, _) = site.any("legal r --as eve --role guest");
+    assert!(code == 1 && out.contains("waiting for a person: Check it by clerk; `charter answer r/0/0 "), "{out}");
+    let lines = site.run("legal r --json");
+    let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["task"], &last["by"]), (&"r/0/1".into(), &serde_json::json!(["boss"])), "{lines}");
+    // What is printed works.
+    let command = last["answer"].as_str().unwrap().trim_start_matches("charter ");
+    site.run(command);
+}
+
+#[test]
 fn legal_as_json_says_why_nothing_is_legal() {
     let site = site("hour-legal", REVIEW);
     site.run("run c.yaml --run r");
     let none = |args: &str| {
         let (code, out, err) = site.any(args);
         assert_eq!(code, 1, "{out}{err}");
-        serde_json::from_str::<serde_json::Value>(&out).unwrap()
+        serde_json::from_str::<serde_json::Value>(out.lines().last().unwrap()).unwrap()
     };
     let waiting = none("legal r --json");
     assert_eq!(waiting["legal"], false);

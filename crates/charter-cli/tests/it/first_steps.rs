@@ -129,3 +129,39 @@ fn messages_say_what_to_do_next() {
     let ran = charter_typed(&["delete", "one", "--reason", "x", "--db", &db], "nope\n", None);
     assert!(ran.code == 1 && ran.err.contains("nothing was deleted"), "{}{}", ran.out, ran.err);
 }
+
+/// The data that was voted for has a key that another run takes meanwhile.
+#[test]
+fn a_printed_vote_has_a_key_that_is_free() {
+    let scratch = Scratch::new("steps-vote");
+    let text = "charter: 1
+id: votes
+roles: {boss: {}}
+events: {PAY: {by: boss, data: {type: object, required: [n], properties: {n: {enum: [x, y, z]}}}, unique: {key: event.n}}}
+initial: open
+states: {open: {on: {PAY: {target: paid, quorum: {count: 2, of: boss}}}}, paid: {type: final}}
+";
+    let (file, db) = (scratch.file("votes.yaml", text), scratch.0.join("x.db").display().to_string());
+    let vote = |run: &str, who: &str| {
+        let ran = charter(&["send", run, "PAY", r#"{"n":"x"}"#, "--as", who, "--role", "boss", "--db", &db]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        ran.out
+    };
+    for name in ["one", "two", "three"] {
+        charter(&["run", &file, "--db", &db, "--run", name]);
+    }
+    let voted = vote("two", "bea");
+    assert_eq!(suggested(&voted, "PAY")[3], r#"{"n":"x"}"#, "{voted}");
+    vote("one", "bea");
+    vote("one", "cal");
+    let again = charter(&["run", "--resume", "two", "--db", &db]).out;
+    assert!(again.contains("  # another vote: the unique key of the data voted for so far is taken"), "{again}");
+    let first = charter(&["run", "--resume", "three", "--db", &db]).out;
+    for printed in [again, first] {
+        let mut words = suggested(&printed, "PAY");
+        words.truncate(words.iter().position(|word| word == "#").unwrap_or(words.len()));
+        assert_eq!(words[3], r#"{"n":"y"}"#, "{printed}");
+        let ran = run(&words);
+        assert_eq!(ran.code, 0, "{words:?} {}{}", ran.out, ran.err);
+    }
+}

@@ -104,7 +104,9 @@ fn an_imported_run_does_nothing_before_somebody_allows_it() {
     let shown: Json = serde_json::from_str(&ours.run("trust r --show --json")).unwrap();
     let trust = format!("send r charter.trust {{\"manifest\":{}}} --role operator", shown["manifest"]);
     ours.run("export r -o r.jsonl");
+    // A run of the same charter was started there, so that its folder is known.
     let other = folder("other");
+    other.run("run charter.yaml --run first");
     other.run(&format!("import {}", ours.path("r.jsonl").display()));
     other.run(&format!("{trust} --id t"));
     other.run("export r -o r.jsonl");

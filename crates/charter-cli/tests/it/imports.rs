@@ -21,6 +21,22 @@ fn states(file: &str, events: &str) -> Vec<String> {
     lines.map(|line| line["state"][0].as_str().unwrap().to_owned()).collect()
 }
 
+#[test]
+fn the_events_that_a_bare_document_names_are_explored() {
+    let scratch = Scratch::new("imports-bare");
+    let scxml = r#"<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" datamodel="null">
+  <state id="a"><transition event="go" target="b"/></state>
+  <state id="b"><transition event="back" target="a"/><transition event="stop now" target="c"/></state>
+  <final id="c"/>
+</scxml>"#;
+    let xstate = r#"{"id": "m", "initial": "a", "states": {
+  "a": {"on": {"go": "b"}}, "b": {"on": {"back": "a", "stop": "c", "now": "c"}}, "c": {"type": "final"}}}"#;
+    for (name, text) in [("bare.scxml", scxml), ("bare.json", xstate)] {
+        let ran = charter(&["check", &scratch.file(name, text)]);
+        assert!(ran.code == 0 && ran.out.contains("no findings; explored 3 states and 4 events"), "{}", ran.out);
+    }
+}
+
 const STREAM: &str = r#"{"type":"START"}
 {"done":"0.fred.intake","output":{"clarificationNeeded":[]}}
 {"done":"0.fred.mental_models","output":[]}

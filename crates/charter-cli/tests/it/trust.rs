@@ -116,21 +116,39 @@ fn a_folder_that_is_gone_is_none() {
 
 #[test]
 fn a_run_that_was_allowed_without_a_folder_can_be_given_one() {
-    let (from, here) = (folder("trust-given-from", "[./p.sh]"), Site::new("trust-given", &[]));
+    // Its actor needs no folder.
+    let person = CHARTER.replace("kind: exec, command: COMMAND", "kind: human");
+    let site = |name: &str| Site::new(name, &[("late.yaml", person.clone())]);
+    let (from, here, elsewhere) = (site("trust-given-from"), Site::new("trust-given", &[]), site("trust-given-other"));
     from.run("run late.yaml --run r");
     from.run("export r -o r.jsonl");
     here.run(&format!("import {}", from.path("r.jsonl").display()));
-    here.run(&format!("send r charter.trust {{\"manifest\":\"{}\"}} --role operator", manifest(&here)));
+    here.run("trust r --yes");
     let file = from.path("late.yaml").display().to_string();
     let (code, _, err) = here.any(&format!("trust r --charter {file}"));
     assert!(code == 0 && err.contains("run `r` was allowed without a folder; from now on, it works in"), "{err}");
     let (code, _, err) = here.any(&format!("trust r --charter {file}"));
     assert!(code == 2 && err.contains("nothing to allow"), "{err}");
-    let elsewhere = folder("trust-given-other", "[./p.sh]");
     let other = elsewhere.path("late.yaml").display().to_string();
     let (code, _, err) = here.any(&format!("trust r --charter {other}"));
     assert!(code == 2 && err.contains(&format!("`charter run --resume r --charter {other}` moves it")), "{err}");
-    let out = here.run("send r GO --as a --role op");
+}
+
+/// One rule for `charter trust` and for the event that it sends.
+#[test]
+fn the_event_allows_nothing_that_could_not_start() {
+    let (from, here) = imported("trust-event", "[./p.sh]");
+    let send = |role: &str| format!("send r charter.trust {{\"manifest\":\"{}\"}} --role {role}", manifest(&here));
+    let (code, out, err) = here.any(&send("operator"));
+    assert!(
+        code == 2 && err.contains("they use `p.sh`, and the folder of the charter is not known here"),
+        "{out}{err}"
+    );
+    assert_eq!(here.records("r").len(), 2);
+    // Who may allow nothing is refused, as always.
+    assert_eq!(here.any(&send("op")).0, 1);
+    from.run(&format!("run late.yaml --run other --db {}", here.path("charter.db").display()));
+    let out = here.run(&send("operator"));
     assert!(out.contains("r: done in ok"), "{out}");
     assert_eq!(from.lines("ran"), 1);
 }

@@ -4,15 +4,16 @@
 //! The kernel resolves targets and event types.
 
 use charter_expr::nearest;
-use charter_kernel::Definition;
 use charter_kernel::definition::BUILT_IN_ROLES;
+use charter_kernel::{Definition, check_name};
 
 use super::context::{Context, Reference, Space};
 use super::variables::Variables;
 use crate::diagnostic::{Diagnostic, codes, listed};
 use crate::source::{Node, Span};
 
-/// Reports undeclared names, and names that are declared both as an actor and as a machine.
+/// Reports undeclared names, names that are declared both as an actor and as a machine, and roles
+/// that no sender can have.
 pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
     let references = std::mem::take(&mut cx.references);
     let variables = Variables::new(definition, &references);
@@ -36,14 +37,21 @@ pub(crate) fn resolve(cx: &mut Context, definition: &Definition, root: &Node) {
         cx.report(problem);
     }
     for name in definition.machines.keys().filter(|name| definition.actors.contains_key(*name)) {
-        let span = machine_key(root, name);
+        let span = key(root, "machines", name);
         let message = format!("`{name}` is declared under both `actors` and `machines`; `invoke` could mean either");
         cx.report(Diagnostic::error(codes::AMBIGUOUS, span, message).help("rename one of them"));
     }
+    for name in definition.roles.keys().filter(|name| !BUILT_IN_ROLES.contains(&name.as_str())) {
+        if let Err(wrong) = check_name(name) {
+            let message = format!("no sender can have this role: {wrong}");
+            cx.report(Diagnostic::error(codes::BAD_ROLE_NAME, key(root, "roles", name), message));
+        }
+    }
 }
 
-fn machine_key(root: &Node, name: &str) -> Span {
-    root.get("machines").and_then(|machines| machines.entry(name)).map(|entry| entry.key.span).unwrap_or_default()
+/// The place of a key in a section of the charter.
+fn key(root: &Node, section: &str, name: &str) -> Span {
+    root.get(section).and_then(|section| section.entry(name)).map(|entry| entry.key.span).unwrap_or_default()
 }
 
 fn declared(space: Space, name: &str, definition: &Definition) -> bool {
@@ -79,6 +87,10 @@ fn undefined(reference: &Reference, definition: &Definition) -> Diagnostic {
         Space::Variable => ("variable", "context", keys_of(&definition.root.context)),
     };
     let problem = Diagnostic::error(codes::UNDEFINED, reference.span, format!("undefined {what} `{name}`"));
+    // The name that was meant may look the same.
+    if let (Space::Role, Err(wrong)) = (reference.space, check_name(name)) {
+        return problem.help(format!("no sender can have this role: {wrong}"));
+    }
     if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
         return problem.help(format!("did you mean `{near}`?"));
     }

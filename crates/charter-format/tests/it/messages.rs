@@ -98,6 +98,12 @@ tells! {
         "4:20 actors.ask.by [undefined-name] undefined role `reviwer` (did you mean `reviewer`?)";
     an_undeclared_role_of_a_quorum: "roles: {reviewer: }\non: {GO: {quorum: {count: 2, of: chair}}}" =>
         "4:34 on.GO.quorum.of [undefined-name] undefined role `chair` (declared under `roles`: `reviewer`, `system`, `operator`)";
+    roles_that_no_sender_can_have: "roles: {jose\u{301}: , \"a\u{200b}b\": , \" c\": , operator: , José: }\non: {GO: {by: jose\u{301}}}" =>
+        "3:9 roles.\"jose\u{301}\" [bad-role-name] no sender can have this role: `jose\u{301}` is written with other characters than the same name usually is (it is not in Unicode's form NFC), so it looks like another id or role; write it as `jos\u{e9}` (U+006A U+006F U+0073 U+00E9)",
+        "3:18 roles.\"a\u{200b}b\" [bad-role-name] no sender can have this role: `a\\u{200b}b` has the character U+200B, which is not seen, so it looks like another id or role; remove the character",
+        "3:27 roles.\" c\" [bad-role-name] no sender can have this role: ` c` begins or ends with a space, so it looks like another id or role; remove the space";
+    an_undeclared_role_that_looks_like_a_declared_one: "roles: {jos\u{e9}: }\non: {GO: {by: jose\u{301}}}" =>
+        "4:15 on.GO.by [undefined-name] undefined role `jose\u{301}` (no sender can have this role: `jose\u{301}` is written with other characters than the same name usually is (it is not in Unicode's form NFC), so it looks like another id or role; write it as `jos\u{e9}` (U+006A U+006F U+0073 U+00E9))";
     undeclared_variables: "context: {payment: null}\non: {GO: {actions: {assign: {paymnt: 1, payment.by: 2, 'x[1].y': 3}}}}" =>
         "4:30 on.GO.actions.assign.paymnt [undefined-name] undefined variable `paymnt` (did you mean `payment`?)",
         "4:56 on.GO.actions.assign.\"x[1].y\" [undefined-name] undefined variable `x` (declare it under `context` with its initial value; declared there: `payment`)";

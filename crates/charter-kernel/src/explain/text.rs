@@ -67,7 +67,12 @@ impl RefusalDetails {
                     true => "the sender may not send any event now".to_string(),
                     false => format!("legal now: {}", self.legal.join(", ")),
                 };
-                format!("no transition for `{name}` while `{}` is in {}; {legal}", ctx.to, quoted(&ctx.state))
+                // A chart without states is a state itself, and has no name.
+                let state = match ctx.state.iter().all(|state| state.is_empty()) {
+                    true => "has no states".to_owned(),
+                    false => format!("is in {}", quoted(&ctx.state)),
+                };
+                format!("no transition for `{name}` while `{}` {state}; {legal}", ctx.to)
             }
             code => {
                 let decided = candidates.iter().find(|c| c.failed == code && c.rule == self.rule);

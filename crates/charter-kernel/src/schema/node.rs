@@ -6,6 +6,7 @@ use super::format::Format;
 use super::number::{Decimal, ExactNumber};
 use super::pattern::Matcher;
 use super::same::Bytes;
+use super::view::Kind;
 
 /// The index of a schema in the list.
 pub(super) type Id = u32;
@@ -188,6 +189,16 @@ impl Node {
         let bare = self.constant.is_none() && self.options.is_none() && self.number.is_none() && self.text.is_none();
         let flat = self.list.is_none() && self.object.is_none() && self.kinds == 0 && !self.never;
         (alone && bare && flat).then_some(*target)
+    }
+
+    /// Whether deciding data of a kind may take more than comparing the data itself.
+    pub(super) fn looks_inside(&self, kind: Kind) -> bool {
+        let has_rule = match kind {
+            Kind::List => self.list.is_some(),
+            Kind::Object => self.object.is_some(),
+            _ => false,
+        };
+        has_rule || self.mixed.is_some()
     }
 
     /// Whether the schema looks at what its data evaluated.

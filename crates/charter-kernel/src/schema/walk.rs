@@ -1,6 +1,7 @@
 //! Decides whether data matches a schema. Every schema visited at a place costs a unit of fuel;
 //! results are kept where a schema can be reached at the same place again, so the work is at most
-//! the number of subschemas times the number of values.
+//! the number of subschemas times the number of values. Keeping one costs more than looking it up:
+//! it takes memory, and a table that grows is copied.
 
 use std::ops::ControlFlow;
 
@@ -14,6 +15,9 @@ use super::view::{Kind, View};
 
 /// Upper limit of the schemas that are open at once, each because of the one before.
 const MAX_OPEN: usize = 600;
+
+/// What keeping a result costs.
+const FUEL_TO_KEEP: u64 = 4;
 
 /// The state of one check.
 pub(super) struct Walk<'s, 'f> {
@@ -44,14 +48,15 @@ impl<'s, 'f> Walk<'s, 'f> {
             return Ok(false);
         };
         self.fuel.spend(1)?;
-        if !node.memo && !self.keep_all {
+        // What is decided at once is not worth keeping.
+        if !(node.memo || self.keep_all) || !node.looks_inside(data.kind()) {
             return self.decide(node, id, data);
         }
         let key = (id, data.place());
         if let Some(known) = self.memo.get(&key) {
             return Ok(*known);
         }
-        self.fuel.spend(1)?;
+        self.fuel.spend(FUEL_TO_KEEP)?;
         let fits = self.decide(node, id, data)?;
         self.memo.insert(key, fits);
         Ok(fits)
@@ -81,12 +86,7 @@ impl<'s, 'f> Walk<'s, 'f> {
             }
             _ => {}
         }
-        let nested = match kind {
-            Kind::List => node.list.is_some(),
-            Kind::Object => node.object.is_some(),
-            _ => false,
-        };
-        if !nested && node.mixed.is_none() {
+        if !node.looks_inside(kind) {
             return Ok(true);
         }
         if self.open >= MAX_OPEN {

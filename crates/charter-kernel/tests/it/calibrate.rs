@@ -63,6 +63,11 @@ fn no_event_takes_long_with_the_default_limits() {
     let control = json!({"list": vec![0; 2_000], "text": "\u{1}".repeat(100_000)});
     let regions: String =
         (0..2_000).map(|i| format!("  r{i}: {{initial: a, states: {{a: {{on: {{E: b}}}}, b: {{}}}}}}\n")).collect();
+    let list = |fewest: u32| format!("{{type: array, minItems: {fewest}, items: {{$ref: '#/types/tree'}}}}, ");
+    let tree = format!(
+        "types: {{tree: {{anyOf: [{}{{type: integer}}]}}}}\nevents: {{E: {{data: {{$ref: '#/types/tree'}}}}}}\nstates: {{s: {{on: {{E: s}}}}}}",
+        (0..10).map(list).collect::<String>()
+    );
     let cases: Vec<(&str, String, Json)> = vec![
         ("emit a text", each("emit: {type: OUT, data: '= event.text'}"), many(5_000)),
         ("emit control characters", each("emit: {type: OUT, data: '= event.text'}"), control),
@@ -85,6 +90,7 @@ fn no_event_takes_long_with_the_default_limits() {
                 .to_owned(),
             json!({"x": "a".repeat(500_000)}),
         ),
+        ("recursive anyOf", tree, json!([vec![json!(1); 20_000], vec![json!("x")]].concat())),
         (
             "transitions",
             format!(

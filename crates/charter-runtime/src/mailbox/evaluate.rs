@@ -38,7 +38,12 @@ impl Entry {
     pub(super) fn is_denied(&self) -> bool {
         matches!(
             self.answer,
-            Answer::Denied(Denied::TooManyRecords { .. } | Denied::RecordTooLarge { .. } | Denied::NothingToAllow)
+            Answer::Denied(
+                Denied::TooManyRecords { .. }
+                    | Denied::RecordTooLarge { .. }
+                    | Denied::NothingToAllow
+                    | Denied::NoFolder { .. }
+            )
         )
     }
 }
@@ -98,7 +103,7 @@ impl Inner {
         let machine = batch.state.charter.machine.clone();
         let bounds = Bounds { records: self.limits.records_per_run, data_bytes: self.limits.data_bytes };
         // A repeated event gets its first answer.
-        let denied = known.same.is_none().then(|| batch.state.allows_nothing(&input)).flatten();
+        let denied = known.same.is_none().then(|| batch.state.allows_nothing(&input, &self.executors)).flatten();
         let (appended, answer, troubles) = match denied {
             Some(denied) => (Vec::new(), Answer::Denied(denied), Vec::new()),
             None => {

@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use charter_actors::ActivityGuard;
+use charter_actors::{ActivityGuard, Executors};
 use charter_journal::{Record, SourceKind, StateChange, Verdict, attempt_waits};
 use charter_kernel::{Digest, Snapshot, Timestamp};
 use charter_run::{Denied, InvocationRequest};
 use serde_json::Value as Json;
 use tokio::sync::watch;
 
+use crate::admit::lacking_folder;
 use crate::charter::Charter;
+use crate::grant::OPERATOR;
 use crate::request::Input;
 use crate::sync::lock;
 
@@ -120,9 +122,10 @@ impl RunState {
         self.charter.actors.get(src).is_some_and(|actor| *actor.kind == *"human")
     }
 
-    /// Returns an error for an event that would allow nothing, because the run needs no permission
-    /// or has another manifest: its record would look as if somebody had allowed something.
-    pub(super) fn allows_nothing(&self, input: &charter_run::Input) -> Option<Denied> {
+    /// Returns an error for an event that would allow nothing, because the run needs no permission,
+    /// has another manifest or lacks the folder in which its actors work: its record would look as
+    /// if somebody had allowed something.
+    pub(super) fn allows_nothing(&self, input: &charter_run::Input, executors: &Executors) -> Option<Denied> {
         let charter_run::Input::Event(event) = input else {
             return None;
         };
@@ -134,8 +137,14 @@ impl RunState {
         }
         let manifest = self.charter.manifest().digest(self.charter.digest());
         let given = event.data.get("manifest").unwrap_or(&Json::Null);
-        (given.as_str() != Some(manifest.to_string().as_str()))
-            .then(|| Denied::OtherManifest { manifest, given: given.to_string().chars().take(MAX_SHOWN).collect() })
+        if given.as_str() != Some(manifest.to_string().as_str()) {
+            let given = given.to_string().chars().take(MAX_SHOWN).collect();
+            return Some(Denied::OtherManifest { manifest, given });
+        }
+        // Others are refused, and their refusal is recorded.
+        let may_allow = event.by.roles.iter().any(|role| role == OPERATOR);
+        let need = may_allow.then(|| lacking_folder(executors, &self.charter)).flatten()?;
+        Some(Denied::NoFolder { need })
     }
 
     /// What is kept beside a record: where the charter of the run is, with the first record and

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::ConeBuilder;
-use crate::model::{Chart, Model, Transition, Trigger, is_platform, matches};
+use crate::model::{Chart, Model, Transition, Trigger, is_platform, matches, named_event};
 
 /// A source of data that an exploration has to generate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,8 +73,8 @@ pub(crate) fn sources(model: &Model<'_>, chart: &Chart<'_>, t: &Transition<'_>) 
                 } else if !is_platform(d) {
                     let declared = model.def.events.keys().filter(|name| matches(d, name));
                     out.extend(declared.map(|name| (Source::Event(name.clone()), None)));
-                    if !d.contains('*') && !model.def.events.contains_key(d) {
-                        out.push((Source::Event(d.clone()), None));
+                    if let Some(name) = named_event(d).filter(|name| !model.def.events.contains_key(*name)) {
+                        out.push((Source::Event(name.to_owned()), None));
                     }
                 }
             }

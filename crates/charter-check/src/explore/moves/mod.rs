@@ -15,7 +15,7 @@ use super::cone::{ConeOfInfluence, Probes, Source};
 use super::data::{Samples, samples, set};
 use crate::Options;
 use crate::effort::units;
-use crate::model::{Chart, Model, matches};
+use crate::model::{Chart, Model, matches, named_event};
 pub(crate) use apply::{Move, MoveKind, START, StepRefused, start};
 use senders::Senders;
 
@@ -75,17 +75,11 @@ impl<'m, 'd> Moves<'m, 'd> {
             moves.add_event(name, data);
         }
         if !model.def.strict {
-            let mut named: Vec<String> = model
-                .charts
-                .iter()
-                .flat_map(|c| &c.transitions)
-                .flat_map(|t| descriptors(t))
-                .filter(|d| !d.contains('*'))
-                .collect();
+            let of_transitions = model.charts.iter().flat_map(|c| &c.transitions).flat_map(|t| descriptors(t));
+            let mut named: Vec<String> = of_transitions.filter_map(|d| named_event(&d).map(str::to_owned)).collect();
             named.sort();
             named.dedup();
-            for name in named.into_iter().filter(|n| !crate::model::is_platform(n) && !model.def.events.contains_key(n))
-            {
+            for name in named.into_iter().filter(|name| !model.def.events.contains_key(name)) {
                 let data = moves.make(&Source::Event(name.clone()), None, options, "/events", &format!("`{name}`"));
                 moves.add_event(&name, data);
             }

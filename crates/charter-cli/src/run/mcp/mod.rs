@@ -80,7 +80,8 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
         && let Err(e) = host.resume(&run)?
         && !trust::says_untrusted(&e.to_string(), &run)
     {
-        writeln!(io.err, "{} run `{run}` was not resumed: {e}", Paint(io.color_err).warning("warning:"))?;
+        let why = trust::not_resumed(&e.to_string(), &run, &args.db.option());
+        writeln!(io.err, "{} {why}", Paint(io.color_err).warning("warning:"))?;
     }
     io.err.flush()?;
     let served = connect(&host, (&run, view.charter.clone()), by, args.tools, io);

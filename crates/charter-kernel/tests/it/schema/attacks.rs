@@ -38,6 +38,32 @@ fn a_recursive_any_of_costs_as_much_as_its_data_is_deep() {
     assert_eq!(compiled.misfit_details(&nested(100, json!("x")), &mut fuel).len(), 1);
 }
 
+/// A result that is kept takes memory, and more time than one that is looked up.
+#[test]
+fn results_that_are_kept_are_charged() {
+    let list = |last: Json| {
+        let mut list = vec![json!(1); 20_000];
+        list.push(last);
+        json!(list)
+    };
+    let mut any: Vec<Json> =
+        (0..5).map(|fewest| json!({"type": "array", "items": {"$ref": "#"}, "minItems": fewest})).collect();
+    any.push(json!({"type": "integer"}));
+    let schema = json!({"anyOf": any});
+    for (last, fits) in [(json!(1), true), (json!("x"), false)] {
+        let (verdict, fuel) = cost(&schema, &list(last));
+        assert_eq!(verdict, Ok(fits));
+        assert!((200_000..400_000).contains(&fuel), "{fuel}");
+    }
+    let mut all = Vec::new();
+    let mut defs = json!({});
+    for i in 0..8 {
+        defs[format!("a{i}")] = json!({"not": {"type": "string", "minLength": i}});
+        all.extend([(); 2].map(|()| json!({"items": {"$ref": format!("#/$defs/a{i}")}})));
+    }
+    assert_eq!(cost(&json!({"$defs": defs, "allOf": all}), &list(json!(1))).0, Err(TooCostly));
+}
+
 #[test]
 fn an_event_with_a_recursive_any_of_is_decided_at_once() {
     let charter = r##"
