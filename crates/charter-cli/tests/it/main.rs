@@ -61,6 +61,7 @@ mod pasted_names;
 mod providers;
 mod queries;
 mod queries_served;
+mod recipes;
 mod remote;
 mod reports;
 #[cfg(unix)]
