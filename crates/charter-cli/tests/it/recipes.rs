@@ -166,7 +166,7 @@ fn each_change_that_the_readme_shows_does_what_it_says() {
             let output = Command::new("git").args(args).current_dir(site.path("")).output().unwrap();
             assert!(output.status.success(), "{title}: {}", String::from_utf8_lossy(&output.stderr));
         }
-        site.run("check charters/coder/charter.yaml --deny-warnings --max-states 200 --effort 200");
+        site.run("check charters/coder/charter.yaml --deny-warnings --max-states 60 --effort 60");
         let scenario = format!(
             "name: {title}\nprincipals:\n  bot: {{roles: agent, kind: agent}}\n  ana: {{roles: approver, kind: person}}\n  \
              ben: {{roles: approver, kind: person}}\n{}\
@@ -191,6 +191,7 @@ fn each_change_that_the_readme_shows_does_what_it_says() {
 /// The other scenarios, changed as the README says.
 fn two_reviewers(site: &Site, coder: &Path) {
     let scenarios = site.path("charters/coder/scenarios");
+    fs::remove_file(scenarios.join("own.yaml")).unwrap();
     copy(&coder.join("scenarios"), &scenarios);
     let mut changed = 0;
     for entry in fs::read_dir(&scenarios).unwrap() {
@@ -199,12 +200,12 @@ fn two_reviewers(site: &Site, coder: &Path) {
         let step = "- send: {type: review.approve, data: {digest: \"= digest(context.change)\"}, as: ana}";
         changed += text.matches(step).count();
         let vote = step.replace("as: ana}", "as: ben, verdict: vote}");
-        let text = text.replace("principals:\n", "principals:\n  ben: {roles: approver, kind: person}\n");
-        let text = text.replace(step, &format!("{vote}\n      {step}"));
-        let text = match path.ends_with("own.yaml") {
-            true => continue,
-            false => text,
+        let doubled = |line: &str| match line.strip_suffix(step) {
+            Some(before) => format!("{before}{vote}\n{line}\n"),
+            None => format!("{line}\n"),
         };
+        let text: String = text.lines().map(doubled).collect();
+        let text = text.replace("principals:\n", "principals:\n  ben: {roles: approver, kind: person}\n");
         fs::write(&path, text).unwrap();
     }
     let (code, out, err) = site.any("test charters/coder");
