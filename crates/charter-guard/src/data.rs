@@ -344,7 +344,7 @@ impl SimpleCommand {
 }
 
 fn add_host(hosts: &mut Vec<String>, host: Option<&str>) {
-    let known = host.filter(|host| host.len() <= MAX_TEXT_BYTES && hosts.len() + 1 < MAX_HOSTS);
+    let known = host.filter(|host| host.len() <= MAX_TEXT_BYTES && hosts.len() < MAX_HOSTS - 1);
     let host = known.unwrap_or("*");
     if !hosts.iter().any(|other| other == host) {
         hosts.push(host.to_owned());
