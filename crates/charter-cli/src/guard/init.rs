@@ -39,8 +39,8 @@ pub(super) struct Args {
     /// The command that tests the project, such as `cargo test`
     #[arg(long, value_name = "COMMAND")]
     test: Option<String>,
-    /// Let the host of the run run the tests, with its rights, instead of the agent; always for
-    /// Codex, which does not say how a command ended
+    /// Let the host of the run run the tests, with its rights, instead of the agent; always in a
+    /// new run for Codex, which does not say how a command ended
     #[arg(long)]
     host_tests: bool,
     /// Further input of the run: a JSON object
