@@ -10,16 +10,18 @@ use crate::data::{Description, MAX_TEXT_BYTES, PathFact, Usage, hex};
 
 /// The scope that covers everything of a kind.
 const ANY: &str = "*";
+/// The scope of a permit for the secrets of the environment.
+const ENVIRONMENT: &str = "environment";
 
 /// Lists the permits of a call, in the order of the charter `coder`.
 pub(crate) fn asks(of: &Description, digest: &str) -> Vec<Value> {
     let does = &of.does;
     let scopes = [
         ("push", does.push.then(|| push(&of.pushes))),
-        ("network", (does.network && !does.push).then(|| host(&of.hosts))),
+        ("network", does.contact.then(|| host(&of.contacts))),
         ("delete", does.delete_outside.then(|| folder(of, |path| path.usage == Usage::Delete && !path.inside))),
         ("write", does.write_outside.then(|| folder(of, |path| path.usage == Usage::Write && !path.inside))),
-        ("secret", does.secret.then(|| folder(of, |path| path.secret && path.usage != Usage::Search))),
+        ("secret", does.secret.then(|| secret(of))),
         ("protected", does.protected.then(|| folder(of, |path| path.protected && path.usage.changes()))),
         ("opaque", does.opaque.then(|| digest.to_owned())),
         ("tool", does.other.then(|| short(of.call.tool.clone()))),
@@ -45,6 +47,16 @@ fn host(hosts: &[String]) -> String {
     match hosts {
         [host] => host.clone(),
         _ => ANY.to_owned(),
+    }
+}
+
+/// The environment and files have no scope in common.
+fn secret(of: &Description) -> String {
+    let is_meant = |path: &PathFact| path.secret && path.usage != Usage::Search;
+    match (of.does.environment, of.paths.iter().any(is_meant)) {
+        (true, false) => ENVIRONMENT.to_owned(),
+        (true, true) => ANY.to_owned(),
+        (false, _) => folder(of, is_meant),
     }
 }
 

@@ -4,13 +4,19 @@ use serde_json::{Map, Value, json};
 
 use crate::ToolCall;
 use crate::asks;
-use crate::text::bounded;
+pub use crate::does::Does;
+use crate::text::{bounded, digest_of};
 pub(crate) use crate::text::{cut, hex};
+use crate::tool;
 
 /// The largest input that is part of the event; a larger one is replaced by its digest and size.
 pub const MAX_INPUT_BYTES: usize = 16 * 1024;
-/// Upper limit of described paths; with more the call is opaque.
+/// Upper limit of described paths.
 pub const MAX_PATHS: usize = 200;
+/// With more paths than these the call is opaque, and one for each usage stands for the others.
+const MAX_LISTED_PATHS: usize = MAX_PATHS - 4;
+/// Upper limit of named machines; `*` stands for the others.
+const MAX_HOSTS: usize = 64;
 /// Upper limit of described commands; with more the call is opaque.
 pub(crate) const MAX_COMMANDS: usize = 64;
 /// Upper limit of each text of the description; the rest is cut off.
@@ -131,65 +137,6 @@ pub struct SimpleCommand {
     pub opaque: bool,
 }
 
-/// What a call does, as far as it is known. Each fact is true if any part of the call does it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Does {
-    /// Reads contents of files.
-    pub read: bool,
-    /// Reads outside of the workspace.
-    pub read_outside: bool,
-    /// Lists names of files.
-    pub search: bool,
-    /// Creates or changes files.
-    pub write: bool,
-    /// Creates or changes files outside of the workspace.
-    pub write_outside: bool,
-    /// Deletes files.
-    pub delete: bool,
-    /// Deletes files outside of the workspace.
-    pub delete_outside: bool,
-    /// Changes or deletes what the project protects.
-    pub protected: bool,
-    /// Reads or changes what usually is a secret.
-    pub secret: bool,
-    /// Changes or deletes the control of agents: hook configuration, journal, keys.
-    pub guard: bool,
-    /// Runs a command line.
-    pub command: bool,
-    /// Talks to other machines.
-    pub network: bool,
-    /// Makes a commit.
-    pub commit: bool,
-    /// The commit contains exactly the working files that version control does not ignore.
-    pub commit_tree: bool,
-    /// Sends commits elsewhere.
-    pub push: bool,
-    /// Is exactly the project's test command, in the workspace.
-    pub test: bool,
-    /// Runs a command that the project allows although what it does cannot be seen.
-    pub run: bool,
-    /// Asks the user, or plans.
-    pub ask: bool,
-    /// Uses a tool that the guard does not know.
-    pub other: bool,
-    /// Does something that cannot be read.
-    pub opaque: bool,
-}
-
-impl Does {
-    fn value(&self) -> Value {
-        json!({
-            "read": self.read, "readOutside": self.read_outside, "search": self.search,
-            "write": self.write, "writeOutside": self.write_outside,
-            "delete": self.delete, "deleteOutside": self.delete_outside,
-            "protected": self.protected, "secret": self.secret, "guard": self.guard,
-            "command": self.command, "network": self.network, "commit": self.commit, "commitTree": self.commit_tree,
-            "push": self.push, "test": self.test, "run": self.run, "ask": self.ask,
-            "other": self.other, "opaque": self.opaque,
-        })
-    }
-}
-
 /// What a tool call would do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Description {
@@ -203,8 +150,10 @@ pub struct Description {
     pub paths: Vec<PathFact>,
     /// The simple commands of its command line.
     pub commands: Vec<SimpleCommand>,
-    /// Names of the machines it talks to, as far as it says them.
+    /// Names of the machines it talks to; `*` stands for those that it does not say.
     pub hosts: Vec<String>,
+    /// Those that it talks to otherwise than by a push.
+    pub contacts: Vec<String>,
     /// Why it is opaque.
     pub reasons: Vec<String>,
     /// The pushes, each as it is called; nothing if it is not known.
@@ -226,6 +175,7 @@ impl Description {
             paths: Vec::new(),
             commands: Vec::new(),
             hosts: Vec::new(),
+            contacts: Vec::new(),
             reasons: Vec::new(),
             pushes: Vec::new(),
             tree: None,
@@ -275,11 +225,27 @@ impl Description {
         if self.paths.contains(&fact) {
             return;
         }
-        if self.paths.len() >= MAX_PATHS {
-            self.opaque(format!("more than {MAX_PATHS} paths"));
+        if self.paths.len() < MAX_LISTED_PATHS {
+            self.paths.push(fact);
             return;
         }
-        self.paths.push(fact);
+        self.opaque(format!("more than {MAX_LISTED_PATHS} paths"));
+        // One stands for all the others, which no scope but `*` covers.
+        match self.paths.iter_mut().skip(MAX_LISTED_PATHS).find(|other| other.usage == fact.usage) {
+            Some(other) => {
+                other.protected |= fact.protected;
+                other.secret |= fact.secret;
+                other.guard |= fact.guard;
+            }
+            None => self.paths.push(PathFact {
+                given: "...".to_owned(),
+                resolved: None,
+                relative: None,
+                recursive: true,
+                inside: false,
+                ..fact
+            }),
+        }
     }
 
     pub(crate) fn command(&mut self, command: SimpleCommand) {
@@ -292,13 +258,15 @@ impl Description {
 
     /// Adds that the call talks to another machine; nothing if it does not say to which.
     pub(crate) fn network(&mut self, host: Option<&str>) {
+        self.does.contact = true;
+        add_host(&mut self.contacts, host);
+        self.pushes_to(host);
+    }
+
+    /// The same for a push, which needs a permit of its own.
+    pub(crate) fn pushes_to(&mut self, host: Option<&str>) {
         self.does.network = true;
-        let host = cut(host.unwrap_or("*"));
-        if self.hosts.len() < MAX_COMMANDS && !self.hosts.contains(&host) {
-            self.hosts.push(host);
-        } else if self.hosts.len() >= MAX_COMMANDS {
-            self.opaque(format!("more than {MAX_COMMANDS} hosts"));
-        }
+        add_host(&mut self.hosts, host);
     }
 
     /// Returns the data of the event `tool.call`. Its size has an upper limit.
@@ -306,7 +274,8 @@ impl Description {
     pub fn event_data(&self) -> Value {
         let paths: Vec<Value> = self.paths.iter().map(PathFact::value).collect();
         let commands: Vec<Value> = self.commands.iter().map(SimpleCommand::value).collect();
-        let (input, digest) = bounded(&self.call.input);
+        let input = bounded(&self.call.input);
+        let digest = digest_of(&tool::decided_by(&self.call));
         let mut data = json!({
             "tool": cut(&self.call.tool),
             "client": cut(&self.call.client),
@@ -320,6 +289,7 @@ impl Description {
             "paths": paths,
             "commands": commands,
             "hosts": self.hosts,
+            "contacts": self.contacts,
             "opaque": self.does.opaque,
             "reasons": self.reasons,
             "asks": asks::asks(self, &digest),
@@ -370,5 +340,13 @@ impl SimpleCommand {
             fields.insert("cwd".to_owned(), json!(cut(cwd)));
         }
         value
+    }
+}
+
+fn add_host(hosts: &mut Vec<String>, host: Option<&str>) {
+    let known = host.filter(|host| host.len() <= MAX_TEXT_BYTES && hosts.len() < MAX_HOSTS - 1);
+    let host = known.unwrap_or("*");
+    if !hosts.iter().any(|other| other == host) {
+        hosts.push(host.to_owned());
     }
 }

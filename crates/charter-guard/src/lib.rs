@@ -6,6 +6,7 @@ pub mod client;
 mod command;
 pub mod config;
 mod data;
+mod does;
 #[cfg(feature = "host")]
 pub mod gate;
 mod path;

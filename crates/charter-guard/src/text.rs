@@ -5,15 +5,18 @@ use sha2::{Digest as _, Sha256};
 
 use crate::data::{MAX_INPUT_BYTES, MAX_TEXT_BYTES};
 
-/// The input itself if it is small, else its digest and size; and its digest.
-pub(crate) fn bounded(input: &Value) -> (Value, String) {
-    let text = charter_kernel::digest::canonical(input);
-    let digest = hex(&Sha256::digest(text.as_bytes()));
-    if text.len() <= MAX_INPUT_BYTES {
-        (input.clone(), digest)
-    } else {
-        (json!({"sha256": digest, "bytes": text.len()}), digest)
+/// The input itself if it is small, else its digest and size.
+pub(crate) fn bounded(input: &Value) -> Value {
+    let bytes = charter_kernel::digest::canonical(input).len();
+    match bytes <= MAX_INPUT_BYTES {
+        true => input.clone(),
+        false => json!({"sha256": digest_of(input), "bytes": bytes}),
     }
+}
+
+/// The digest of a value.
+pub(crate) fn digest_of(value: &Value) -> String {
+    hex(&Sha256::digest(charter_kernel::digest::canonical(value).as_bytes()))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -11,12 +11,17 @@ use charter_guard::config::{self, Level};
 use charter_runtime::new_run_id;
 use serde_json::{Value as Json, json};
 
+use super::fit;
 use crate::hook::install::{read, root};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
+use crate::journal::text::quoted;
 
 /// How long a hook may take.
 const TIME: Duration = Duration::from_secs(30);
+/// What is known about the versions of Claude Code.
+const ON_FAILURE: &str = "Claude Code 2.1.197, which npm gives for Node 20, ignores `onFailure`, and uses the tool \
+                          without an answer; 2.1.332 was seen to block";
 /// Pause between two looks at a process.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -42,6 +47,8 @@ enum Finding {
     Lets(String),
     /// The client calls no hook.
     Off(PathBuf),
+    /// The client asks a server itself.
+    Http(String),
 }
 
 struct Report {
@@ -53,6 +60,8 @@ struct Report {
     advisory: Vec<String>,
     /// Why what the hook says about the outcome of calls is advisory, although calls are enforced.
     outcomes: Option<String>,
+    /// Why nothing can be committed, although calls are decided.
+    broken: Option<String>,
 }
 
 pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
@@ -68,7 +77,7 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
             if let Some(why) = config::unread(client, &text) {
                 let why = format!("{} calls no hook of this file, as it cannot read it: {why}", client.title());
                 let (finding, advisory) = (Finding::Lets(why), Vec::new());
-                reports.push(Report { client, file, level, finding, advisory, outcomes: None });
+                reports.push(Report { client, file, level, finding, advisory, outcomes: None, broken: None });
                 continue;
             }
             for command in config::commands(client, &text) {
@@ -78,7 +87,28 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
                 };
                 let advisory = advisory(client, level, &file, &command, &args.db)?;
                 let outcomes = advisory.is_empty().then(|| outcomes(&command, &args.db)).transpose()?.flatten();
-                reports.push(Report { client, file: file.clone(), level, finding, advisory, outcomes });
+                let broken = fit::untested_by(client, &command, &args.db, &args.options())?;
+                reports.push(Report { client, file: file.clone(), level, finding, advisory, outcomes, broken });
+            }
+            for hook in config::http_hooks(client, &text) {
+                let finding = match (switched_off(client, level, &file, &dir)?, hook.blocks) {
+                    (Some(settings), _) => Finding::Off(settings),
+                    (None, true) => Finding::Http(hook.url.clone()),
+                    (None, false) => Finding::Lets(format!(
+                        "without an answer of {}, as it has no `\"onFailure\": \"block\"`",
+                        hook.url
+                    )),
+                };
+                let mut advisory = advisory(client, level, &file, "", &args.db)?;
+                advisory.push(ON_FAILURE.into());
+                let broken = (!hook.missing.is_empty()).then(|| {
+                    let missing = hook.missing.join("` and `");
+                    format!(
+                        "the hook is not called for `{missing}`: no test counts as passed, and nothing can be committed"
+                    )
+                });
+                let file = file.clone();
+                reports.push(Report { client, file, level, finding, advisory, outcomes: None, broken });
             }
         }
     }
@@ -90,12 +120,20 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
     }
     let mut exit = Exit::Yes;
     for report in &reports {
-        if !matches!(report.finding, Finding::Refuses(_)) {
+        if !matches!(report.finding, Finding::Refuses(_) | Finding::Http(_)) || report.broken.is_some() {
             exit = Exit::No;
         }
         report.write(machine_output, io)?;
     }
     Ok(exit)
+}
+
+impl Args {
+    /// The options that a suggested command for the same project needs.
+    fn options(&self) -> String {
+        let dir = self.dir.as_ref().map(|dir| format!(" --dir {}", quoted(&dir.display().to_string())));
+        format!("{}{}", dir.unwrap_or_default(), self.db.option())
+    }
 }
 
 impl Report {
@@ -105,13 +143,14 @@ impl Report {
             Finding::Refuses(why) => ("refuses", why),
             Finding::Blocks(why) => ("blocks everything", why),
             Finding::Lets(why) => ("lets calls through", why),
+            Finding::Http(url) => ("was not tried, as the client asks a server", url),
             Finding::Off(settings) => {
                 off =
                     format!("hooks are switched off now, by `disableAllHooks` in `{}`; remove it", settings.display());
                 ("is not called", &off)
             }
         };
-        let refuses = matches!(self.finding, Finding::Refuses(_));
+        let refuses = matches!(self.finding, Finding::Refuses(_) | Finding::Http(_)) && self.broken.is_none();
         let control = match (refuses, self.advisory.is_empty()) {
             (false, _) => "broken",
             (true, true) => "enforced",
@@ -126,7 +165,7 @@ impl Report {
             let line = json!({
                 "client": self.client.name(), "file": self.file.display().to_string(), "level": level, "hook": word,
                 "said": why, "control": control, "because": self.advisory,
-                "outcomes": self.outcomes,
+                "outcomes": self.outcomes, "broken": self.broken,
             });
             return Ok(writeln!(io.out, "{line}")?);
         }
@@ -139,6 +178,9 @@ impl Report {
         writeln!(io.out, "{}: {shown} ({level}, {})", self.client.title(), self.file.display())?;
         let first = why.lines().next().unwrap_or_default();
         writeln!(io.out, "  a call that must be refused: the hook {word}: {first}")?;
+        if let Some(reason) = &self.broken {
+            writeln!(io.out, "  broken, because {reason}")?;
+        }
         for reason in &self.advisory {
             writeln!(io.out, "  advisory, because {reason}")?;
         }
@@ -151,7 +193,7 @@ impl Report {
 
 /// A call that removes the configuration of the hook, in the shape of the client.
 fn request(client: Client, file: &Path, dir: &Path) -> String {
-    let command = json!({"command": format!("rm -f {}", crate::journal::text::quoted(&file.display().to_string()))});
+    let command = json!({"command": format!("rm -f {}", quoted(&file.display().to_string()))});
     let (session, cwd) = (format!("doctor-{}", new_run_id()), dir.display().to_string());
     let request = match client {
         Client::Claude => json!({
@@ -281,12 +323,10 @@ fn advisory(client: Client, level: Level, file: &Path, command: &str, db: &Db) -
 /// Why the run of a hook believes what an agent can say as well: who has the key of the hook speaks
 /// for it. Not if the host runs the tests.
 fn outcomes(command: &str, db: &Db) -> Result<Option<String>, Failure> {
-    let run = command.split_once(" hook ").and_then(|(_, rest)| rest.split_whitespace().next());
-    let (Some(run), Some(remote)) = (run, db.remote()?) else { return Ok(None) };
+    let (Some(run), Some(remote)) = (fit::run_of(command), db.remote()?) else { return Ok(None) };
     let threads = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let input = threads.block_on(charter_guard::gate::input(&remote, run.trim_matches('\'')))?;
-    let by_host = input.get("testsBy").and_then(Json::as_str) == Some("host");
-    Ok((!by_host).then(|| {
+    let input = threads.block_on(charter_guard::gate::input(&remote, run))?;
+    Ok((!fit::is_by_host(&input)).then(|| {
         "an agent that can read the key of the hook can say how a call ended; start the run with `testsBy` `host`"
             .into()
     }))

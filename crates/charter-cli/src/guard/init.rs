@@ -4,16 +4,19 @@
 use std::path::{Path, PathBuf};
 
 use charter_guard::client::Client;
+use charter_guard::gate::input_of;
 use charter_kernel::Principal;
 use charter_runtime::Start;
 use serde_json::{Map, Value as Json, json};
 
+use super::fit;
 use super::mcp::{self, Mcp};
 use crate::bundled;
 use crate::hook::install::{Change, InstallArgs, RUN, apply, read};
 use crate::io::{Exit, Failure, Io, Paint};
 use crate::journal::Db;
 use crate::journal::exclude::excluded;
+use crate::journal::text::quoted;
 use crate::models;
 use crate::run::host::{Host, Opener};
 use crate::run::{Who, new_run, setup};
@@ -23,6 +26,7 @@ pub(super) const CHARTER: &str = "coder";
 
 /// Writes what puts the agent of a client under control.
 #[derive(Debug, Clone, clap::Args)]
+#[command(mut_arg("server", |server| server.hide(true)), mut_arg("server_key", |key| key.hide(true)))]
 pub(super) struct Args {
     /// claude, codex, gemini, copilot, opencode, cursor or goose
     client: Client,
@@ -35,8 +39,8 @@ pub(super) struct Args {
     /// The command that tests the project, such as `cargo test`
     #[arg(long, value_name = "COMMAND")]
     test: Option<String>,
-    /// Let the host of the run run the tests, with its rights, instead of the agent; always for
-    /// Codex, which does not say how a command ended
+    /// Let the host of the run run the tests, with its rights, instead of the agent; always in a
+    /// new run for Codex, which does not say how a command ended
     #[arg(long)]
     host_tests: bool,
     /// Further input of the run: a JSON object
@@ -85,7 +89,7 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
         }
         return left(&by_hand, io);
     }
-    start(args, &dir, input, io)?;
+    by_hand.extend(start(args, &dir, input, io)?);
     key(args, io)?;
     let exit = left(&by_hand, io)?;
     if machine_output {
@@ -95,9 +99,10 @@ pub(super) fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<
     if let Some(paste) = paste {
         writeln!(io.err, "add the MCP server yourself, {paste}")?;
     }
+    let options = args.options();
     let option = args.db.option();
     for (command, what) in [
-        (format!("charter guard doctor{option}"), "tests the hook, and says what is enforced"),
+        (format!("charter guard doctor{options}"), "tests the hook, and says what is enforced"),
         (format!("charter serve{option}"), "approvals in the inbox"),
     ] {
         writeln!(io.err, "{}", paint.faint(&format!("{command}  # {what}")))?;
@@ -134,6 +139,33 @@ fn charter_files(dir: &Path) -> Result<Vec<Change>, Failure> {
 }
 
 impl Args {
+    /// The options that a suggested command for the same project needs.
+    fn options(&self) -> String {
+        let dir = self.dir.as_ref().map(|dir| format!(" --dir {}", quoted(&dir.display().to_string())));
+        format!("{}{}", dir.unwrap_or_default(), self.db.option())
+    }
+
+    /// Says what a run with this input cannot do. What it was asked for in vain is left to do.
+    fn limits(&self, input: &Json, io: &mut Io<'_>) -> Result<Option<String>, Failure> {
+        if input.get("test").is_none() {
+            let text = format!(
+                "the run `{}` names no test command, so nothing can be committed in it; `--test COMMAND` names one, with \
+                 `--run ID` for another run",
+                self.run
+            );
+            writeln!(io.err, "{}", Paint(io.color_err).warning(&text))?;
+        }
+        let asked = self.host_tests && !fit::is_by_host(input);
+        Ok(fit::untested(self.client, &self.run, input, &self.options()).or_else(|| {
+            asked.then(|| {
+                format!(
+                    "in the run `{}` the agent runs the tests; `--host-tests` needs another one: `--run ID`",
+                    self.run
+                )
+            })
+        }))
+    }
+
     /// The input of the run.
     fn run_input(&self, dir: &Path) -> Result<Json, Failure> {
         let mut input = match &self.input {
@@ -154,25 +186,26 @@ impl Args {
     }
 }
 
-/// Starts the run, unless there is one.
-fn start(args: &Args, dir: &Path, input: Json, io: &mut Io<'_>) -> Result<(), Failure> {
+/// Starts the run, unless there is one; returns what is left to do because it does not fit.
+fn start(args: &Args, dir: &Path, input: Json, io: &mut Io<'_>) -> Result<Option<String>, Failure> {
     let folder = dir.join("charters").join(CHARTER);
     let charter = setup::charter(&folder.display().to_string())?;
     args.db.check_new()?;
     let host = Host::open(&args.db, &models::Args::default(), Opener::Here)?;
     let started = (|| {
         if host.call(|b| b.run(args.run.clone()))?.is_some() {
-            let unused = if args.test.is_some() || args.input.is_some() {
+            let unused = if args.test.is_some() || args.input.is_some() || args.host_tests {
                 ": its input is not changed; `--run ID` starts another one"
             } else {
                 ""
             };
             writeln!(io.err, "run `{}` exists already, and stays as it is{unused}", args.run)?;
-            return Ok(());
+            let first = host.call(|b| b.records(args.run.clone(), 0, 1))?.into_iter().next();
+            return first.map_or(Ok(None), |first| args.limits(&input_of(&first), io));
         }
         host.call(|b| b.add(charter.clone()))?;
         let by: Principal = Who::unnamed().principal_in(charter.machine(), &args.run);
-        let start = Start { charter: charter.digest(), run: Some(args.run.clone()), input, by };
+        let start = Start { charter: charter.digest(), run: Some(args.run.clone()), input: input.clone(), by };
         let done = host.call(|b| b.start_in(start.clone(), charter.stored().name.clone()))?;
         match done.is_refused() {
             true => {
@@ -181,7 +214,8 @@ fn start(args: &Args, dir: &Path, input: Json, io: &mut Io<'_>) -> Result<(), Fa
             }
             false => {
                 let charter = &charter.machine().definition().id;
-                Ok(writeln!(io.err, "run `{}` of the charter `{charter}` started", args.run)?)
+                writeln!(io.err, "run `{}` of the charter `{charter}` started", args.run)?;
+                args.limits(&input, io)
             }
         }
     })();

@@ -1,6 +1,7 @@
 //! `charter guard`: puts the agent of a client under control, and says how far that reaches.
 
 mod doctor;
+mod fit;
 mod init;
 mod mcp;
 mod test;

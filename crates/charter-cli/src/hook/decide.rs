@@ -95,7 +95,7 @@ impl Ask<'_> {
                     Err(Unasked::Gone(why)) => last = why,
                     Err(Unasked::Failed(failure)) => return Err(failure),
                 },
-                Some(held) => last = format!("process {} has it open and accepts no requests", held.pid),
+                Some(held) => last = format!("{held} has it open and accepts no requests"),
                 None => match SqliteStore::open(path) {
                     Ok(store) => match self.own(store)? {
                         Some(decision) => return Ok(decision),

@@ -122,6 +122,9 @@ pub fn install(args: &InstallArgs, machine_output: bool, io: &mut Io<'_>) -> Res
     if !machine_output {
         writeln!(io.err, "{}", Paint(io.color_err).faint(note(args.client, args.place.level())))?;
     }
+    if let Some(warning) = args.blocked()? {
+        writeln!(io.err, "{} {warning}", Paint(io.color_err).warning("warning:"))?;
+    }
     Ok(exit)
 }
 
@@ -204,6 +207,27 @@ impl InstallArgs {
             changes.push(Change { new: Some(old.clone().unwrap_or_else(|| text.to_owned())), old, path });
         }
         Ok(changes)
+    }
+
+    /// Whose calls the hook will block because its journal is not there for them.
+    fn blocked(&self) -> Result<Option<String>, Failure> {
+        if self.db.remote()?.is_some() {
+            return Ok(None);
+        }
+        let db = std::path::absolute(&self.db.db)?;
+        let (client, run, db_name) = (self.client, quoted(&self.run), db.display());
+        Ok(match self.place.level() {
+            Level::Managed => Some(format!(
+                "the hook asks the journal `{db_name}`, which only the user to whom it belongs can open: each call of all \
+                 other users is blocked. For all users, let it ask a server: \
+                 `charter hook install {client} --managed --run {run} --server URL`"
+            )),
+            _ if !db.exists() => Some(format!(
+                "there is no journal `{db_name}`, so each call is blocked until it has a run {run}; `--db FILE` names \
+                 another one, `--server URL` a server, and `charter guard init {client}` makes both run and journal"
+            )),
+            _ => None,
+        })
     }
 
     /// The command line of the hook.

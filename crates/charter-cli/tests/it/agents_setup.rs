@@ -63,7 +63,7 @@ fn uninstall_takes_away_what_init_wrote_but_no_journal_and_no_server_of_others()
     let own = "{\n  \"mcpServers\": {\n    \"other\": {\"command\": \"other\"}\n  },\n  \"x\": 1\n}\n";
     fs::create_dir(site.path(".gemini")).unwrap();
     fs::write(site.path(".gemini/settings.json"), own).unwrap();
-    at_home(&site, "guard init claude");
+    at_home(&site, "guard init claude --host-tests");
     at_home(&site, "guard uninstall claude");
     // Journal, keys, charter and the lines for Git are there from now on.
     let before = tree(&site.path(""));

@@ -7,6 +7,8 @@ mod agents;
 #[cfg(unix)]
 mod agents_coder;
 #[cfg(unix)]
+mod agents_fit;
+#[cfg(unix)]
 mod agents_served;
 #[cfg(unix)]
 mod agents_setup;
@@ -61,6 +63,8 @@ mod pasted_names;
 mod providers;
 mod queries;
 mod queries_served;
+#[cfg(unix)]
+mod recipes;
 mod remote;
 mod reports;
 #[cfg(unix)]

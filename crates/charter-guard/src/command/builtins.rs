@@ -288,6 +288,7 @@ impl Shell<'_> {
         self.does("secret");
         self.description.does.read = true;
         self.description.does.secret = true;
+        self.description.does.environment = true;
     }
 
     fn declare(&mut self, program: &str, args: &[Arg]) {

@@ -73,17 +73,17 @@ impl Shell<'_> {
                 self.does("push");
                 self.description.does.push = true;
                 self.git_push(args);
-                self.git_remote(args);
+                self.git_pushes(args);
             }
-            "ls-remote" => self.git_remote(args),
+            "ls-remote" => self.git_contacts(args),
             "fetch" => self.git_fetch(args),
             "clone" => {
-                self.git_remote(args);
+                self.git_contacts(args);
                 self.git_changes_tree("clone");
             }
             "pull" | "merge" | "revert" | "cherry-pick" | "am" | "rebase" => {
                 if command == "pull" {
-                    self.git_remote(args);
+                    self.git_contacts(args);
                 }
                 self.git_makes_commit();
                 self.description.commits_index = true;
@@ -137,7 +137,7 @@ impl Shell<'_> {
         }
         let force = parsed.has(&["f", "force"]);
         // Also what is ignored, so also secrets that are kept out of version control.
-        let depth = if force { Depth::All } else { Depth::Added };
+        let depth = if force { Depth::All } else { Depth::Tracked };
         // What is tracked is there already, and a command that prints it is seen.
         let nothing = parsed.positional.is_empty() && !parsed.has(&["A", "all"]);
         if nothing || parsed.has(&["u", "update"]) {
@@ -195,25 +195,5 @@ impl Shell<'_> {
         if parsed.has(&["v", "verbose"]) && parsed.has(&["dry-run", "short", "porcelain"]) {
             self.git_prints(&Selected::AllBut(Vec::new()));
         }
-    }
-
-    pub(super) fn git_remote(&mut self, args: &[Arg]) {
-        self.git_uses_repository(true);
-        for arg in args {
-            match arg.exact() {
-                Some(text)
-                    if text.contains("::")
-                        || text.contains("-pack")
-                        || text.starts_with("--exec")
-                        || text.starts_with("-c") =>
-                {
-                    self.opaque("a program that `git` would start");
-                }
-                Some(_) => {}
-                None => self.opaque("an argument of `git` that is not known"),
-            }
-        }
-        let host = args.iter().filter_map(Arg::exact).find_map(super::network::host);
-        self.network(host.as_deref());
     }
 }

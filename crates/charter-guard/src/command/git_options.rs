@@ -71,3 +71,20 @@ pub(super) const CLEAN: Options =
 /// Options of `git tag` that create one.
 pub(super) const TAG: Options =
     Options { flags: "asf", valued: "mFu", long: "annotate sign force", long_valued: "message file local-user" };
+
+/// Options of `git fetch` that change no branch of this repository.
+pub(super) const FETCHING: &[&str] = &[
+    "-a",
+    "-p",
+    "-q",
+    "-t",
+    "-v",
+    "--all",
+    "--no-tags",
+    "--prune",
+    "--quiet",
+    "--tags",
+    "--unshallow",
+    "--verbose",
+    "--dry-run",
+];

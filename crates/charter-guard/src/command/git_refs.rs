@@ -82,23 +82,6 @@ const NO_START: &[&str] = &[
     "--unset-upstream",
 ];
 
-/// Options of `git fetch` that change no branch of this repository.
-const FETCHING: &[&str] = &[
-    "-a",
-    "-p",
-    "-q",
-    "-t",
-    "-v",
-    "--all",
-    "--no-tags",
-    "--prune",
-    "--quiet",
-    "--tags",
-    "--unshallow",
-    "--verbose",
-    "--dry-run",
-];
-
 impl Shell<'_> {
     /// A command that may give a branch any commit, and whose files and arguments are not followed.
     pub(super) fn git_may_commit(&mut self, command: &str) {
@@ -186,37 +169,20 @@ impl Shell<'_> {
 
     /// Commands that list settings without arguments and change them with some.
     pub(super) fn git_settings(&mut self, command: &str, args: &[Arg]) {
-        let reads = |text: &str| {
-            matches!(
-                text,
-                "-l" | "--list" | "--get" | "--get-all" | "--get-regexp" | "get" | "list" | "--local" | "--global"
-            )
-        };
-        let first = args.first().and_then(Arg::exact);
-        let listing = match command {
-            "config" => {
-                first.is_some_and(reads)
-                    && !args.iter().any(|arg| arg.exact().is_none_or(|text| text.starts_with("--") && !reads(text)))
-                    && args.iter().any(|arg| {
-                        matches!(
-                            arg.exact(),
-                            Some("--get" | "--get-all" | "--get-regexp" | "get" | "list" | "-l" | "--list")
-                        )
-                    })
-            }
-            _ => {
-                let plain = |arg: &Arg| arg.exact().is_some_and(|text| !text.starts_with('-'));
-                args.is_empty()
-                    || matches!(first, Some("-v" | "--verbose" | "show" | "list" | "get-url"))
-                        && args.len() <= 2
-                        && args.iter().skip(1).all(plain)
-            }
-        };
+        let words: Option<Vec<&str>> = args.iter().map(Arg::exact).collect();
+        let listing = words.as_deref().is_some_and(|words| match command {
+            "config" => reads_settings(words),
+            _ => match words {
+                [] | ["-v" | "--verbose" | "show" | "list" | "get-url"] => true,
+                ["-v" | "--verbose" | "show" | "list" | "get-url", name] => !name.starts_with('-'),
+                _ => false,
+            },
+        });
         if listing {
             self.git_uses_repository(false);
             self.does("read");
             self.description.does.read = true;
-            if command == "remote" && first == Some("show") {
+            if command == "remote" && words.is_some_and(|words| words.first() == Some(&"show")) {
                 self.network(None);
             }
             return;
@@ -231,17 +197,6 @@ impl Shell<'_> {
                 }
             }
             _ => self.git_may_commit(command),
-        }
-    }
-
-    pub(super) fn git_fetch(&mut self, args: &[Arg]) {
-        self.git_remote(args);
-        let is_option = |arg: &&Arg| arg.text.starts_with('-');
-        let options = args.iter().filter(is_option).all(|arg| arg.exact().is_some_and(|text| FETCHING.contains(&text)));
-        // `FROM:TO` and `+FROM` write references of this repository.
-        let plain = |arg: &Arg| arg.exact().is_some_and(|text| !text.contains(':') && !text.starts_with('+'));
-        if !options || !args.iter().filter(|arg| !is_option(arg)).skip(1).all(plain) {
-            self.git_may_commit("fetch");
         }
     }
 
@@ -271,6 +226,25 @@ impl Shell<'_> {
         if folder || args.iter().any(|arg| arg.exact().is_some_and(here) || arg.text.starts_with("--repo")) {
             self.git_makes_commit();
             self.description.commits_index = true;
+        }
+    }
+}
+
+/// Whether `git config` with these arguments only reads: by a word that says so, or because there
+/// is a name and no value.
+fn reads_settings(words: &[&str]) -> bool {
+    const READS: [&str; 7] = ["-l", "--list", "--get", "--get-all", "--get-regexp", "get", "list"];
+    const PLACES: [&str; 8] =
+        ["--local", "--global", "--system", "--worktree", "--show-origin", "--show-scope", "--name-only", "--includes"];
+    let words: Vec<&str> = words.iter().copied().filter(|word| !PLACES.contains(word)).collect();
+    match words.as_slice() {
+        [] => false,
+        // Older versions know no commands, and take a lone word for the name of a setting.
+        [name] if name.contains('.') && !name.starts_with('-') => true,
+        [first, rest @ ..] => {
+            let is_read = READS.contains(first) && rest.iter().all(|word| !word.starts_with('-'));
+            // `git config get NAME` is `git config NAME VALUE` to them.
+            is_read && (first.starts_with('-') || rest.len() < 2)
         }
     }
 }

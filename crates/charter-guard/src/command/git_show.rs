@@ -94,7 +94,7 @@ impl Shell<'_> {
         }
         let only_names = parsed.has(SUMMARIES) && !parsed.has(PATCHES);
         let selected = match files {
-            _ if only_names && command == "diff" => return,
+            _ if only_names && self.names_only(command, &parsed) => return,
             Some(files) if !files.is_empty() && specs.is_empty() && matches!(command, "show" | "diff" | "cat-file") => {
                 Selected::Paths(files.into_iter().map(str::to_owned).collect())
             }
@@ -102,6 +102,17 @@ impl Shell<'_> {
             _ => Selected::AllBut(Vec::new()),
         };
         self.git_prints(&selected);
+    }
+
+    /// Whether a command that prints names and numbers prints nothing else: `show` prints whatever
+    /// an id is of, and that may be a file.
+    fn names_only(&self, command: &str, parsed: &Parsed) -> bool {
+        let revisions = parsed.positional.get(..parsed.before_dashes.unwrap_or(parsed.positional.len()));
+        match command {
+            "diff" | "whatchanged" => true,
+            "show" => revisions.unwrap_or_default().iter().all(|revision| self.is_known_revision(revision)),
+            _ => false,
+        }
     }
 
     /// Whether a command certainly prints nothing but the paths behind its `--`: in front of it, a

@@ -14,6 +14,7 @@ mod git_changes;
 mod git_options;
 mod git_paths;
 mod git_refs;
+mod git_remotes;
 mod git_show;
 mod lex;
 mod network;

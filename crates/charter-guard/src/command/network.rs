@@ -1,10 +1,15 @@
 //! Programs that talk to other machines.
 
+use std::net::Ipv4Addr;
+
 use super::expand::Arg;
 use super::options::Options;
 use super::shell::Shell;
 use crate::data::Usage;
 use crate::path::Depth;
+
+/// Upper limit of the name of a machine.
+const MAX_NAME_BYTES: usize = 253;
 
 /// Programs that talk to other machines; what else they do is not looked at.
 const PROGRAMS: &[&str] = &[
@@ -81,19 +86,39 @@ pub(super) fn knows(program: &str) -> bool {
     program == "curl" || PROGRAMS.contains(&program)
 }
 
-/// The machine that an address names.
+/// Schemes of addresses whose machine is where it is expected.
+const SCHEMES: &[&str] = &["http", "https", "ssh", "git", "ftp", "ws", "wss"];
+
+/// The machine that an address names, if all programs read it alike. They differ about backslashes,
+/// control characters, several `@`, and what may end the name: such an address names none.
 pub(crate) fn host(address: &str) -> Option<String> {
-    let (scheme, rest) = address.split_once("://")?;
-    if !matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https" | "ssh" | "git" | "ftp" | "ws" | "wss") {
+    if !address.chars().all(|c| c.is_ascii_graphic() && c != '\\') {
         return None;
     }
-    let authority = rest.split(['/', '?', '#', '\\']).next()?;
-    let host = authority.rsplit('@').next()?;
-    let name = host
-        .rsplit_once(':')
-        .map_or(host, |(name, port)| if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host });
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    (!name.is_empty() && name.chars().all(plain)).then(|| name.to_ascii_lowercase())
+    let (scheme, rest) = address.split_once("://")?;
+    if !SCHEMES.contains(&scheme.to_ascii_lowercase().as_str()) {
+        return None;
+    }
+    let authority = rest.split_once('/').map_or(rest, |(authority, _)| authority);
+    let (user, place) = authority.split_once('@').unwrap_or(("", authority));
+    let (name, port) = place.split_once(':').unwrap_or((place, "0"));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:".contains(c);
+    let is_port = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    (user.chars().all(plain) && is_port).then(|| machine(name))?
+}
+
+/// The name of a machine, or its address in the one spelling that has no other reading.
+pub(super) fn machine(name: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_label =
+        |label: &str| !label.is_empty() && !label.starts_with('-') && !label.ends_with('-') && label.chars().all(plain);
+    let labels: Vec<&str> = name.split('.').collect();
+    if name.len() > MAX_NAME_BYTES || !labels.iter().all(|label| is_label(label)) {
+        return None;
+    }
+    // Such as `127.1`, `0x7f000001`, `0177.0.0.1`.
+    let is_number = labels.last().is_some_and(|label| label.starts_with(|c: char| c.is_ascii_digit()));
+    (!is_number || name.parse::<Ipv4Addr>().is_ok()).then(|| name.to_ascii_lowercase())
 }
 
 impl Shell<'_> {
@@ -106,13 +131,27 @@ impl Shell<'_> {
         if !PROGRAMS.contains(&program) {
             return false;
         }
-        self.network(args.iter().filter_map(Arg::exact).find_map(host).as_deref());
+        self.network_each(args);
         self.opaque(format!("`{program}`: what it does is not known to the guard"));
         true
     }
 
+    /// Adds every machine that an argument names; if none does, the program does not say to which.
+    fn network_each(&mut self, args: &[Arg]) {
+        let mut named = false;
+        for arg in args {
+            let address = arg.exact();
+            if address.is_none_or(|text| text.contains("://")) {
+                self.network(address.and_then(host).as_deref());
+                named = true;
+            }
+        }
+        if !named {
+            self.network(None);
+        }
+    }
+
     fn curl(&mut self, args: &[Arg]) {
-        let before = self.description.hosts.len();
         let Some(parsed) = self.options("curl", args, CURL) else {
             self.network(None);
             return;
@@ -130,12 +169,8 @@ impl Shell<'_> {
                 }
             }
         }
-        if self.description.hosts.len() == before {
-            self.does("network");
-            self.description.does.network = true;
-        }
         // Where it is sent on to is not known.
-        if parsed.has(&["L", "location"]) {
+        if addresses.is_empty() || parsed.has(&["L", "location"]) {
             self.network(None);
         }
         self.touch_all(&parsed.values(&["o", "output"]), Usage::Write, Depth::One);

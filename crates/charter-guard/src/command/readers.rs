@@ -4,7 +4,7 @@ use super::expand::Arg;
 use super::options::Options;
 use super::shell::Shell;
 use crate::data::Usage;
-use crate::path::Depth;
+use crate::path::{self, Depth};
 
 /// A program and its options.
 struct Reader {
@@ -186,12 +186,12 @@ impl Shell<'_> {
         self.touch_all(&parsed.values(&["f", "file"]), Usage::Read, Depth::One);
         let pattern = parsed.has(&["e", "f", "regexp", "file"]);
         let files = parsed.positional.get(usize::from(!pattern)..).unwrap_or_default();
-        let recursive = parsed.has(&["r", "recursive", "d"]);
-        let depth = if recursive { Depth::All } else { Depth::One };
-        if files.is_empty() && recursive {
-            self.touch(&Arg::literal("."), Usage::Read, depth);
+        // In the shell of a client, `grep` may be another program that searches folders without
+        // `-r`, as in Claude Code.
+        if files.is_empty() && (parsed.has(&["r", "recursive", "d"]) || !self.fed) {
+            self.touch(&Arg::literal("."), Usage::Read, Depth::All);
         }
-        self.touch_all(files, Usage::Read, depth);
+        self.touch_all(files, Usage::Read, Depth::All);
     }
 
     fn ripgrep(&mut self, args: &[Arg]) {
@@ -203,14 +203,34 @@ impl Shell<'_> {
         let names_only = parsed.has(&["files", "type-list", "version", "V"]);
         let pattern = names_only || parsed.has(&["e", "f", "regexp", "file"]);
         let files = parsed.positional.get(usize::from(!pattern)..).unwrap_or_default();
-        // A glob may bring back what is ignored.
-        let everything = parsed.has(&["u", "unrestricted", "no-ignore", "no-ignore-vcs", "g", "glob", "iglob"]);
+        let everything = parsed.has(&["u", "unrestricted", "no-ignore", "no-ignore-vcs"]);
         let depth = if everything { Depth::All } else { Depth::Tracked };
         let usage = if names_only { Usage::Search } else { Usage::Read };
-        if files.is_empty() {
-            self.touch(&Arg::literal("."), usage, depth);
-        }
+        let here = [Arg::literal(".")];
+        let files = if files.is_empty() { &here[..] } else { files };
         self.touch_all(files, usage, depth);
+        let globs = parsed.values(&["g", "glob", "iglob"]);
+        if !names_only && !globs.is_empty() {
+            self.brings_back(files, &globs);
+        }
+    }
+
+    /// A pattern for names brings back what is ignored.
+    fn brings_back(&mut self, files: &[Arg], globs: &[Arg]) {
+        let patterns: Option<Vec<&str>> = globs.iter().map(Arg::exact).collect();
+        let Some(patterns) = patterns else {
+            self.opaque("a pattern of `rg` that is not known");
+            return;
+        };
+        for file in files {
+            let Some(file) = file.exact() else {
+                self.opaque("a folder of `rg` that is not known");
+                continue;
+            };
+            for folder in self.state.folders.clone() {
+                path::add_ignored_secrets(self.description, self.workspace, &folder, file, &patterns);
+            }
+        }
     }
 
     fn listing(&mut self, program: &str, args: &[Arg], options: Options) {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::expand::Arg;
 use super::parse::{self, Unreadable};
-use super::syntax::{Command, Joint, Kind, List, Pipeline, Word};
+use super::syntax::{Command, Joint, Kind, List, Pipeline, Redirection, Word};
 use crate::data::{Description, SimpleCommand, Usage};
 use crate::path::{self, Depth};
 use crate::workspace::Workspace;
@@ -91,6 +91,8 @@ pub(super) struct Shell<'a> {
     pub(super) tracked: BTreeMap<PathBuf, Option<Rc<Vec<String>>>>,
     /// The text that a here-document gives to the command that is looked at.
     pub(super) standard_input: Option<String>,
+    /// The standard input is a pipe or a file that the command line names.
+    pub(super) fed: bool,
     /// What the command that is looked at does.
     pub(super) current: SimpleCommand,
     run: usize,
@@ -111,6 +113,7 @@ impl<'a> Shell<'a> {
             names_changed: false,
             tracked: BTreeMap::new(),
             standard_input: None,
+            fed: false,
             current: SimpleCommand::default(),
             run: 0,
             calls: 0,
@@ -207,10 +210,13 @@ impl<'a> Shell<'a> {
     fn pipeline(&mut self, pipeline: &Pipeline) -> State {
         let before = self.state.clone();
         let alone = pipeline.commands.len() == 1 && !pipeline.background;
-        for command in &pipeline.commands {
+        let fed = self.fed;
+        for (at, command) in pipeline.commands.iter().enumerate() {
             self.state = before.clone();
+            self.fed = fed || at > 0;
             self.command(command);
         }
+        self.fed = fed;
         if pipeline.background {
             self.state = before.clone();
         } else if !alone {
@@ -242,6 +248,13 @@ impl<'a> Shell<'a> {
             self.opaque("commands after the end of the shell");
             return;
         }
+        let fed = self.fed;
+        self.fed |= command.redirections.iter().any(Redirection::feeds);
+        self.command_of(command);
+        self.fed = fed;
+    }
+
+    fn command_of(&mut self, command: &Command) {
         if let Kind::Simple { assignments, words } = &command.kind {
             self.simple(assignments, words, &command.redirections);
             return;
@@ -369,5 +382,10 @@ impl<'a> Shell<'a> {
     pub(super) fn network(&mut self, host: Option<&str>) {
         self.does("network");
         self.description.network(host);
+    }
+
+    pub(super) fn pushes_to(&mut self, host: Option<&str>) {
+        self.does("network");
+        self.description.pushes_to(host);
     }
 }

@@ -140,7 +140,7 @@ impl Shell<'_> {
         }
         self.current.redirections.push(target.shown());
         if target.text.starts_with("/dev/tcp/") || target.text.starts_with("/dev/udp/") {
-            let host = target.text.split('/').nth(3).map(str::to_owned);
+            let host = target.exact().and_then(|text| text.split('/').nth(3)).and_then(network::machine);
             self.network(host.as_deref());
             return;
         }

@@ -47,6 +47,14 @@ pub(super) struct Redirection {
     pub(super) target: Rc<RefCell<Word>>,
 }
 
+impl Redirection {
+    /// Whether it gives the standard input.
+    pub(super) fn feeds(&self) -> bool {
+        let reads = matches!(self.operator, Operator::Read | Operator::ReadWrite | Operator::Text);
+        reads && matches!(self.stream.as_str(), "" | "0")
+    }
+}
+
 /// An assignment in front of a command.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Assignment {

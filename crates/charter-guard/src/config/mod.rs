@@ -276,6 +276,38 @@ pub fn commands(client: Client, existing: &str) -> Vec<String> {
     ours.flat_map(texts).filter(|text| text.contains(MARK)).map(str::to_owned).collect()
 }
 
+/// A hook for which the client asks a server itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpHook {
+    /// The address.
+    pub url: String,
+    /// Whether the tool is not used if there is no answer.
+    pub blocks: bool,
+    /// Events for which the address is not asked, so that no results arrive.
+    pub missing: Vec<&'static str>,
+}
+
+/// The hooks of a configuration that ask a server of Charter; only Claude Code has them.
+#[must_use]
+pub fn http_hooks(client: Client, existing: &str) -> Vec<HttpHook> {
+    if client != Client::Claude {
+        return Vec::new();
+    }
+    let Ok(whole) = Dialect::of(client).read(existing) else { return Vec::new() };
+    let text = |hook: &Json, member: &str| hook.get(member).and_then(Json::as_str).map(str::to_owned);
+    let of = |event: &str| -> Vec<Json> {
+        let hooks = entries_of(&whole, event).filter_map(|entry| entry.get("hooks")?.as_array()).flatten();
+        hooks.filter(|hook| text(hook, "type").as_deref() == Some("http")).cloned().collect()
+    };
+    let asks = |event: &str, url: &str| of(event).iter().any(|hook| text(hook, "url").as_deref() == Some(url));
+    let found = of("PreToolUse").into_iter().filter_map(|hook| {
+        let url = text(&hook, "url").filter(|url| url.ends_with("/hook/claude"))?;
+        let missing = ["PostToolUse", "PostToolUseFailure"].into_iter().filter(|event| !asks(event, &url)).collect();
+        Some(HttpHook { blocks: text(&hook, "onFailure").as_deref() == Some("block"), missing, url })
+    });
+    found.collect()
+}
+
 /// Why a client does not call the hooks of Charter that a configuration has: it cannot read it.
 #[must_use]
 pub fn unread(client: Client, existing: &str) -> Option<String> {

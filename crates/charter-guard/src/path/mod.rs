@@ -17,6 +17,9 @@ pub(crate) use tree::NotExpanded;
 use crate::data::{Description, PathFact, Usage};
 use crate::workspace::Workspace;
 
+/// Secrets that are listed for one folder; with more, the folder is.
+const MAX_SECRETS: usize = 64;
+
 /// What resolving a path costs: about the number of its folders.
 pub(crate) fn cost(cwd: &Path, given: &str) -> usize {
     let slashes = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'/').count();
@@ -32,8 +35,6 @@ pub(crate) enum Depth {
     All,
     /// Everything below that version control does not ignore.
     Tracked,
-    /// The same without the files (`.ignore`) that only searches look at.
-    Added,
 }
 
 /// Adds a path of a call to its description: everything that can be said about it, or why nothing
@@ -92,6 +93,44 @@ pub(crate) fn add_glob(
         }
         Err(reason) => description.opaque(format!("pattern `{}`: {reason}", names::shown(pattern))),
     }
+}
+
+/// Adds the secrets below a folder that a search with patterns for the names of files reads,
+/// whether they are ignored or not.
+pub(crate) fn add_ignored_secrets(
+    description: &mut Description,
+    workspace: &Workspace,
+    cwd: &Path,
+    given: &str,
+    patterns: &[&str],
+) {
+    let Some(found) = secrets_below(description, workspace, cwd, given, Depth::All) else {
+        description.opaque("files of a search that are not certain");
+        return;
+    };
+    let mut read = found.iter().filter(|path| patterns.iter().any(|pattern| may_match(pattern, path)));
+    for path in read.by_ref().take(MAX_SECRETS) {
+        add(description, workspace, cwd, &path.to_string_lossy(), Usage::Read, Depth::One);
+    }
+    if read.next().is_some() {
+        add(description, workspace, cwd, given, Usage::Read, Depth::All);
+    }
+}
+
+/// Whether a pattern for names of files may match a file. One with nothing but an ending, such as
+/// `src/**/*.{rs,md}`, matches no other endings; what other patterns match is not looked at.
+fn may_match(pattern: &str, path: &Path) -> bool {
+    let (folder, last) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+    let Some(endings) = last.strip_prefix("*.") else { return true };
+    let several = endings.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let endings: Vec<&str> = several.map_or_else(|| vec![endings], |several| several.split(',').collect());
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let is_folder = |c: char| c.is_ascii_alphanumeric() || "/._-*".contains(c);
+    if !folder.chars().all(is_folder) || endings.iter().any(|ending| ending.is_empty() || !plain(ending)) {
+        return true;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    endings.iter().any(|ending| name.ends_with(&format!(".{}", ending.to_ascii_lowercase())))
 }
 
 /// Returns what a pattern matches now.

@@ -33,8 +33,10 @@ pub(crate) enum Below {
 fn walk(folder: &Path, depth: Depth) -> WalkBuilder {
     let mut walk = WalkBuilder::new(folder);
     walk.standard_filters(false).hidden(false).follow_links(false);
-    if matches!(depth, Depth::Tracked | Depth::Added) {
-        walk.git_ignore(true).ignore(depth == Depth::Tracked).parents(true).require_git(false);
+    if depth == Depth::Tracked {
+        // Files such as `.ignore`, which only some searches read, do not count, and those of Git
+        // only in a repository.
+        walk.git_ignore(true).ignore(false).parents(true).require_git(true);
     }
     if depth != Depth::All {
         // What such searches leave out by themselves.

@@ -2,7 +2,10 @@
 
 mod names;
 mod patch;
+mod search;
 mod unread;
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
@@ -56,12 +59,7 @@ pub fn describe(call: &ToolCall, workspace: &Workspace) -> Description {
                 pattern(&mut description, workspace, call, key);
             }
         }
-        Tool::Grep => {
-            files(&mut description, workspace, call, Usage::Read, Depth::Tracked, true);
-            for key in ["glob", "include"] {
-                pattern(&mut description, workspace, call, key);
-            }
-        }
+        Tool::Grep => search::contents(&mut description, workspace, call),
         Tool::Write => files(&mut description, workspace, call, Usage::Write, Depth::One, false),
         Tool::Delete => files(&mut description, workspace, call, Usage::Delete, Depth::All, false),
         Tool::Move => {
@@ -91,9 +89,29 @@ pub fn describe(call: &ToolCall, workspace: &Workspace) -> Description {
     description
 }
 
+/// The part of a tool's input that decides what the call does. What a client shows its user about a
+/// command is none.
+pub(crate) fn decided_by(call: &ToolCall) -> Cow<'_, Value> {
+    match &call.input {
+        Value::Object(fields) if names::find(&call.tool) == Tool::Shell && fields.contains_key("description") => {
+            let mut fields = fields.clone();
+            fields.remove("description");
+            Cow::Owned(Value::Object(fields))
+        }
+        input => Cow::Borrowed(input),
+    }
+}
+
 /// The text under one of these keys, with which of them it is.
 fn text<'a>(call: &'a ToolCall, keys: &[&'static str]) -> Option<(&'static str, &'a Value)> {
     keys.iter().find_map(|key| call.input.get(*key).filter(|value| !value.is_null()).map(|value| (*key, value)))
+}
+
+/// All texts under these keys.
+fn strings<'a>(call: &'a ToolCall, keys: &[&'static str]) -> Vec<&'a str> {
+    let values = keys.iter().filter_map(|key| call.input.get(*key));
+    let items = values.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+    items.filter_map(Value::as_str).collect()
 }
 
 fn one(
@@ -251,7 +269,15 @@ fn patch(description: &mut Description, workspace: &Workspace, call: &ToolCall) 
     }
 }
 
+/// An address beside `url` may be fetched as well, as Gemini does with those of its prompt. That of
+/// Claude Code is for its model.
 fn network(description: &mut Description, call: &ToolCall) {
-    let host = call.input.get("url").and_then(Value::as_str).and_then(command::host);
+    let url = call.input.get("url").and_then(Value::as_str);
+    let is_shown =
+        |field: &str| field == "url" || field == "prompt" && call.client == "claude" && call.tool == "WebFetch";
+    let others = call.input.as_object().is_some_and(|fields| {
+        fields.iter().any(|(field, value)| !is_shown(field) && value.to_string().contains("://"))
+    });
+    let host = url.filter(|_| !others).and_then(command::host);
     description.network(host.as_deref());
 }

@@ -10,6 +10,8 @@ mod hostile;
 mod paths;
 mod prints;
 mod repositories;
+mod scopes;
+mod searches;
 mod spellings;
 mod strangers;
 mod tools;

@@ -87,3 +87,44 @@ fn credentials_in_folders_are_secrets() {
     }
     assert!(!folder.bash("cat .env.example environment.md").does.secret);
 }
+
+#[test]
+fn settings_of_git_are_read_freely_and_never_changed() {
+    let folder = Folder::new();
+    for command in [
+        "git config user.name",
+        "git config --global user.name",
+        "git config --show-origin core.hooksPath",
+        "git config get user.name",
+        "git config list",
+        "git config --get-all remote.origin.url",
+        "git config --local --list",
+        "git remote",
+        "git remote get-url origin",
+    ] {
+        let said = folder.bash(command);
+        assert!(said.does.read && !said.does.write && !said.does.opaque, "{command}: {:?}", said.reasons);
+    }
+    for command in [
+        "git config user.name x",
+        "git config user.name ''",
+        "git config --global core.pager x",
+        "git config --unset user.name",
+        "git config -e",
+        "git config edit",
+        "git config unset user.name",
+        "git config set user.name x",
+        "git config get user.name x",
+        "git config --add user.name x",
+        "git config --replace-all user.name",
+        "git config -f x user.name",
+        "git config --edit.x",
+        "git config",
+        "git config \"$X\"",
+        "git remote add x https://example.com",
+        "git remote set-url origin https://example.com",
+        "git remote get-url --push origin x",
+    ] {
+        assert!(folder.bash(command).does.guard, "{command}");
+    }
+}
