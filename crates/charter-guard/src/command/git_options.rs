@@ -36,6 +36,39 @@ pub(super) const COMMIT: Options = Options {
     long_valued: "message file author date trailer cleanup reuse-message template fixup",
 };
 
+/// Those with which it commits the whole index.
+pub(super) const WHOLE_COMMIT: &[&str] = &[
+    "a",
+    "s",
+    "q",
+    "v",
+    "n",
+    "m",
+    "F",
+    "C",
+    "all",
+    "amend",
+    "no-edit",
+    "signoff",
+    "no-signoff",
+    "no-verify",
+    "verify",
+    "quiet",
+    "verbose",
+    "allow-empty",
+    "allow-empty-message",
+    "no-gpg-sign",
+    "no-status",
+    "reset-author",
+    "message",
+    "file",
+    "author",
+    "date",
+    "trailer",
+    "cleanup",
+    "reuse-message",
+];
+
 /// Options of `git add`.
 pub(super) const ADD: Options = Options {
     flags: "AunvfN",

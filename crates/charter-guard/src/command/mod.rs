@@ -22,6 +22,7 @@ mod parse;
 mod readers;
 mod redirect;
 mod scripts;
+mod sequence;
 mod sed;
 mod shell;
 mod simple;

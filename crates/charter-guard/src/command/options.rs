@@ -32,6 +32,11 @@ impl Parsed {
         self.options.iter().any(|(name, _)| names.contains(&name.as_str()))
     }
 
+    /// Whether there are no other options than these.
+    pub(super) fn has_only(&self, names: &[&str]) -> bool {
+        self.options.iter().all(|(name, _)| names.contains(&name.as_str()))
+    }
+
     /// The values of these options.
     pub(super) fn values(&self, names: &[&str]) -> Vec<Arg> {
         self.options

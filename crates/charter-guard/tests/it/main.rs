@@ -4,6 +4,7 @@
 
 mod clients;
 mod commands;
+mod commits;
 mod config;
 mod folder;
 mod hostile;
