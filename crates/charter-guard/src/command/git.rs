@@ -1,9 +1,10 @@
 //! `git`: what reads, what changes the working files, what commits, what talks to a server.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::expand::Arg;
-use super::git_options::{ADD, COMMIT, GLOBAL, WHOLE_COMMIT};
+use super::git_bare::{below_top, is_bare, is_top};
+use super::git_options::{ADD, COMMIT, GLOBAL, LS_REMOTE, WHOLE_COMMIT};
 use super::git_paths::Selected;
 use super::git_show::SHOWING;
 use super::options::Parsed;
@@ -69,6 +70,7 @@ impl Shell<'_> {
     }
 
     fn git_command(&mut self, command: &str, args: &[Arg]) {
+        self.git_uses_repository(false);
         if SHOWING.contains(&command) {
             self.git_show(command, args);
             return;
@@ -86,7 +88,10 @@ impl Shell<'_> {
                 self.git_push(args);
                 self.git_remote(args);
             }
-            "ls-remote" => self.git_remote(args),
+            "ls-remote" => {
+                self.options("git ls-remote", args, LS_REMOTE);
+                self.git_remote(args);
+            }
             "fetch" => self.git_fetch(args),
             "clone" => {
                 self.git_remote(args);
@@ -122,13 +127,14 @@ impl Shell<'_> {
                 let usage = if changes { Usage::Write } else { Usage::Read };
                 self.touch(&Arg::literal(&folder.to_string_lossy()), usage, Depth::One);
             }
-            // A folder that looks like a repository is one to `git`, which runs what its settings
-            // name.
-            let is_repository =
-                |folder: &Path| ["HEAD", "objects", "refs"].iter().all(|name| folder.join(name).exists());
-            let inside = folder.ancestors().take_while(|folder| *folder != self.workspace.root);
-            if inside.take(64).any(is_repository) {
+            if self.links_changed && !is_top(&folder) {
+                self.opaque("an earlier command may have changed which repository `git` finds here");
+            }
+            if below_top(&self.workspace.root, &folder).any(is_bare) {
                 self.opaque("a folder that `git` takes for a repository, with settings of its own");
+            }
+            if !self.git_folders.contains(&folder) {
+                self.git_folders.push(folder);
             }
         }
     }

@@ -2,10 +2,9 @@
 //! it, however the command is called.
 
 use super::expand::Arg;
-use super::git_options::TAG;
+use super::git_options::{PUSH, TAG};
 use super::shell::Shell;
-use crate::data::{MAX_COMMANDS, Usage};
-use crate::path::Depth;
+use crate::data::MAX_COMMANDS;
 use crate::repository::Repository;
 
 /// Commands that the guard does not follow, and that give no branch a commit.
@@ -186,50 +185,27 @@ impl Shell<'_> {
 
     /// Commands that list settings without arguments and change them with some.
     pub(super) fn git_settings(&mut self, command: &str, args: &[Arg]) {
-        let reads = |text: &str| {
-            matches!(
-                text,
-                "-l" | "--list" | "--get" | "--get-all" | "--get-regexp" | "get" | "list" | "--local" | "--global"
-            )
-        };
         let first = args.first().and_then(Arg::exact);
         let listing = match command {
-            "config" => {
-                first.is_some_and(reads)
-                    && !args.iter().any(|arg| arg.exact().is_none_or(|text| text.starts_with("--") && !reads(text)))
-                    && args.iter().any(|arg| {
-                        matches!(
-                            arg.exact(),
-                            Some("--get" | "--get-all" | "--get-regexp" | "get" | "list" | "-l" | "--list")
-                        )
-                    })
+            "config" => self.git_reads_config(args),
+            "remote" => {
+                self.git_remotes(args);
+                return;
             }
             _ => {
                 let plain = |arg: &Arg| arg.exact().is_some_and(|text| !text.starts_with('-'));
                 args.is_empty()
-                    || matches!(first, Some("-v" | "--verbose" | "show" | "list" | "get-url"))
-                        && args.len() <= 2
-                        && args.iter().skip(1).all(plain)
+                    || matches!(first, Some("show" | "list")) && args.len() <= 2 && args.iter().skip(1).all(plain)
             }
         };
         if listing {
             self.git_uses_repository(false);
             self.does("read");
             self.description.does.read = true;
-            if command == "remote" && first == Some("show") {
-                self.network(None);
-            }
             return;
         }
         match command {
-            "config" | "remote" => {
-                self.git_uses_repository(true);
-                self.touch(&Arg::literal(".git/config"), Usage::Write, Depth::One);
-                if args.iter().any(|arg| matches!(arg.exact(), None | Some("--global" | "--system" | "-f" | "--file")))
-                {
-                    self.opaque("settings of `git` in another file");
-                }
-            }
+            "config" => self.git_writes_config(args),
             _ => self.git_may_commit(command),
         }
     }
@@ -266,9 +242,11 @@ impl Shell<'_> {
         }
         // A push to a folder changes its branches: those of this repository, if it is this one.
         let here = |text: &str| text.starts_with(['.', '/', '~']) || text.starts_with("file:");
-        let first = args.iter().find(|arg| !arg.text.starts_with('-'));
+        let parsed = self.options("git push", args, PUSH);
+        let first = parsed.as_ref().and_then(|parsed| parsed.positional.first());
         let folder = first.and_then(Arg::exact).is_some_and(|text| self.exists(text));
-        if folder || args.iter().any(|arg| arg.exact().is_some_and(here) || arg.text.starts_with("--repo")) {
+        let elsewhere = parsed.as_ref().is_none_or(|parsed| parsed.has(&["repo"]));
+        if folder || elsewhere || args.iter().any(|arg| arg.exact().is_some_and(here)) {
             self.git_makes_commit();
             self.description.commits_index = true;
         }

@@ -24,15 +24,12 @@ impl Shell<'_> {
         let joined = |at: usize| pipeline(at).is_some_and(|pipeline| pipeline.joint == Joint::And);
         // After `||` it may be left out, and what follows runs all the same.
         let leads = |at: usize| {
-            pipeline(at).is_some_and(|pipeline| {
-                is_git(pipeline) && pipeline.commands.len() == 1 && pipeline.joint != Joint::Or
-            }) && joined(at.saturating_add(1))
+            pipeline(at)
+                .is_some_and(|pipeline| is_git(pipeline) && pipeline.commands.len() == 1 && pipeline.joint != Joint::Or)
+                && joined(at.saturating_add(1))
         };
         let before = at.checked_sub(1);
-        Place {
-            leads: leads(at),
-            follows: before.is_some_and(leads) && pipeline(at).is_some_and(is_git),
-        }
+        Place { leads: leads(at), follows: before.is_some_and(leads) && pipeline(at).is_some_and(is_git) }
     }
 
     /// Follows something that runs while others do.

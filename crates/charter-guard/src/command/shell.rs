@@ -88,6 +88,8 @@ pub(super) struct Shell<'a> {
     pub(super) concurrent: usize,
     /// The commands of `git` so far.
     pub(super) git_calls: usize,
+    /// Where they look for a repository.
+    pub(super) git_folders: Vec<PathBuf>,
     /// How many there were when the index became what the working files are.
     pub(super) all_added: Option<usize>,
     /// An earlier command has changed an index, so what it lists is not certain.
@@ -116,6 +118,7 @@ impl<'a> Shell<'a> {
             place: Place::default(),
             concurrent: 0,
             git_calls: 0,
+            git_folders: Vec::new(),
             all_added: None,
             index_changed: false,
             names_changed: false,

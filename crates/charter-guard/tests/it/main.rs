@@ -7,6 +7,7 @@ mod commands;
 mod commits;
 mod config;
 mod folder;
+mod git_options;
 mod hostile;
 mod paths;
 mod prints;
