@@ -34,7 +34,12 @@ fn walk(folder: &Path, depth: Depth) -> WalkBuilder {
     let mut walk = WalkBuilder::new(folder);
     walk.standard_filters(false).hidden(false).follow_links(false);
     if matches!(depth, Depth::Tracked | Depth::Added) {
-        walk.git_ignore(true).ignore(depth == Depth::Tracked).parents(true).require_git(false);
+        walk.git_ignore(true).ignore(depth == Depth::Tracked).parents(true).require_git(depth == Depth::Tracked);
+    }
+    if depth == Depth::Tracked {
+        // Of these files the one that is more special wins, and it may bring back what another
+        // leaves out.
+        walk.add_custom_ignore_filename(".rgignore");
     }
     if depth != Depth::All {
         // What such searches leave out by themselves.

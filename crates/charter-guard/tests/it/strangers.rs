@@ -118,6 +118,73 @@ fn a_repository_that_the_command_line_itself_makes_is_opaque() {
 }
 
 #[test]
+fn only_a_program_that_prints_its_version_does_that() {
+    let folder = Folder::new();
+    for command in [
+        "tclsh --version",
+        "echo 'exec touch x' | tclsh --version",
+        "tclsh --version < a.txt",
+        "tclsh --version <<< 'exec touch x'",
+        "expect --version",
+        "yarn --version",
+        "pnpm --version",
+        "source --version",
+        ". --version",
+        "echo x.org | nslookup --version",
+        "irb --version",
+        "gh --version",
+        "terraform --version",
+        "nohup --version",
+        "lua --version",
+        "osascript --version",
+        "sh --version",
+        "vi --version",
+        "python3 --version x.py",
+        "python3 --help",
+        "node -h",
+        "make --help",
+    ] {
+        assert!(folder.bash(command).does.opaque, "{command}");
+    }
+    for command in ["python3 --version", "node --version && npm --version", "make --version | head -1", "git --version"]
+    {
+        let said = folder.bash(command);
+        assert!(!said.does.opaque && !said.does.network, "{command}: {:?}", said.reasons);
+    }
+}
+
+#[test]
+fn a_file_that_brings_an_ignored_secret_back_is_looked_at() {
+    let folder = Folder::new();
+    let searches = |folder: &Folder| {
+        [folder.bash("rg KEY"), folder.bash("rg KEY ."), folder.call("Grep", serde_json::json!({"pattern": "KEY"}))]
+    };
+    let write = |name: &str, text: &str| fs::write(folder.root().join(name), text).unwrap();
+    assert!(searches(&folder).iter().all(|said| said.does.secret));
+    write(".gitignore", ".env\n");
+    assert!(searches(&folder).iter().all(|said| !said.does.secret && !said.does.opaque));
+    write(".rgignore", "!.env\n");
+    assert!(searches(&folder).iter().all(|said| said.does.secret), "`.rgignore`");
+    fs::remove_file(folder.root().join(".rgignore")).unwrap();
+    write(".ignore", "!.env\n");
+    assert!(searches(&folder).iter().all(|said| said.does.secret), "`.ignore`");
+    write(".ignore", "");
+    // Without a repository, such searches do not look at `.gitignore`.
+    fs::remove_dir_all(folder.root().join(".git")).unwrap();
+    assert!(searches(&folder).iter().all(|said| said.does.secret), "no repository");
+}
+
+#[test]
+fn a_temporary_file_is_written_outside() {
+    let folder = Folder::new();
+    for command in ["mktemp", "mktemp -d", "f=$(mktemp)"] {
+        assert!(folder.bash(command).does.write_outside, "{command}");
+    }
+    let said = folder.bash("mktemp -u");
+    assert!(!said.does.write && !said.does.opaque);
+}
+
+#[test]
 fn git_grep_reads_what_it_searches() {
     let folder = Folder::new();
     fs::write(folder.root().join(".env"), "KEY=1").unwrap();
