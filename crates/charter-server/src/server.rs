@@ -194,8 +194,8 @@ impl Server {
         Ok(())
     }
 
-    /// Names the charters that are missing, and why (`its file is broken: ...`): who asks for one is
-    /// told. Replaces what was named before.
+    /// Names the charters that are missing, and why (`its file is broken: ...`): who asks for one
+    /// is told. Replaces what was named before.
     pub fn set_missing(&self, missing: BTreeMap<String, String>) {
         *self.app.missing.write().unwrap_or_else(PoisonError::into_inner) = missing;
     }

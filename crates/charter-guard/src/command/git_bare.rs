@@ -1,5 +1,5 @@
 //! Folders that `git` takes for repositories by what is in them. The settings of one name programs
-//! that `git` starts, so whoever may write it must not also have `git` look at it.
+//! that `git` starts, so `git` must not look at one that the same command line writes.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! `git config` and `git remote`: what reads the settings of a repository, changes them, or talks to
-//! the servers that they name.
+//! `git config` and `git remote`: what reads the settings of a repository, changes them, or talks
+//! to the servers that they name.
 
 use super::expand::Arg;
 use super::git_options::{CONFIG, REMOTE, REMOTE_READ};

@@ -66,9 +66,9 @@ const INTERPRETERS: &[&str] = &[
     "bc",
 ];
 
-/// Programs that only print their version if `--version` is their one argument. Others read a script
-/// (`tclsh`), a file of the folder (`yarn`, `source` of zsh), standard input (`nslookup`), or ask a
-/// server.
+/// Programs that only print their version if `--version` is their one argument. Others read a
+/// script (`tclsh`), a file of the folder (`yarn`, `source` of zsh), standard input (`nslookup`),
+/// or ask a server.
 const VERSIONED: &[&str] = &[
     "bash", "zsh", "python", "python2", "python3", "node", "deno", "perl", "ruby", "php", "java", "make", "gmake",
     "cmake", "ninja", "just", "sed", "gsed", "awk", "gawk", "grep", "egrep", "fgrep", "rg", "jq", "curl", "wget",

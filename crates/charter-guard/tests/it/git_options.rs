@@ -1,4 +1,5 @@
-//! Options of `git` that start a program, read a file or talk to a server, however they are written.
+//! Options of `git` that start a program, read a file or talk to a server, however they are
+//! written.
 
 use std::fs;
 

@@ -73,7 +73,10 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     };
     if run == HOST_RUN {
         let help = "name another run: `charter runs` lists them";
-        return Err(Failure::with_help(format!("the run `{run}` holds the keys of a journal; it is not for agents"), help));
+        return Err(Failure::with_help(
+            format!("the run `{run}` holds the keys of a journal; it is not for agents"),
+            help,
+        ));
     }
     let view = host.view(&run)?;
     let by = principal(&who, view.charter.machine(), &run);
