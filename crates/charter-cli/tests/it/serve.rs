@@ -25,7 +25,7 @@ impl Served {
         Served::start_with(folder, &[])
     }
 
-    fn start_with(folder: &Path, options: &[&str]) -> Served {
+    pub(crate) fn start_with(folder: &Path, options: &[&str]) -> Served {
         let mut command = program();
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(options).current_dir(folder);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
