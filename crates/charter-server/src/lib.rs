@@ -20,6 +20,7 @@ mod server;
 mod sites;
 mod used;
 
+pub use http::reaches_machine;
 pub use options::{Clock, Limits, OidcOptions, Options};
 pub use query::{JournalFile, QueryError, Rows};
 pub use server::{Server, StartError};

@@ -121,7 +121,7 @@ impl Server {
             feed: feed.clone(),
             metrics: Metrics::default(),
             charters: RwLock::new(known),
-            broken: RwLock::default(),
+            missing: RwLock::default(),
             of_runs: Mutex::default(),
             digests: Mutex::default(),
             hooks: Hooks::new(),
@@ -194,10 +194,10 @@ impl Server {
         Ok(())
     }
 
-    /// Names the charters that are missing because their file is broken, and what is wrong with it:
-    /// who asks for one is told. Replaces what was named before.
-    pub fn set_broken(&self, broken: BTreeMap<String, String>) {
-        *self.app.broken.write().unwrap_or_else(PoisonError::into_inner) = broken;
+    /// Names the charters that are missing, and why (`its file is broken: ...`): who asks for one
+    /// is told. Replaces what was named before.
+    pub fn set_missing(&self, missing: BTreeMap<String, String>) {
+        *self.app.missing.write().unwrap_or_else(PoisonError::into_inner) = missing;
     }
 
     /// Ends the server in order: refuses what would change something, ends live streams, and waits

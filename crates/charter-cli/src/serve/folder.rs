@@ -20,27 +20,31 @@ type Stamp = (Option<SystemTime>, u64);
 pub(super) struct CharterFolder {
     path: PathBuf,
     seen: BTreeMap<PathBuf, Stamp>,
-    /// What is wrong with each file that is not served, for who asks for its charter.
-    broken: BTreeMap<PathBuf, Broken>,
+    /// Charters that may be started although their actors reach this machine.
+    offer: Vec<String>,
+    /// Why each file is not served, for who asks for its charter.
+    missing: BTreeMap<PathBuf, Missing>,
 }
 
 /// A file that is not served.
-struct Broken {
+struct Missing {
     /// What its charter may be called: its id, if it can be read, and the name of the file.
     names: Vec<String>,
     why: String,
+    /// The id of a charter that is only not offered.
+    closed: Option<String>,
 }
 
 impl CharterFolder {
-    pub(super) fn new(path: PathBuf) -> Result<CharterFolder, Failure> {
+    pub(super) fn new(path: PathBuf, offer: &[String]) -> Result<CharterFolder, Failure> {
         match path.is_dir() {
-            true => Ok(CharterFolder { path, seen: BTreeMap::new(), broken: BTreeMap::new() }),
+            true => Ok(CharterFolder { path, seen: BTreeMap::new(), offer: offer.to_vec(), missing: BTreeMap::new() }),
             false => Err(Failure::new(format!("`{}` is not a folder", path.display()))),
         }
     }
 
     /// The charters that are new or have changed since the last call, with their files. A file that
-    /// cannot be read is an error, once.
+    /// cannot be read is an error, once. Those that are not offered are left out.
     pub(super) fn changed(&mut self) -> Vec<(PathBuf, Result<Charter, Failure>)> {
         let entries = match files(&self.path) {
             Ok(entries) => entries,
@@ -48,16 +52,25 @@ impl CharterFolder {
             Err(_) => return Vec::new(),
         };
         self.seen.retain(|path, _| entries.contains(path));
-        self.broken.retain(|path, _| entries.contains(path));
+        self.missing.retain(|path, _| entries.contains(path));
         let mut changed = Vec::new();
         for path in entries {
             let Ok(meta) = path.metadata() else { continue };
             let stamp = (meta.modified().ok(), meta.len());
             if self.seen.insert(path.clone(), stamp) != Some(stamp) {
-                self.broken.remove(&path);
+                self.missing.remove(&path);
                 let charter = read(&path);
-                if let Err(failure) = &charter {
-                    self.refuse(&path, failure);
+                match &charter {
+                    Err(failure) => self.refuse(&path, failure),
+                    Ok(charter) if self.is_closed(charter) => {
+                        let id = charter.machine().definition().id.clone();
+                        let why = format!(
+                            "its actors reach the machine of the server: `charter serve --offer {id}` offers it, and who may start it may run commands as the server's user"
+                        );
+                        self.missing.insert(path, Missing { names: vec![id.clone()], why, closed: Some(id) });
+                        continue;
+                    }
+                    Ok(_) => {}
                 }
                 changed.push((path, charter));
             }
@@ -65,16 +78,31 @@ impl CharterFolder {
         changed
     }
 
-    /// Keeps what is wrong with a file.
-    pub(super) fn refuse(&mut self, path: &Path, failure: &Failure) {
-        self.broken.insert(path.to_owned(), Broken { names: names(path), why: why(path, failure) });
+    fn is_closed(&self, charter: &Charter) -> bool {
+        charter_server::reaches_machine(charter) && !self.offer.contains(&charter.machine().definition().id)
     }
 
-    /// The charters that are missing because their file is broken, and what is wrong with it.
-    pub(super) fn broken(&self) -> BTreeMap<String, String> {
+    /// Keeps what is wrong with a file.
+    pub(super) fn refuse(&mut self, path: &Path, failure: &Failure) {
+        let why = format!("its file is broken: {}", why(path, failure));
+        self.missing.insert(path.to_owned(), Missing { names: names(path), why, closed: None });
+    }
+
+    /// The charters that are missing, and why.
+    pub(super) fn missing(&self) -> BTreeMap<String, String> {
         let each =
-            |b: &Broken| -> Vec<(String, String)> { b.names.iter().map(|n| (n.clone(), b.why.clone())).collect() };
-        self.broken.values().flat_map(each).collect()
+            |m: &Missing| -> Vec<(String, String)> { m.names.iter().map(|n| (n.clone(), m.why.clone())).collect() };
+        self.missing.values().flat_map(each).collect()
+    }
+
+    /// The charters that are missing only because they are not offered.
+    pub(super) fn closed(&self) -> impl Iterator<Item = &str> {
+        self.missing.values().filter_map(|missing| missing.closed.as_deref())
+    }
+
+    /// Whether a charter of the folder may have this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.seen.keys().any(|path| names(path).iter().any(|known| known == name))
     }
 }
 
@@ -147,7 +175,7 @@ mod tests {
         std::fs::write(dir.join("one/charter.yaml"), source("one")).unwrap();
         std::fs::write(dir.join("two.yaml"), source("two")).unwrap();
         std::fs::write(dir.join("notes.txt"), "no charter").unwrap();
-        let mut folder = CharterFolder::new(dir.clone()).unwrap();
+        let mut folder = CharterFolder::new(dir.clone(), &[]).unwrap();
         let ids = |found: Vec<(PathBuf, Result<Charter, Failure>)>| -> Vec<String> {
             found.into_iter().map(|(_, c)| c.map_or("error".into(), |c| c.machine().definition().id.clone())).collect()
         };
@@ -156,17 +184,24 @@ mod tests {
         std::fs::write(dir.join("two.yaml"), "charter: 1\nid: third # not yet\ninitial: [").unwrap();
         assert_eq!(ids(folder.changed()), ["error"]);
         assert_eq!(ids(folder.changed()), Vec::<String>::new());
-        let broken = folder.broken();
+        let broken = folder.missing();
         assert_eq!(broken.keys().collect::<Vec<_>>(), ["third", "two"]);
-        assert!(broken["two"].starts_with("two.yaml:3:"), "{broken:?}");
+        assert!(broken["two"].starts_with("its file is broken: two.yaml:3:"), "{broken:?}");
         std::fs::write(dir.join("two.yaml"), source("second")).unwrap();
         std::fs::write(dir.join("host.yaml"), source("host")).unwrap();
         assert_eq!(ids(folder.changed()), ["error", "second"]);
-        let why = "`host.yaml`: the id `host` belongs to the server; choose another one";
-        assert_eq!(folder.broken().into_iter().collect::<Vec<_>>(), [("host".to_owned(), why.to_owned())]);
+        let why = "its file is broken: `host.yaml`: the id `host` belongs to the server; choose another one";
+        assert_eq!(folder.missing().into_iter().collect::<Vec<_>>(), [("host".to_owned(), why.to_owned())]);
         std::fs::remove_file(dir.join("host.yaml")).unwrap();
-        assert_eq!((ids(folder.changed()), folder.broken().len()), (Vec::new(), 0));
+        assert_eq!((ids(folder.changed()), folder.missing().len()), (Vec::new(), 0));
+        let exec = "actors: {x: {kind: exec, command: [ls]}}\n";
+        std::fs::write(dir.join("two.yaml"), source("second").replace("initial", &format!("{exec}initial"))).unwrap();
+        assert_eq!(ids(folder.changed()), Vec::<String>::new());
+        assert_eq!(folder.closed().collect::<Vec<_>>(), ["second"]);
+        assert!(folder.missing()["second"].contains("`charter serve --offer second`") && folder.has("second"));
+        let mut offering = CharterFolder::new(dir.clone(), &["second".to_owned()]).unwrap();
+        assert_eq!(ids(offering.changed()), ["one", "second"]);
         std::fs::remove_dir_all(&dir).unwrap();
-        assert!(CharterFolder::new(dir).is_err());
+        assert!(CharterFolder::new(dir, &[]).is_err());
     }
 }

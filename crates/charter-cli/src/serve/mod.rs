@@ -45,8 +45,8 @@ pub struct Args {
     /// [default: ./charters, if it exists]
     #[arg(long, value_name = "DIR")]
     charters: Option<PathBuf>,
-    /// Also offer this bundled charter, whose actors change folders and run commands on this
-    /// machine: who may start it, may do that as your user
+    /// Also offer this charter, bundled or in the folder, whose actors change folders and run
+    /// commands on this machine: who may start it, may do that as your user
     #[arg(long, value_name = "NAME")]
     offer: Vec<String>,
     /// Address under which clients reach the server, if it is behind a proxy
@@ -106,15 +106,19 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
     for charter in bundled::ALL.iter().filter(|c| c.name != charter_server::identity::HOST_RUN) {
         let charter = crate::run::setup::hosted(&crate::load::load(charter.name)?)?;
         let id = &charter.machine().definition().id;
-        if !reaches_machine(&charter) || args.offer.contains(id) {
+        if !charter_server::reaches_machine(&charter) || args.offer.contains(id) {
             charters.push(charter);
         }
     }
-    if let Some(unknown) = args.offer.iter().find(|id| bundled::find(id).is_none()) {
-        return Err(Failure::new(format!("`--offer {unknown}`: no bundled charter has this name")));
-    }
     let given = args.charters.clone().or_else(|| Some(PathBuf::from("charters")).filter(|dir| dir.is_dir()));
-    let mut folder = given.map(CharterFolder::new).transpose()?;
+    let mut folder = given.map(|path| CharterFolder::new(path, &args.offer)).transpose()?;
+    let found: Vec<_> = folder.iter_mut().flat_map(CharterFolder::changed).collect();
+    let is_known = |id: &String| bundled::find(id).is_some() || folder.as_ref().is_some_and(|folder| folder.has(id));
+    if let Some(unknown) = args.offer.iter().find(|id| !is_known(id)) {
+        return Err(Failure::new(format!(
+            "`--offer {unknown}`: no charter has this name, neither a bundled one nor one in the folder of charters"
+        )));
+    }
     let Some(host) = Host::open_to_stay(&db, &args.models)? else {
         let holder = crate::journal::access::holder_of(&db.db)?;
         let pid = holder.map_or_else(String::new, |h| format!(" (process {})", h.pid));
@@ -139,7 +143,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         },
         ..Options::local(args.listen.unwrap_or(LISTEN), &user())
     };
-    for (path, found) in folder.iter_mut().flat_map(CharterFolder::changed).collect::<Vec<_>>() {
+    for (path, found) in found {
         // The others are served in spite of a broken file.
         let added = found.and_then(|charter| {
             host.threads.block_on(host.backend()?.add(charter.clone()))?;
@@ -162,7 +166,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         }
     };
     if let Some(folder) = &folder {
-        server.set_broken(folder.broken());
+        server.set_missing(folder.missing());
     }
     host.set_page(&server.url());
     super::journal::warn_if_shared(&db.db, io.err)?;
@@ -191,6 +195,10 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         }
         for line in unanswered.iter().filter(|_| answerer == Answerer::NoModel) {
             writeln!(io.err, "{} {line}", paint.warning("models:"))?;
+        }
+        for id in folder.iter().flat_map(CharterFolder::closed) {
+            let line = format!("`{}` reaches this machine: no run of it starts here without `--offer {0}`", clean(id));
+            writeln!(io.err, "{}", paint.faint(&line))?;
         }
         if !server.has_keys() {
             let option = db.option();
@@ -224,7 +232,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             }
         }
         if let Some(folder) = &folder {
-            server.set_broken(folder.broken());
+            server.set_missing(folder.missing());
         }
     }
 }
@@ -269,12 +277,6 @@ fn oidc(args: &Args) -> Result<Option<OidcOptions>, Failure> {
         (None, None) if oidc_id_claim.is_none() && oidc_roles_claim.is_none() => Ok(None),
         _ => Err(Failure::new("`oidc-issuer` and `oidc-client` belong together: give both, or none of these options")),
     }
-}
-
-/// Whether actors of a charter read or change this machine, by what the input of a run says.
-fn reaches_machine(charter: &Charter) -> bool {
-    let kinds = ["exec", "workspace", "tool"];
-    charter.machine().definition().actors.values().any(|actor| kinds.contains(&actor.kind.as_str()))
 }
 
 /// Connections and streams need descriptors: as many as the system allows this process.

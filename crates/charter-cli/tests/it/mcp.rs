@@ -100,6 +100,17 @@ fn site(name: &str) -> Site {
 }
 
 #[test]
+fn the_run_with_the_keys_is_not_for_agents() {
+    let site = site("mcp-host");
+    site.run("key add ana --role admin");
+    for run in ["host", "hos"] {
+        let done = site.command(&format!("mcp --run {run} --as x --role admin")).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(!done.status.success() && said.contains("holds the keys"), "{said}");
+    }
+}
+
+#[test]
 fn a_run_is_started_joined_and_left() {
     let site = site("mcp-start");
     let start = "mcp --charter payment.yaml --run p1 --as bob --role clerk";

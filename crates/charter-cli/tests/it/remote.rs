@@ -30,7 +30,7 @@ impl Place {
         let db = scratch.0.join("charter.db").display().to_string();
         std::fs::create_dir(scratch.0.join("charters")).unwrap();
         scratch.file("charters/gate.yaml", GATE);
-        let served = Served::start(&scratch.0);
+        let served = Served::start_with(&scratch.0, &["--offer", "gate"]);
         Place { scratch, served, db }
     }
 

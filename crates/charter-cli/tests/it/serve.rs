@@ -22,8 +22,12 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(folder: &Path) -> Served {
+        Served::start_with(folder, &[])
+    }
+
+    pub(crate) fn start_with(folder: &Path, options: &[&str]) -> Served {
         let mut command = program();
-        command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(folder);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(options).current_dir(folder);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
@@ -133,11 +137,40 @@ fn a_broken_charter_is_reported_and_the_others_are_served() {
     assert!(!said.contains("good.yaml"), "{said}");
 }
 
+#[test]
+fn a_charter_that_runs_commands_is_started_only_where_it_is_offered() {
+    let scratch = Scratch::new("serve-offer");
+    let folder = scratch.0.join("charters");
+    std::fs::create_dir(&folder).unwrap();
+    let source = "charter: 1\nid: runner\nactors: {x: {kind: exec, command: [echo]}}\ninitial: a\nstates: {a: {invoke: {src: x, onDone: b}}, b: {type: final}}\n";
+    std::fs::write(folder.join("runner.yaml"), source).unwrap();
+    let start =
+        |served: &Served, charter: &str| post(&served.url, "/v1/runs", &format!("{{\"charter\": \"{charter}\"}}"));
+    let offering = Served::start_with(&scratch.0, &["--offer", "runner"]);
+    let begun = start(&offering, "runner");
+    assert!(begun.starts_with("HTTP/1.1 201 "), "{begun}");
+    let found = request(&offering.url, "GET", "/v1/charters/runner", "");
+    let digest = found.split("\"digest\":\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    offering.end("-TERM");
+    let served = Served::start(&scratch.0);
+    let refused = start(&served, "runner");
+    assert!(refused.starts_with("HTTP/1.1 404 ") && refused.contains("charter serve --offer runner"), "{refused}");
+    // The journal has it, because a run of it was started.
+    let refused = start(&served, &digest);
+    assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("charter serve --offer NAME"), "{refused}");
+    let (_, said) = served.end("-TERM");
+    assert!(said.contains("no run of it starts here without `--offer runner`"), "{said}");
+}
+
 /// Sends a body to a server without keys, and returns the answer.
 fn post(url: &str, path: &str, body: &str) -> String {
+    request(url, "POST", path, body)
+}
+
+fn request(url: &str, method: &str, path: &str, body: &str) -> String {
     let host = url.strip_prefix("http://").unwrap();
     let mut stream = std::net::TcpStream::connect(host).unwrap();
-    let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nCharter-As: ana\r\n");
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nCharter-As: ana\r\n");
     let length = body.len();
     let request = format!("{head}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}");
     stream.write_all(request.as_bytes()).unwrap();

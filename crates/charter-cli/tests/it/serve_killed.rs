@@ -73,7 +73,10 @@ impl Site {
     fn serve(&self) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_charter"));
         let listen = format!("127.0.0.1:{}", self.port);
-        command.args(["serve", "--listen", &listen]).current_dir(&self.folder.0).env_remove("CHARTER_DB");
+        command
+            .args(["serve", "--offer", "load", "--listen", &listen])
+            .current_dir(&self.folder.0)
+            .env_remove("CHARTER_DB");
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

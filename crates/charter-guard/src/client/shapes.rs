@@ -79,12 +79,30 @@ fn claude(fields: &Fields<'_>) -> Result<Request, ReadError> {
     let outcome = (moment == Moment::After).then(|| {
         let output = fields.get("tool_response").or_else(|| fields.get("error")).cloned().unwrap_or_default();
         // Claude Code calls another hook after a failure; a command in the background is not over.
-        let over = fields.client == Client::Claude && output.get("backgroundTaskId").is_none();
+        let over = fields.client == Client::Claude && claude_says(&fields.maybe("tool_name"), &output);
         let ok = if failed { Some(false) } else { worked(&output).or(over.then_some(true)) };
         Outcome { ok, output }
     });
     let (tool, input) = (fields.text("tool_name")?, fields.input("tool_input")?);
     Ok(Request { call: fields.maybe("tool_use_id"), tool, input, outcome, ..request })
+}
+
+/// Whether a result is one that Claude Code gives for a tool that has worked. That of a command has
+/// its output; it is not over in the background, and a command like `grep` may have failed if there
+/// is an explanation of its exit code.
+fn claude_says(tool: &Option<String>, output: &Json) -> bool {
+    let Some(members) = output.as_object() else { return output.as_array().is_some_and(|items| !items.is_empty()) };
+    let has = |member: &str| members.get(member).is_some_and(|value| !value.is_null());
+    if has("backgroundTaskId") || has("returnCodeInterpretation") {
+        return false;
+    }
+    match tool.as_deref() {
+        Some("Bash") => {
+            let whole = matches!(members.get("interrupted"), None | Some(Json::Bool(false)));
+            members.get("stdout").is_some_and(Json::is_string) && whole
+        }
+        _ => !members.is_empty(),
+    }
 }
 
 fn gemini(fields: &Fields<'_>) -> Result<Request, ReadError> {

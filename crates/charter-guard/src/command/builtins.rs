@@ -183,8 +183,12 @@ impl Shell<'_> {
                 }
             }
             "mktemp" => {
-                if !args.iter().all(|arg| matches!(arg.exact(), Some("-d" | "-u" | "--directory"))) {
+                let is = |arg: &Arg, names: &[&str]| arg.exact().is_some_and(|text| names.contains(&text));
+                if !args.iter().all(|arg| is(arg, &["-d", "-u", "--directory", "--dry-run"])) {
                     self.opaque("a template of `mktemp`");
+                }
+                if !args.iter().any(|arg| is(arg, &["-u", "--dry-run"])) {
+                    self.touch(&Arg::literal("/tmp/tmp.XXXXXXXXXX"), Usage::Write, Depth::One);
                 }
             }
             "sh" | "bash" | "zsh" | "dash" | "ksh" | "ash" => self.shell(program, args),

@@ -68,7 +68,8 @@ impl Shell<'_> {
     pub(super) fn scan(&mut self, word: &Word) {
         for piece in word {
             match piece {
-                Piece::Command(list, _) | Piece::Process(list) => self.subshell(list),
+                Piece::Command(list, _) => self.subshell(list),
+                Piece::Process(list) => self.process(list),
                 Piece::Variable(name, _) | Piece::Operation(name, _) => self.uses_variable(name),
                 Piece::Char(..) | Piece::Unknown(_) => {}
             }
@@ -125,7 +126,7 @@ impl Shell<'_> {
                     arg.many |= !quoted;
                 }
                 Piece::Process(list) => {
-                    self.subshell(list);
+                    self.process(list);
                     // What it is depends on the process; nothing on the disk.
                     arg.text.push_str("/dev/stdin");
                 }

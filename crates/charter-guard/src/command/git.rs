@@ -1,11 +1,14 @@
 //! `git`: what reads, what changes the working files, what commits, what talks to a server.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::expand::Arg;
-use super::git_options::{ADD, COMMIT, GLOBAL};
+use super::git_bare::{below_top, is_bare, is_top};
+use super::git_options::{ADD, COMMIT, GLOBAL, LS_REMOTE, WHOLE_COMMIT};
 use super::git_paths::Selected;
 use super::git_show::SHOWING;
+use super::options::Parsed;
+use super::sequence::Place;
 use super::shell::Shell;
 use crate::data::Usage;
 use crate::path::{self, Depth};
@@ -16,6 +19,7 @@ const MAX_SECRETS: usize = 64;
 
 impl Shell<'_> {
     pub(super) fn git(&mut self, args: &[Arg]) {
+        self.git_calls = self.git_calls.saturating_add(1);
         let Some((global, rest)) = self.leading_options("git", args, GLOBAL) else {
             // Whatever follows these options; what only shows something can be permitted.
             if !args.iter().filter_map(Arg::exact).any(|word| SHOWING.contains(&word)) {
@@ -24,6 +28,10 @@ impl Shell<'_> {
             }
             return;
         };
+        // `git --version add` does not add.
+        if !global.has_only(&["C", "P", "no-pager", "no-optional-locks"]) {
+            self.place = Place::default();
+        }
         let outer = self.state.folders.clone();
         for folder in global.values(&["C"]) {
             self.git_folder(&folder);
@@ -62,9 +70,14 @@ impl Shell<'_> {
     }
 
     fn git_command(&mut self, command: &str, args: &[Arg]) {
+        self.git_uses_repository(false);
         if SHOWING.contains(&command) {
             self.git_show(command, args);
             return;
+        }
+        // It may change the index between the two commands that make a commit.
+        if self.concurrent > 0 && !matches!(command, "commit" | "push" | "ls-remote") {
+            self.description.commits_index = true;
         }
         match command {
             "add" | "stage" => self.git_add(args),
@@ -75,7 +88,10 @@ impl Shell<'_> {
                 self.git_push(args);
                 self.git_pushes(args);
             }
-            "ls-remote" => self.git_contacts(args),
+            "ls-remote" => {
+                self.options("git ls-remote", args, LS_REMOTE);
+                self.git_contacts(args);
+            }
             "fetch" => self.git_fetch(args),
             "clone" => {
                 self.git_contacts(args);
@@ -111,13 +127,14 @@ impl Shell<'_> {
                 let usage = if changes { Usage::Write } else { Usage::Read };
                 self.touch(&Arg::literal(&folder.to_string_lossy()), usage, Depth::One);
             }
-            // A folder that looks like a repository is one to `git`, which runs what its settings
-            // name.
-            let is_repository =
-                |folder: &Path| ["HEAD", "objects", "refs"].iter().all(|name| folder.join(name).exists());
-            let inside = folder.ancestors().take_while(|folder| *folder != self.workspace.root);
-            if inside.take(64).any(is_repository) {
+            if self.links_changed && !is_top(&folder) {
+                self.opaque("an earlier command may have changed which repository `git` finds here");
+            }
+            if below_top(&self.workspace.root, &folder).any(is_bare) {
                 self.opaque("a folder that `git` takes for a repository, with settings of its own");
+            }
+            if !self.git_folders.contains(&folder) {
+                self.git_folders.push(folder);
             }
         }
     }
@@ -126,14 +143,8 @@ impl Shell<'_> {
         self.does("stage");
         self.git_uses_repository(true);
         let Some(parsed) = self.options("git add", args, ADD) else { return };
-        let in_root = self.state.folders.iter().all(|folder| *folder == self.workspace.root);
-        let everything = parsed.positional.iter().all(|arg| matches!(arg.exact(), Some("." | ":/")));
-        if !parsed.has(&["n", "dry-run", "N", "intent-to-add", "u", "update", "f", "force"])
-            && everything
-            && in_root
-            && (parsed.has(&["A", "all"]) || !parsed.positional.is_empty())
-        {
-            self.all_added = true;
+        if self.adds_everything(&parsed) {
+            self.all_added = Some(self.git_calls);
         }
         let force = parsed.has(&["f", "force"]);
         // Also what is ignored, so also secrets that are kept out of version control.
@@ -151,6 +162,22 @@ impl Shell<'_> {
             self.touch(&Arg::literal(&path), Usage::Read, Depth::One);
             self.git_adds_secrets(&path, depth);
         }
+    }
+
+    /// Whether the index is certainly what the working files are after this `git add`.
+    fn adds_everything(&self, parsed: &Parsed) -> bool {
+        let root = &self.workspace.root;
+        // Without a path it adds the whole repository, which may begin above the workspace.
+        let is_all = |arg: &Arg| match arg.exact() {
+            Some(":/") => true,
+            Some(".") => Repository::of(root).is_some_and(|repository| repository.top == *root),
+            _ => false,
+        };
+        self.place.leads
+            && self.state.folders.iter().all(|folder| folder == root)
+            && parsed.has_only(&["A", "all", "v", "verbose"])
+            && parsed.positional.iter().all(is_all)
+            && (parsed.has(&["A", "all"]) || !parsed.positional.is_empty())
     }
 
     /// The folders of the working files of each repository that the command may work on.
@@ -189,7 +216,11 @@ impl Shell<'_> {
             self.opaque("`git commit` that starts an editor; pass the message with `-m`");
         }
         // With paths, the other changes stay out of the commit; with `-a` alone, new files do.
-        let whole = parsed.positional.is_empty() && self.all_added;
+        let whole = parsed.positional.is_empty()
+            && parsed.has_only(WHOLE_COMMIT)
+            && self.place.follows
+            && self.all_added.is_some_and(|before| before.checked_add(1) == Some(self.git_calls))
+            && self.state.folders.iter().all(|folder| *folder == self.workspace.root);
         self.description.commits_index |= !whole;
         self.touch_all(&parsed.positional, Usage::Read, Depth::Tracked);
         if parsed.has(&["v", "verbose"]) && parsed.has(&["dry-run", "short", "porcelain"]) {

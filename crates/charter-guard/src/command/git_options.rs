@@ -10,24 +10,6 @@ pub(super) const GLOBAL: Options = Options {
     long_valued: "",
 };
 
-/// Options of commands that show something.
-pub(super) const SHOW: Options = Options {
-    flags: "abcdefghilmnpqrstuvwxzABCDEFHLMPRSTVWXYZ0123456789",
-    valued: "GSUn",
-    long: "all stat shortstat numstat name-only name-status oneline graph decorate no-decorate cached staged word-diff color \
-           no-color patch no-patch summary short long branch branches tags remotes porcelain show-toplevel git-dir is-inside-work-tree \
-           abbrev-ref abbrev-commit symbolic-full-name verify quiet merges no-merges first-parent reverse follow no-renames \
-           find-renames relative others modified deleted exclude-standard count is-ancestor ignored untracked-files show-stash \
-           column no-column raw minimal patience histogram ignore-all-space ignore-space-change ignore-blank-lines full-index \
-           binary check exit-code left-right cherry-pick topo-order date-order simplify-by-decoration dirty always exact-match \
-           contains merged no-merged list verbose ignore-case no-ext-diff no-textconv unified dirstat ahead-behind renames \
-           error-unmatch stage unmerged full-name line-number show-function extended-regexp fixed-strings perl-regexp \
-           files-with-matches is-bare-repository show-prefix show-cdup absolute-git-dir no-index name-rev function-context \
-           show-signature cc root full-history ancestry-path children parents left-only right-only boundary pretty abbrev \
-           walk-reflogs",
-    long_valued: "format max-count since until after before author committer grep diff-filter date points-at sort skip",
-};
-
 /// Options of `git commit`.
 pub(super) const COMMIT: Options = Options {
     flags: "asqvnze",
@@ -35,6 +17,39 @@ pub(super) const COMMIT: Options = Options {
     long: "all amend no-edit signoff no-verify verify quiet verbose allow-empty allow-empty-message no-gpg-sign only no-status no-signoff reset-author short porcelain dry-run",
     long_valued: "message file author date trailer cleanup reuse-message template fixup",
 };
+
+/// Those with which it commits the whole index.
+pub(super) const WHOLE_COMMIT: &[&str] = &[
+    "a",
+    "s",
+    "q",
+    "v",
+    "n",
+    "m",
+    "F",
+    "C",
+    "all",
+    "amend",
+    "no-edit",
+    "signoff",
+    "no-signoff",
+    "no-verify",
+    "verify",
+    "quiet",
+    "verbose",
+    "allow-empty",
+    "allow-empty-message",
+    "no-gpg-sign",
+    "no-status",
+    "reset-author",
+    "message",
+    "file",
+    "author",
+    "date",
+    "trailer",
+    "cleanup",
+    "reuse-message",
+];
 
 /// Options of `git add`.
 pub(super) const ADD: Options = Options {
@@ -67,6 +82,35 @@ pub(super) const RESET: Options =
     Options { flags: "qN", valued: "", long: "quiet hard soft mixed merge keep intent-to-add", long_valued: "" };
 pub(super) const CLEAN: Options =
     Options { flags: "dfqxXn", valued: "e", long: "force quiet dry-run", long_valued: "exclude" };
+
+/// Options of `git push`, `git ls-remote` and `git clone`: without those that name a program.
+pub(super) const PUSH: Options = Options {
+    flags: "vqdnfu46",
+    valued: "o",
+    long: "verbose quiet all branches mirror delete tags dry-run porcelain force force-with-lease force-if-includes no-force-with-lease \
+           thin no-thin set-upstream progress no-progress prune no-verify verify follow-tags no-follow-tags atomic ipv4 ipv6",
+    long_valued: "repo push-option",
+};
+pub(super) const LS_REMOTE: Options = Options {
+    flags: "qtbh",
+    valued: "o",
+    long: "quiet tags branches heads refs get-url exit-code symref",
+    long_valued: "sort server-option",
+};
+
+/// Options of `git remote` in front of its command, and of those of its commands that read.
+pub(super) const REMOTE: Options = Options { flags: "v", valued: "", long: "verbose", long_valued: "" };
+pub(super) const REMOTE_READ: Options =
+    Options { flags: "np", valued: "", long: "push all prune dry-run", long_valued: "" };
+
+/// Options of `git config` with which it reads.
+pub(super) const CONFIG: Options = Options {
+    flags: "lz",
+    valued: "f",
+    long: "list get get-all get-regexp local global system worktree null name-only show-origin show-scope all regexp bool int path \
+           includes no-includes",
+    long_valued: "file type default value url",
+};
 
 /// Options of `git tag` that create one.
 pub(super) const TAG: Options =

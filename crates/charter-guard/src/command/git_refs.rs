@@ -2,10 +2,9 @@
 //! it, however the command is called.
 
 use super::expand::Arg;
-use super::git_options::TAG;
+use super::git_options::{PUSH, TAG};
 use super::shell::Shell;
-use crate::data::{MAX_COMMANDS, Usage};
-use crate::path::Depth;
+use crate::data::MAX_COMMANDS;
 use crate::repository::Repository;
 
 /// Commands that the guard does not follow, and that give no branch a commit.
@@ -169,33 +168,27 @@ impl Shell<'_> {
 
     /// Commands that list settings without arguments and change them with some.
     pub(super) fn git_settings(&mut self, command: &str, args: &[Arg]) {
-        let words: Option<Vec<&str>> = args.iter().map(Arg::exact).collect();
-        let listing = words.as_deref().is_some_and(|words| match command {
-            "config" => reads_settings(words),
-            _ => match words {
-                [] | ["-v" | "--verbose" | "show" | "list" | "get-url"] => true,
-                ["-v" | "--verbose" | "show" | "list" | "get-url", name] => !name.starts_with('-'),
-                _ => false,
-            },
-        });
+        let first = args.first().and_then(Arg::exact);
+        let listing = match command {
+            "config" => names_one_setting(args) || self.git_reads_config(args),
+            "remote" => {
+                self.git_remotes(args);
+                return;
+            }
+            _ => {
+                let plain = |arg: &Arg| arg.exact().is_some_and(|text| !text.starts_with('-'));
+                args.is_empty()
+                    || matches!(first, Some("show" | "list")) && args.len() <= 2 && args.iter().skip(1).all(plain)
+            }
+        };
         if listing {
             self.git_uses_repository(false);
             self.does("read");
             self.description.does.read = true;
-            if command == "remote" && words.is_some_and(|words| words.first() == Some(&"show")) {
-                self.network(None);
-            }
             return;
         }
         match command {
-            "config" | "remote" => {
-                self.git_uses_repository(true);
-                self.touch(&Arg::literal(".git/config"), Usage::Write, Depth::One);
-                if args.iter().any(|arg| matches!(arg.exact(), None | Some("--global" | "--system" | "-f" | "--file")))
-                {
-                    self.opaque("settings of `git` in another file");
-                }
-            }
+            "config" => self.git_writes_config(args),
             _ => self.git_may_commit(command),
         }
     }
@@ -221,30 +214,23 @@ impl Shell<'_> {
         }
         // A push to a folder changes its branches: those of this repository, if it is this one.
         let here = |text: &str| text.starts_with(['.', '/', '~']) || text.starts_with("file:");
-        let first = args.iter().find(|arg| !arg.text.starts_with('-'));
+        let parsed = self.options("git push", args, PUSH);
+        let first = parsed.as_ref().and_then(|parsed| parsed.positional.first());
         let folder = first.and_then(Arg::exact).is_some_and(|text| self.exists(text));
-        if folder || args.iter().any(|arg| arg.exact().is_some_and(here) || arg.text.starts_with("--repo")) {
+        let elsewhere = parsed.as_ref().is_none_or(|parsed| parsed.has(&["repo"]));
+        if folder || elsewhere || args.iter().any(|arg| arg.exact().is_some_and(here)) {
             self.git_makes_commit();
             self.description.commits_index = true;
         }
     }
 }
 
-/// Whether `git config` with these arguments only reads: by a word that says so, or because there
-/// is a name and no value.
-fn reads_settings(words: &[&str]) -> bool {
-    const READS: [&str; 7] = ["-l", "--list", "--get", "--get-all", "--get-regexp", "get", "list"];
+/// Whether `git config` has only the name of a setting: then it prints it. Older versions know no
+/// commands, and take a lone word for such a name.
+fn names_one_setting(args: &[Arg]) -> bool {
     const PLACES: [&str; 8] =
         ["--local", "--global", "--system", "--worktree", "--show-origin", "--show-scope", "--name-only", "--includes"];
-    let words: Vec<&str> = words.iter().copied().filter(|word| !PLACES.contains(word)).collect();
-    match words.as_slice() {
-        [] => false,
-        // Older versions know no commands, and take a lone word for the name of a setting.
-        [name] if name.contains('.') && !name.starts_with('-') => true,
-        [first, rest @ ..] => {
-            let is_read = READS.contains(first) && rest.iter().all(|word| !word.starts_with('-'));
-            // `git config get NAME` is `git config NAME VALUE` to them.
-            is_read && (first.starts_with('-') || rest.len() < 2)
-        }
-    }
+    let words: Option<Vec<&str>> = args.iter().map(Arg::exact).collect();
+    let names: Vec<&str> = words.into_iter().flatten().filter(|word| !PLACES.contains(word)).collect();
+    matches!(names.as_slice(), [name] if name.contains('.') && !name.starts_with('-'))
 }

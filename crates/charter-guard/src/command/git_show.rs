@@ -1,7 +1,6 @@
 //! Commands of `git` that only show something: whose contents they print.
 
 use super::expand::Arg;
-use super::git_options::SHOW;
 use super::git_paths::{Selected, is_plain};
 use super::options::Parsed;
 use super::shell::Shell;
@@ -44,8 +43,23 @@ pub(super) const SHOWING: &[&str] = &[
 ];
 
 /// Options with which the lines of files are printed.
-const PATCHES: &[&str] =
-    &["p", "u", "patch", "U", "unified", "W", "function-context", "c", "cc", "L", "word-diff", "binary", "check"];
+const PATCHES: &[&str] = &[
+    "p",
+    "u",
+    "patch",
+    "U",
+    "unified",
+    "W",
+    "function-context",
+    "c",
+    "cc",
+    "L",
+    "word-diff",
+    "word-diff-regex",
+    "color-words",
+    "binary",
+    "check",
+];
 /// Options with which only names and numbers are.
 const SUMMARIES: &[&str] = &[
     "stat",
@@ -66,11 +80,9 @@ impl Shell<'_> {
         self.does("read");
         self.description.does.read = true;
         self.git_uses_repository(false);
-        let Some(parsed) = self.options("git", args, SHOW) else { return };
-        // `-O` of `grep` starts a program; of the others it reads a file. It is not in the list.
-        if command == "grep" && parsed.has(&["f", "open-files-in-pager"]) {
-            self.opaque("`git grep` with a file or a program");
-        }
+        let Some(parsed) = self.options(&format!("git {command}"), args, super::git_show_options::of(command)) else {
+            return;
+        };
         let (revisions, specs) = self.revisions_and_paths(&parsed);
         let untracked = parsed.has(&["no-index", "untracked"]) || !self.in_repository();
         let outside = |spec: &Arg| spec.text.starts_with(['/', '~']) || spec.text.split('/').any(|part| part == "..");

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use super::expand::Arg;
 use super::parse::{self, Unreadable};
+use super::sequence::{Place, runs_in_background};
 use super::syntax::{Command, Joint, Kind, List, Pipeline, Redirection, Word};
 use crate::data::{Description, SimpleCommand, Usage};
 use crate::path::{self, Depth};
@@ -81,8 +82,16 @@ pub(super) struct Shell<'a> {
     pub(super) links_changed: bool,
     /// The current command may do that.
     pub(super) links_after: bool,
-    /// `git add --all` was run: the next commit has what the working files have.
-    pub(super) all_added: bool,
+    /// Where the current simple command stands.
+    pub(super) place: Place,
+    /// How many things around it run at the same time as others.
+    pub(super) concurrent: usize,
+    /// The commands of `git` so far.
+    pub(super) git_calls: usize,
+    /// Where they look for a repository.
+    pub(super) git_folders: Vec<PathBuf>,
+    /// How many there were when the index became what the working files are.
+    pub(super) all_added: Option<usize>,
     /// An earlier command has changed an index, so what it lists is not certain.
     pub(super) index_changed: bool,
     /// An earlier command has given names to commits.
@@ -108,7 +117,11 @@ impl<'a> Shell<'a> {
             state: State { folders: vec![cwd], variables: BTreeMap::new(), functions: BTreeMap::new() },
             links_changed: false,
             links_after: false,
-            all_added: false,
+            place: Place::default(),
+            concurrent: 0,
+            git_calls: 0,
+            git_folders: Vec::new(),
+            all_added: None,
             index_changed: false,
             names_changed: false,
             tracked: BTreeMap::new(),
@@ -172,7 +185,7 @@ impl<'a> Shell<'a> {
     pub(super) fn list(&mut self, list: &List) {
         let mut success = self.state.clone();
         let mut failure: Option<State> = None;
-        for pipeline in &list.0 {
+        for (at, pipeline) in list.0.iter().enumerate() {
             if self.run > MAX_RUN {
                 self.opaque("too many commands");
                 break;
@@ -183,7 +196,13 @@ impl<'a> Shell<'a> {
                 _ => success.clone(),
             };
             self.state = start;
-            let failed = self.pipeline(pipeline);
+            let place = self.place_in(list, at);
+            let outer = std::mem::replace(&mut self.place, place);
+            let failed = match runs_in_background(list, at) {
+                true => self.at_the_same_time(|shell| shell.pipeline(pipeline)),
+                false => self.pipeline(pipeline),
+            };
+            self.place = outer;
             let (mut good, mut bad) = (self.state.clone(), failed);
             if good.folders.len().max(bad.folders.len()) > MAX_FOLDERS {
                 self.opaque("too many folders that it may run in");
@@ -214,7 +233,12 @@ impl<'a> Shell<'a> {
         for (at, command) in pipeline.commands.iter().enumerate() {
             self.state = before.clone();
             self.fed = fed || at > 0;
-            self.command(command);
+            if pipeline.commands.len() > 1 {
+                self.at_the_same_time(|shell| shell.command(command));
+            } else {
+                self.command(command);
+            }
+            self.place = Place::default();
         }
         self.fed = fed;
         if pipeline.background {

@@ -66,6 +66,16 @@ const INTERPRETERS: &[&str] = &[
     "bc",
 ];
 
+/// Programs that only print their version if `--version` is their one argument. Others read a
+/// script (`tclsh`), a file of the folder (`yarn`, `source` of zsh), standard input (`nslookup`),
+/// or ask a server.
+const VERSIONED: &[&str] = &[
+    "bash", "zsh", "python", "python2", "python3", "node", "deno", "perl", "ruby", "php", "java", "make", "gmake",
+    "cmake", "ninja", "just", "sed", "gsed", "awk", "gawk", "grep", "egrep", "fgrep", "rg", "jq", "curl", "wget",
+    "rsync", "tree", "diff", "ls", "cat", "sort", "head", "tail", "docker", "podman", "npm", "npx", "pip", "pip3",
+    "uv",
+];
+
 /// Whether the guard has a model of a program, or knows what kind of program it is.
 pub(super) fn is_known_program(name: &str) -> bool {
     builtins::knows(name)
@@ -187,7 +197,7 @@ impl Shell<'_> {
             .unwrap_or(given)
             .to_owned();
         let version = matches!(rest, [only] if matches!(only.exact(), Some("--version")));
-        if version && is_known_program(&name) && !matches!(name.as_str(), "xargs" | "find") {
+        if version && VERSIONED.contains(&name.as_str()) {
             return;
         }
         if name == "git" {

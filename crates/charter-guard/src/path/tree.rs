@@ -30,12 +30,24 @@ pub(crate) enum Below {
     TooMany,
 }
 
+/// The ways through a folder whose entries are looked at, all together.
+fn walks(folder: &Path, depth: Depth) -> Vec<WalkBuilder> {
+    let mut all = vec![walk(folder, depth)];
+    if depth == Depth::Tracked {
+        // Some searches also look at these files. The one that is more special wins, and it may
+        // bring back what another leaves out, but not every search obeys what they leave out.
+        let mut more = walk(folder, depth);
+        more.ignore(true).add_custom_ignore_filename(".rgignore");
+        all.push(more);
+    }
+    all
+}
+
 fn walk(folder: &Path, depth: Depth) -> WalkBuilder {
     let mut walk = WalkBuilder::new(folder);
     walk.standard_filters(false).hidden(false).follow_links(false);
     if depth == Depth::Tracked {
-        // Files such as `.ignore`, which only some searches read, do not count, and those of Git
-        // only in a repository.
+        // Those of Git only in a repository.
         walk.git_ignore(true).ignore(false).parents(true).require_git(true);
     }
     if depth != Depth::All {
@@ -54,8 +66,9 @@ pub(super) fn secrets(
     depth: Depth,
 ) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for (seen, entry) in walk(folder, depth).build().enumerate() {
-        if seen > MAX_ENTRIES || !description.charge(1) {
+    let walks = walks(folder, depth);
+    for (seen, entry) in walks.iter().flat_map(WalkBuilder::build).enumerate() {
+        if seen > MAX_ENTRIES.saturating_mul(walks.len()) || !description.charge(1) {
             return None;
         }
         let Ok(entry) = entry else { continue };
@@ -64,6 +77,8 @@ pub(super) fn secrets(
             found.push(entry.into_path());
         }
     }
+    found.sort();
+    found.dedup();
     Some(found)
 }
 
@@ -73,9 +88,9 @@ pub(super) fn below(description: &mut Description, workspace: &Workspace, folder
     if !folder.is_dir() {
         return Below::Names { protected, secret, guard, links };
     }
-    let walk = walk(folder, depth);
-    for (seen, entry) in walk.build().enumerate() {
-        if seen > MAX_ENTRIES || !description.charge(1) {
+    let walks = walks(folder, depth);
+    for (seen, entry) in walks.iter().flat_map(WalkBuilder::build).enumerate() {
+        if seen > MAX_ENTRIES.saturating_mul(walks.len()) || !description.charge(1) {
             return Below::TooMany;
         }
         let Ok(entry) = entry else { continue };

@@ -1,5 +1,6 @@
 //! What the tools of clients do with their arguments.
 
+mod arguments;
 mod names;
 mod patch;
 mod search;
@@ -216,11 +217,7 @@ fn shell(description: &mut Description, workspace: &Workspace, call: &ToolCall) 
     if !cwd.is_absolute() {
         description.opaque("the folder of the call is not absolute");
     }
-    let background = ["run_in_background", "background", "is_background", "isBackground", "detach"]
-        .iter()
-        .any(|key| call.input.get(*key).is_some_and(|value| *value != Value::Bool(false) && !value.is_null()));
-    let detached = call.input.get("mode").is_some_and(|mode| mode != "sync");
-    let waits = !background && !detached;
+    let waits = arguments::note(description, &call.input);
     match text(call, COMMANDS) {
         Some((_, Value::String(line))) => command::describe(description, workspace, &cwd, line, waits),
         Some((_, Value::Array(words))) => {

@@ -120,6 +120,35 @@ fn what_cannot_be_read_with_certainty_is_an_error() {
 }
 
 #[test]
+fn claude_code_says_that_a_command_worked_with_its_output_only() {
+    let ok = |tool: &str, response: Json| {
+        let json = json!({
+            "session_id": "s", "hook_event_name": "PostToolUse", "tool_name": tool, "tool_input": {},
+            "tool_use_id": "t", "tool_response": response,
+        });
+        read(Some(Client::Claude), json.to_string().as_bytes()).unwrap().outcome.unwrap().ok
+    };
+    for response in [
+        json!(null),
+        json!({}),
+        json!([]),
+        json!(""),
+        json!("Error: exit 1"),
+        json!({"stderr": "x"}),
+        json!({"stdout": null}),
+        json!({"stdout": "x", "interrupted": "true"}),
+        json!({"stdout": "x", "backgroundTaskId": "b1"}),
+        json!({"stdout": "", "interrupted": false, "returnCodeInterpretation": "No matches found"}),
+    ] {
+        assert_eq!(ok("Bash", response.clone()), None, "{response}");
+    }
+    assert_eq!(ok("Bash", json!({"stdout": "x", "stderr": "", "interrupted": false})), Some(true));
+    assert_eq!(ok("Bash", json!({"stdout": "x", "interrupted": true})), Some(false));
+    assert_eq!(ok("Write", json!({"filePath": "x"})), Some(true));
+    assert_eq!(ok("Write", json!("Error")), None);
+}
+
+#[test]
 fn ids_have_a_limit_and_no_separators_of_their_own() {
     let request = |session: &str, call: &str| {
         let json = json!({

@@ -4,8 +4,10 @@
 
 mod clients;
 mod commands;
+mod commits;
 mod config;
 mod folder;
+mod git_options;
 mod hostile;
 mod paths;
 mod prints;

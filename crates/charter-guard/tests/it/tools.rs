@@ -178,6 +178,60 @@ fn a_test_in_the_background_is_not_awaited() {
     assert!(folder.call("Bash", json!({"command": "cargo test --all"})).does.test);
     assert!(!folder.call("Bash", json!({"command": "cargo test --all", "run_in_background": true})).does.test);
     assert!(!folder.call("bash", json!({"command": "cargo test --all", "mode": "async"})).does.test);
+    for (name, value) in [
+        ("block_until_ms", json!(0)),
+        ("block_until_ms", json!("0")),
+        ("yield_time_ms", json!(0)),
+        ("initial_wait", json!(0)),
+        ("is_background", json!("true")),
+        ("isBackground", json!(1)),
+        ("async", json!(true)),
+        ("detach", json!(true)),
+        ("mode", json!(["async"])),
+    ] {
+        let said = folder.call("Shell", json!({"command": "cargo test --all", name: value}));
+        assert!(!said.does.test, "{name}");
+    }
+    for (name, value) in [
+        ("block_until_ms", json!(30_000)),
+        ("run_in_background", json!(false)),
+        ("mode", json!("sync")),
+        ("timeout", json!(1000)),
+        ("description", json!("Test it")),
+        ("shell", json!("/bin/bash")),
+        ("login", json!(true)),
+        ("env", json!({})),
+        ("env", json!(null)),
+    ] {
+        let said = folder.call("Shell", json!({"command": "cargo test --all", name: value}));
+        assert!(said.does.test && !said.does.opaque, "{name}: {:?}", said.reasons);
+    }
+}
+
+#[test]
+fn an_argument_that_may_change_what_runs_is_not_overlooked() {
+    let folder = Folder::new();
+    for (name, value) in [
+        ("shell", json!("./evil")),
+        ("shell", json!("/bin/true")),
+        ("shell", json!("/bin/./bash")),
+        ("shell", json!("python3")),
+        ("shell", json!(["bash"])),
+        ("env", json!({"PATH": "x"})),
+        ("environment", json!(["PATH=x"])),
+        ("stdin", json!("x")),
+        ("args", json!(["x"])),
+        ("interpreter", json!("x")),
+        ("pre_command", json!("x")),
+        ("run_as", json!(1)),
+    ] {
+        for (tool, key) in [("exec_command", "cmd"), ("Bash", "command")] {
+            for line in ["ls", "cargo test --all"] {
+                let said = folder.call(tool, json!({key: line, name: value}));
+                assert!(said.does.opaque && !said.does.test, "{tool} {line} {name}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -50,8 +50,8 @@ pub(crate) struct App {
     pub(crate) options: Options,
     /// The charters that runs can be started of, by id.
     pub(crate) charters: RwLock<BTreeMap<String, Arc<Charter>>>,
-    /// Names of charters that are missing because their file is broken, and what is wrong with it.
-    pub(crate) broken: RwLock<BTreeMap<String, String>>,
+    /// Names of charters that are missing, and why.
+    pub(crate) missing: RwLock<BTreeMap<String, String>>,
     /// Charters of runs: the host compiles one that was not added again with each look.
     pub(crate) of_runs: Mutex<HashMap<Digest, Arc<Charter>>>,
     /// The charters of runs that events were sent to.

@@ -24,17 +24,39 @@ use crate::identity::{Caller, Grant, HOST_RUN};
 /// declares is not looked at by the person who is responsible for the machine.
 const HARMLESS: [&str; 2] = ["human", "scripted"];
 
+/// Kinds of actors that read or change the machine of the server, by what the input of a run says.
+const REACHING: [&str; 3] = ["exec", "workspace", "tool"];
+
+/// Whether who starts a run of a charter may run commands, or change folders, as the user of the
+/// server. Runs of such a charter are started only where it is offered.
+#[must_use]
+pub fn reaches_machine(charter: &Charter) -> bool {
+    charter.machine().definition().actors.values().any(|actor| REACHING.contains(&actor.kind.as_str()))
+}
+
+/// Checks that runs of a charter may be started here. The journal may hold others, whose runs were
+/// started elsewhere.
+pub(super) fn check_offered(app: &App, charter: &Charter) -> Result<(), Problem> {
+    if !reaches_machine(charter) || loaded(app).values().any(|offered| offered.digest() == charter.digest()) {
+        return Ok(());
+    }
+    Err(Problem::forbidden(format!(
+        "the actors of the charter `{}` reach the machine of the server, and it is not offered here; `charter serve --offer NAME` offers it, and who may start it may run commands as the server's user",
+        charter.machine().definition().id
+    )))
+}
+
 fn loaded(app: &App) -> RwLockReadGuard<'_, BTreeMap<String, Arc<Charter>>> {
     app.charters.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn unknown(app: &App, caller: &Caller, name: &str) -> Problem {
-    let broken = app.broken.read().unwrap_or_else(PoisonError::into_inner);
+    let missing = app.missing.read().unwrap_or_else(PoisonError::into_inner);
     // Somebody whose roles are for other charters does not hear of this one.
     let may_know =
         caller.grants.as_ref().is_none_or(|all| all.iter().any(|g| g.charter.as_deref().is_none_or(|c| c == name)));
-    let detail = match broken.get(name).filter(|_| may_know) {
-        Some(why) => format!("the charter `{name}` is missing because its file is broken: {why}"),
+    let detail = match missing.get(name).filter(|_| may_know) {
+        Some(why) => format!("the charter `{name}` is missing because {why}"),
         None => format!("there is no charter `{name}` that you may use"),
     };
     Problem::new(StatusCode::NOT_FOUND, "unknown-charter", detail)

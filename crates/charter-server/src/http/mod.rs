@@ -38,6 +38,7 @@ use axum::routing::{delete, get, post};
 pub(crate) use app::{App, Peer};
 use caller::one;
 pub(crate) use charters::is_known_to;
+pub use charters::reaches_machine;
 pub(crate) use mcp::AgentSessions;
 use problem::Problem;
 

@@ -146,6 +146,7 @@ pub(super) async fn start(
         return Err(Problem::forbidden("the run of the charter `host` is made by the server, once"));
     }
     may_begin(&caller, &charter, body.run.as_deref())?;
+    super::charters::check_offered(&app, &charter)?;
     let key = header_of(&headers, "idempotency-key")?.map(str::to_owned);
     let run = match (body.run, key) {
         (Some(run), Some(key)) if run != key => {

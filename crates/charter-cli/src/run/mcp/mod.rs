@@ -8,7 +8,7 @@ use std::sync::Arc;
 use charter_actors::SystemClock;
 use charter_kernel::{Auth, Machine, Principal, PrincipalKind};
 use charter_mcp::{Endpoint, Line, MAX_MESSAGE_BYTES, ToolSet, serve};
-use charter_runtime::Charter;
+use charter_runtime::{Charter, HOST_RUN};
 use tokio::sync::mpsc;
 
 use super::host::{Host, Opener};
@@ -71,6 +71,13 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
             (host, run)
         }
     };
+    if run == HOST_RUN {
+        let help = "name another run: `charter runs` lists them";
+        return Err(Failure::with_help(
+            format!("the run `{run}` holds the keys of a journal; it is not for agents"),
+            help,
+        ));
+    }
     let view = host.view(&run)?;
     let by = principal(&who, view.charter.machine(), &run);
     welcome(view.charter.machine(), &run, &by, io)?;
