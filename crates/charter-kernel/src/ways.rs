@@ -2,11 +2,9 @@
 //! and the reasons why an event is not legal.
 
 use charter_expr::Program;
-use serde_json::json;
 
 use crate::candidates::Reached;
 use crate::demands::{Demands, OtherQuorum, Withheld, WithheldBy};
-use crate::digest::Digest;
 use crate::event::Ev;
 use crate::machine::{Guard, Machine, Require, RoleSet, Template, Transition, TransitionId, reads_event};
 use crate::observer::{Observer, Unmet};
@@ -139,7 +137,10 @@ impl Machine {
             Evaluation::Enabled | Evaluation::Vote => true,
             Evaluation::Unknown => false,
         };
-        ways.depends_on_data |= !is_open;
+        // Who has voted may vote with other data only.
+        let votes = ctx.actor.votes.iter().filter(|_| t.quorum.is_some());
+        let has_vote = votes.into_iter().any(|v| v.transition == id && v.by.iter().any(|by| by.as_ref() == ctx.by.id));
+        ways.depends_on_data |= !is_open || has_vote;
         let demands = self.demands_of(ctx, id, t);
         let guard = t.guard.as_ref().filter(|guard| !is_open && guard.reads_event());
         let of_data = t.approves.as_ref().filter(|program| reads_event(program));
@@ -220,31 +221,6 @@ impl Machine {
             return Evaluation::Failed(Code::Authority, Reached::Quorum);
         }
         result
-    }
-
-    /// Whether the sender has voted with the data that the event needs at least, or, if its schema
-    /// or the condition of the transition needs more, with any data.
-    fn has_voted(&self, ctx: &EvalContext<'_>, kind: &str, id: TransitionId, t: &Transition) -> bool {
-        if t.quorum.as_ref().is_none_or(|q| q.count < 2) {
-            return false;
-        }
-        let voted = |v: &&crate::snapshot::Vote| v.transition == id && v.by.iter().any(|by| by.as_ref() == ctx.by.id);
-        let own: Vec<&Digest> = ctx.actor.votes.iter().filter(voted).map(|v| &v.digest).collect();
-        if own.is_empty() {
-            return false;
-        }
-        let value = |program: &Program| ctx.cel(program).and_then(|value| ctx.budget.json(&value));
-        let least = match t.approves.as_ref().map(value) {
-            Some(Ok(value)) if ctx.budget.hash(&value) => json!({"digest": Digest::of_json(&value).to_string()}),
-            Some(_) => return true,
-            None => json!({}),
-        };
-        let event = self.events.id(kind);
-        let ev = Ev::external(&self.events, event, kind, &least);
-        let chooses = |guard: &Guard| EvalContext { event: Some(&ev), ..*ctx }.guard::<()>(guard).0 == Ok(true);
-        let schema = self.events.info(event).and_then(|i| i.schema.as_ref());
-        let is_enough = schema.is_none_or(|s| s.accepts(&least)) && t.guard.as_ref().is_none_or(chooses);
-        !is_enough || own.contains(&&Digest::of_json(&least))
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::Value as Json;
 
 use super::RefusalContext;
-use super::authority::{authority, sender_has};
+use super::authority::{authority, nearest, sender_has};
 use super::expression::expression_error;
 use super::rules::rule_sentence;
 use crate::refusal::{
@@ -70,7 +70,11 @@ impl RefusalDetails {
                 format!("no transition for `{name}` while `{}` is in {}; {legal}", ctx.to, quoted(&ctx.state))
             }
             code => {
-                let decided = candidates.iter().find(|c| c.failed == code && c.rule == self.rule);
+                let of_rule = |c: &&Candidate| c.failed == code && c.rule == self.rule;
+                let decided = match code {
+                    Code::Authority => nearest(&self.candidates, self.rule.as_deref()).and_then(|i| candidates.get(i)),
+                    _ => candidates.iter().find(of_rule),
+                };
                 let decided = decided.or_else(|| candidates.iter().find(|c| c.failed == code));
                 match (decided, &self.rule) {
                     (Some(candidate), _) => candidate.message.clone(),

@@ -137,7 +137,7 @@ const WAYS: &str = "
 roles: {director: {}}
 context: {owner: ana}
 events:
-  VOTE: {data: {type: object, required: [go]}}
+  VOTE: {data: {type: object, required: [go], properties: {go: {type: boolean}}, additionalProperties: false}}
   DECIDE: {}
   PAY: {}
 states:
@@ -291,7 +291,7 @@ fn every_quorum_that_an_event_may_be_a_vote_for_is_named() {
 }
 
 #[test]
-fn a_vote_under_a_condition_on_the_data_is_not_legal_again() {
+fn with_other_data_that_a_condition_needs_somebody_may_vote_again() {
     let mut run = Run::start(
         "
 roles: {director: {}}
@@ -302,10 +302,11 @@ states:
 ",
     );
     run.by("ana", &["director"]).send_data("PAY", json!({"n": 12}));
-    assert_eq!(legal(&run, "ana"), Vec::<String>::new());
-    assert_eq!(legal(&run, "bea"), ["PAY"]);
+    assert_eq!((legal(&run, "ana"), legal(&run, "bea")), (vec!["PAY".to_owned()], vec!["PAY".to_owned()]));
     let refused = run.try_send("PAY", json!({"n": 12})).map(|_| ()).unwrap_err();
-    assert_eq!(refused.legal, Vec::<String>::new());
+    assert_eq!(refused.message, "`ana` has voted already; the quorum needs 2 different principals");
+    run.send_data("PAY", json!({"n": 13}));
+    assert_eq!(run.state(), "s", "another vote");
 }
 
 #[test]
@@ -356,7 +357,6 @@ states:
         told,
         [
             ("SEND", "authority", "`SEND` may be sent only by `clerk`; `ana` has the role `director`"),
-            ("SIGN", "authority", "`ana` has voted already; the quorum needs 2 different principals"),
             (
                 "OWN",
                 "authority",
@@ -366,7 +366,51 @@ states:
             ("LATER", "interlock", "interlock `ready`: `context.ready || !in('t')` would be false"),
         ]
     );
-    assert_eq!(legal(&run, "ana"), ["FREE"]);
+    assert_eq!(legal(&run, "ana"), ["SIGN", "FREE"], "other data is another vote");
+}
+
+const GRADES: &str = "
+roles: {lead: {}, reviewer: {}}
+context: {author: ann}
+events:
+  OK: {data: {type: object, maxProperties: 0}}
+  VOTE: {data: {type: object, required: [grade], properties: {grade: {enum: [a, b]}}, additionalProperties: false}}
+states:
+  s:
+    on:
+      OK:
+        - {by: lead, target: t, quorum: 2}
+        - {by: reviewer, target: t, quorum: {count: 3, of: reviewer, not_by: context.author}}
+      VOTE: {target: t, quorum: {count: 3, of: reviewer}}
+  t: {}
+";
+
+#[test]
+fn somebody_who_has_voted_may_vote_with_other_data_while_there_is_some() {
+    let mut run = Run::start(GRADES);
+    run.by("rob", &["reviewer"]);
+    let may = |run: &Run| {
+        let all = run.machine.legal(&run.snapshot, &Principal::new("rob", &["reviewer"]), 0);
+        all.iter().any(|event| event.r#type == "VOTE")
+    };
+    run.send_data("VOTE", json!({"grade": "a"}));
+    assert!(may(&run));
+    run.send_data("VOTE", json!({"grade": "b"}));
+    assert!(!may(&run), "has voted with all data");
+}
+
+#[test]
+fn the_transition_that_a_sender_came_nearest_to_is_the_reason() {
+    let mut run = Run::start(GRADES);
+    let not = |run: &Run, id| {
+        let all = run.machine.not_legal(&run.snapshot, &Principal::new(id, &["reviewer"]), 0);
+        all.into_iter().find(|not| not.r#type == "OK").map(|not| not.reason.message).unwrap_or_default()
+    };
+    assert!(not(&run, "ann").contains("`not_by` (`context.author`) names them"), "{}", not(&run, "ann"));
+    run.by("rob", &["reviewer"]).send("OK");
+    assert!(not(&run, "rob").contains("`rob` has voted already"), "{}", not(&run, "rob"));
+    let refused = run.try_send("OK", json!({})).map(|_| ()).unwrap_err();
+    assert!(refused.message.contains("`rob` has voted already; the quorum needs 3"), "{}", refused.message);
 }
 
 #[test]
