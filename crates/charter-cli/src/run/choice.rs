@@ -72,7 +72,9 @@ pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
         }));
     }
     for (Legal { to, r#type, data, description, .. }, demands) in offers::from(machine, &view.snapshot, &by, now) {
-        if r#type.starts_with("charter.") {
+        // Who has voted is not asked for another vote.
+        let has_voted = demands.quorum.iter().flat_map(|quorum| &quorum.votes).any(|voters| voters.contains(&by.id));
+        if r#type.starts_with("charter.") || has_voted {
             continue;
         }
         choices.push(Choice::Event(EventChoice {
