@@ -42,6 +42,10 @@ pub(crate) struct Ways {
     /// Whether one can be taken without a condition on the data.
     pub(crate) is_open: bool,
     pub(crate) conditions: Vec<String>,
+    /// The conditions under which the event is refused, whatever takes it.
+    pub(crate) refusals: Vec<String>,
+    /// Those that come after a transition that the data may choose in the same region.
+    refusals_after: Vec<String>,
     pub(crate) withheld: Vec<Withheld>,
     pub(crate) also: Vec<OtherQuorum>,
     /// Whether the data decides about one of the transitions: also one that refuses the event, and
@@ -84,6 +88,7 @@ impl Machine {
         ways: &mut Ways,
     ) -> Option<()> {
         let mut has_way = false;
+        ways.refusals_after.clear();
         for (id, t) in candidates.iter().copied() {
             // Regions share the candidates of their common ancestors.
             let seen = ways.seen.iter().find(|(seen, _)| *seen == id).map(|(_, way)| *way);
@@ -100,10 +105,7 @@ impl Machine {
                 },
             };
             match way {
-                Way::Open => {
-                    ways.is_open = true;
-                    break;
-                }
+                Way::Open => break,
                 Way::Conditional => has_way = true,
                 Way::None => {}
             }
@@ -132,6 +134,8 @@ impl Machine {
             Evaluation::Refused => return None,
             Evaluation::Unknown if t.refuse.is_some() => {
                 ways.depends_on_data = true;
+                let refusals = if has_way { &mut ways.refusals_after } else { &mut ways.refusals };
+                refusals.extend(t.guard.as_ref().filter(|guard| guard.reads_event()).map(|g| negated(g.text())));
                 return Some(Way::None);
             }
             Evaluation::Enabled | Evaluation::Vote => true,
@@ -147,8 +151,9 @@ impl Machine {
         let approved = of_data.map(|program| format!("event.digest is the digest of {}", program.source()));
         let required = t.requires.iter().filter(|_| !is_open).filter_map(|require| self.condition_of(require));
         let all: Vec<String> = guard.map(Guard::text).into_iter().chain(approved).chain(required).collect();
-        let condition = Some(all.join(" && ")).filter(|all| !all.is_empty());
-        let way = if condition.is_none() { Way::Open } else { Way::Conditional };
+        let way = if all.is_empty() { Way::Open } else { Way::Conditional };
+        let condition = all_of(all.into_iter().chain(ways.refusals_after.iter().cloned()));
+        ways.is_open |= condition.is_none();
         match (&ways.found, demands.quorum) {
             (Some(_), Some(quorum)) => {
                 let (transition, condition) = (demands.transition, condition.clone());
@@ -222,6 +227,21 @@ impl Machine {
         }
         result
     }
+}
+
+/// The condition that all of these hold; `None` if there are none.
+pub(crate) fn all_of(all: impl Iterator<Item = String>) -> Option<String> {
+    let all: Vec<String> = all.collect();
+    let part = |text: &String| match text.contains("||") || text.contains('?') {
+        true if all.len() > 1 => format!("({text})"),
+        _ => text.clone(),
+    };
+    let parts: Vec<String> = all.iter().map(part).collect();
+    Some(parts.join(" && ")).filter(|all| !all.is_empty())
+}
+
+fn negated(condition: impl std::fmt::Display) -> String {
+    format!("!({condition})")
 }
 
 /// Returns why a guard cannot hold, whatever the event's data is: an expression that does not read

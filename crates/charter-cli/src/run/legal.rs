@@ -19,6 +19,9 @@ use crate::journal::text::{clean, short};
 use crate::journal::{Db, at, show};
 use crate::models;
 
+/// Maximum length of a schema, in characters: the data has to fit all of it.
+const MAX_SCHEMA: usize = 4_000;
+
 /// Lists the legal events.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
@@ -95,7 +98,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "  {conditions}")?;
         }
         if let Some(schema) = &event.data {
-            writeln!(io.out, "  data: {}", short(schema, 300))?;
+            writeln!(io.out, "  data: {}", short(schema, MAX_SCHEMA))?;
         }
     }
     if all.is_empty() {

@@ -63,9 +63,14 @@ impl RefusalDetails {
                 format!("the host names a unique key, and events of the type `{name}` have none")
             }
             Code::Unhandled => {
-                let legal = match self.legal.is_empty() {
-                    true => "the sender may not send any event now".to_string(),
-                    false => format!("legal now: {}", self.legal.join(", ")),
+                // What is legal is so for some actor: this one has no transition for the event.
+                let others = self.legal.iter().filter(|legal| **legal != name);
+                let others = others.map(String::as_str).collect::<Vec<_>>().join(", ");
+                let legal = match (self.legal.iter().any(|legal| *legal == name), others.is_empty()) {
+                    (false, true) => "the sender may not send any event now".to_string(),
+                    (false, false) => format!("legal now: {others}"),
+                    (true, true) => "another actor takes it".to_string(),
+                    (true, false) => format!("another actor takes it; also legal now: {others}"),
                 };
                 format!("no transition for `{name}` while `{}` is in {}; {legal}", ctx.to, quoted(&ctx.state))
             }

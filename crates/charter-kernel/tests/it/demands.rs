@@ -97,7 +97,9 @@ fn in_regions_the_rule_of_the_one_that_refuses_is_named() {
 #[test]
 fn conditions_on_the_data_are_named_and_others_are_decided() {
     let run = board();
-    assert_eq!(demands(&run, "SPEND", "x").unwrap().conditions, ["event.n == 1", "event.n < 1"]);
+    let refused = "!((context.plan.budget > 10) && (!(event.n < 1)))";
+    let conditions = ["event.n == 1", "event.n < 1"].map(|condition| format!("{condition} && {refused}"));
+    assert_eq!(demands(&run, "SPEND", "x").unwrap().conditions, conditions);
     assert_eq!(demands(&run, "NONE", "x"), None);
 }
 
@@ -428,4 +430,42 @@ fn one_digest_is_one_vote_however_it_is_spelled() {
             assert_eq!(run.state(), "t", "{first} and {second}");
         }
     }
+}
+
+#[test]
+fn the_conditions_on_the_data_exclude_what_a_rule_refuses() {
+    let run = Run::start(
+        "
+rules: {r: too much}
+events: {N: {}, M: {}, K: {}}
+states:
+  s:
+    on:
+      N: [{when: event.n > 100, refuse: r}, {when: event.n > 10, target: t}]
+      M: [{when: event.n > 100, refuse: r}, {target: t}]
+      K: [{when: event.n > 10, target: t}, {when: event.n < 0, refuse: r}, {target: t}]
+  t: {}
+",
+    );
+    let told = |kind| demands(&run, kind, "ana").unwrap().conditions;
+    assert_eq!(told("N"), ["event.n > 10 && !(event.n > 100)"]);
+    assert_eq!(told("M"), ["!(event.n > 100)"]);
+    assert_eq!(told("K"), ["event.n > 10", "!(event.n < 0)"]);
+}
+
+#[test]
+fn an_event_for_another_actor_is_not_told_to_be_legal_for_this_one() {
+    let mut run = Run::start(
+        "
+events: {SP: {}, HIT: {}}
+machines: {k: {states: {s: {on: {HIT: {actions: []}}}}}}
+states: {s: {on: {SP: {actions: {spawn: {machine: k, id: k1}}}}}}
+",
+    );
+    run.send("SP");
+    let refused = run.try_send("HIT", json!({})).map(|_| ()).unwrap_err();
+    assert_eq!(
+        refused.message,
+        "no transition for `HIT` while `root` is in `s`; another actor takes it"
+    );
 }
