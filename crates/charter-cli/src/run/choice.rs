@@ -127,6 +127,10 @@ fn resolve(schema: &mut Json, whole: &Json, depth: u8) {
     for property in properties.into_iter().flatten().map(|(_, p)| p) {
         let target = SchemaNode::within(whole, property).resolved().json().clone();
         *property = target;
+        // Its items refer to them.
+        if let (Some(property), Some(definitions)) = (property.as_object_mut(), whole.get("$defs")) {
+            property.entry("$defs").or_insert_with(|| definitions.clone());
+        }
         if let Some(depth) = depth.checked_sub(1) {
             resolve(property, whole, depth);
         }
