@@ -7,6 +7,9 @@ use super::offers::Offer;
 use super::text::{clean, count, short};
 use crate::run::choice::has_no_other_data;
 
+/// What follows the reason why somebody who has voted may not send the same data again.
+pub(crate) const OTHER_VOTE: &str = "; other data is another vote";
+
 impl Offer {
     /// Renders ` by ROLE or ROLE`, or the one principal; nothing if anyone may send the event.
     pub(crate) fn by(&self) -> String {
@@ -44,7 +47,7 @@ impl Offer {
                 // Its digest is the only data that the event may have.
                 Some(_) => "",
                 None if self.event.data.as_ref().is_some_and(has_no_other_data) => "",
-                None => "; other data is another vote",
+                None => OTHER_VOTE,
             };
             return Some(format!("{} has voted{other}", clean(&by.id)));
         }

@@ -8,7 +8,7 @@ use charter_kernel::{Demands, Digest, Legal, Machine, Principal, QuorumState, Sn
 use serde_json::Value as Json;
 
 use super::Db;
-pub(crate) use super::offer_text::{other_votes, votes, withheld};
+pub(crate) use super::offer_text::{OTHER_VOTE, other_votes, votes, withheld};
 use super::text::clean;
 use crate::run::sender_roles;
 

@@ -110,6 +110,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
                 "no events accepted now: waiting for somebody to allow the actors of the run, or for a timer".to_owned()
             }
             (_, []) if args.who.is_unnamed() => "no events accepted now: waiting for an actor or a timer".to_owned(),
+            (_, []) if barred.iter().any(|barred| barred.why.ends_with(offers::OTHER_VOTE)) => {
+                format!("no events accepted now from {}, except votes with other data", clean(args.who.id()))
+            }
             (_, []) => format!("no events accepted now from {}", clean(args.who.id())),
             (_, [task, ..]) if task.dry => {
                 "no events accepted now: the run is a dry fork, which waits for answers".to_owned()

@@ -464,8 +464,5 @@ states: {s: {on: {SP: {actions: {spawn: {machine: k, id: k1}}}}}}
     );
     run.send("SP");
     let refused = run.try_send("HIT", json!({})).map(|_| ()).unwrap_err();
-    assert_eq!(
-        refused.message,
-        "no transition for `HIT` while `root` is in `s`; another actor takes it"
-    );
+    assert_eq!(refused.message, "no transition for `HIT` while `root` is in `s`; another actor takes it");
 }
