@@ -184,7 +184,7 @@ pub(crate) fn barred(
     };
     let mut all: Vec<Barred> = Vec::new();
     for of_event in others.chunk_by(|one, other| one.key() == other.key()) {
-        // What other roles would need is no reason for somebody who has one.
+        // Somebody who has one of the roles is told the reason for this role.
         match of_event.iter().find(|offer| offer.has_roles(by)).or(of_event.first().filter(|_| of_event.len() == 1)) {
             Some(offer) => all.push(of_offer(offer)),
             None => {
@@ -272,8 +272,7 @@ impl Offer {
         (self.event.r#type.clone(), self.event.to.clone())
     }
 
-    /// Whether the transition that these demands are of needs the same, so that one report holds for
-    /// both.
+    /// Whether the transition with these demands needs the same, so that one report holds for both.
     pub(super) fn needs_as(&self, demands: &Demands) -> bool {
         let needs = |demands: &Demands| {
             let mut needs = demands.clone();
