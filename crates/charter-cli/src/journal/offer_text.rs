@@ -68,6 +68,7 @@ impl Offer {
             notes.push(format!("not by {}", ids.join(" or ")));
         }
         notes.extend(self.demands.withheld.first().map(withheld));
+        notes.extend(self.has_voted.then(|| format!("you have voted{OTHER_VOTE}")));
         if !self.demands.conditions.is_empty() {
             notes.push("depends on the data".to_owned());
         }

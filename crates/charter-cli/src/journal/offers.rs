@@ -25,6 +25,8 @@ pub(crate) struct Offer {
     pub(crate) demands: Demands,
     /// The data that most of the votes so far were given for, if it was looked up.
     pub(crate) voted_for: Option<Json>,
+    /// Whether the principal whose offers these are has voted, so that only other data is a vote.
+    pub(crate) has_voted: bool,
 }
 
 /// How many records are searched for the data of votes.
@@ -74,6 +76,7 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
             only: None,
             demands,
             voted_for: None,
+            has_voted: false,
         })
     };
     found.extend(sent_by(&[]));
@@ -150,7 +153,8 @@ pub(crate) fn to(machine: &Machine, snapshot: &Snapshot, by: &Principal, now: Ti
             continue;
         };
         let same = of_event.iter().find(|offer| offer.needs_as(&demands)).or(of_event.first());
-        may.extend(same.map(|offer| Offer { demands, ..offer.clone() }));
+        let has_voted = demands.quorum.iter().flat_map(|quorum| &quorum.votes).any(|voters| voters.contains(&by.id));
+        may.extend(same.map(|offer| Offer { demands, has_voted, ..offer.clone() }));
     }
     (may, may_not)
 }
@@ -213,7 +217,8 @@ fn with_own(
     let mut own = BTreeMap::new();
     for (event, demands) in from(machine, snapshot, by, now) {
         let only = Some(by.id.clone());
-        let mut offer = Offer { event, roles: Vec::new(), needs_all: false, only, demands, voted_for: None };
+        let (roles, voted_for) = (Vec::new(), None);
+        let mut offer = Offer { event, roles, needs_all: false, only, demands, voted_for, has_voted: false };
         let key = offer.key();
         own.insert(key.clone(), offer.demands.clone());
         if !listed.contains(&key) && !key.0.starts_with("charter.") {

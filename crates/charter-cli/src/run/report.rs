@@ -231,8 +231,8 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
         && let Some(charter) = &charter
         && let Ok(view) = host.try_call(|b| b.view(record.run.to_string()))?
     {
-        let legal = charter.machine().legal(&view.snapshot, &record.by, record.at).into_iter();
-        let taker = legal.filter(|legal| legal.r#type == *record.event.r#type && legal.to != *record.to).next();
+        let mut legal = charter.machine().legal(&view.snapshot, &record.by, record.at).into_iter();
+        let taker = legal.find(|legal| legal.r#type == *record.event.r#type && legal.to != *record.to);
         if let Some(taker) = taker {
             let to = quoted(&taker.to);
             writeln!(io.err, "{} add `--to {}`", Paint(io.color_err).help("help:"), clean(&to))?;

@@ -88,6 +88,7 @@ states:
     site.run(r#"send v VOTE {"grade":"a"} --as r4 --role reviewer"#);
     let (code, out, _) = site.any("legal v --as r4 --role reviewer");
     assert!(code == 0 && out.starts_with("VOTE (1 of 3 votes (r4)"), "{out}");
+    assert!(out.contains("; you have voted; other data is another vote)"), "{out}");
     assert!(site.run(r#"send v VOTE {"grade":"b"} --as r4 --role reviewer"#).starts_with("2  vote"));
 }
 
