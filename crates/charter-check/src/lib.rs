@@ -21,7 +21,7 @@ use serde_json::Value as Json;
 
 pub use after::After;
 pub use diff::{Change, ChangeEffect, Diff, Example, PropertyChange, Version, diff};
-pub use explore::{Exploration, explore};
+pub use explore::{Exploration, event_data, explore};
 pub use finding::{Explored, Finding, Report, Severity, Verdict};
 
 /// Options of a check.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use charter_diagram::Overlay;
 use charter_kernel::Machine;
+use clap::ValueEnum as _;
+use serde_json::json;
 
 use crate::io::{Exit, Failure, Io};
 use crate::journal::{self, Db, refuse_overwrite};
@@ -49,7 +51,7 @@ enum OutputFormat {
 ///
 /// # Errors
 /// The charter or the run cannot be read, or the file cannot be written.
-pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
+pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let (machine, overlay) = match (&args.file, &args.run) {
         (file, Some(run)) => overlaid(file.as_deref(), run, &args.db)?,
         (Some(file), None) => (load(file)?.machine, Overlay::default()),
@@ -67,12 +69,17 @@ pub fn run(args: &Args, io: &mut Io<'_>) -> Result<Exit, Failure> {
     if !text.ends_with('\n') {
         text.push('\n');
     }
+    let format = args.format.to_possible_value().map(|format| format.get_name().to_owned());
     match &args.output {
+        None if machine_output => writeln!(io.out, "{}", json!({"format": format, "text": text}))?,
         None => io.out.write_all(text.as_bytes())?,
         Some(path) => {
             refuse_overwrite(path)?;
             std::fs::write(path, text)
                 .map_err(|e| Failure::new(format!("cannot write `{}`: {}", path.display(), plain(&e))))?;
+            if machine_output {
+                writeln!(io.out, "{}", json!({"format": format, "file": path.display().to_string()}))?;
+            }
         }
     }
     Ok(Exit::Yes)

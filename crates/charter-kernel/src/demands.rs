@@ -13,7 +13,7 @@ use crate::principal::Principal;
 use crate::scope::EvalContext;
 use crate::snapshot::{Snapshot, Vote};
 use crate::time::Timestamp;
-use crate::ways::Ways;
+use crate::ways::{Ways, all_of};
 
 /// What the transition that an event could take demands now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -34,7 +34,7 @@ pub struct Demands {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub persons_only: bool,
     /// The conditions that the data decides, one for each transition in question: one of them has
-    /// to hold. Empty if there is a transition without such a condition.
+    /// to hold. Each names also what `refuse` refuses. Empty if any data is taken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
     /// The transitions that the event takes from others, but not from this sender: those before it,
@@ -137,11 +137,19 @@ impl Machine {
         let ev = Ev::external(&self.events, self.events.id(kind), kind, &data);
         let budget = Budget::new(&self.definition.limits);
         let ctx = self.context_of(&snapshot, actor, &ev, &envelope, &budget);
-        let Ways { found, is_open, mut conditions, withheld, also, .. } =
+        let Ways { found, is_open, mut conditions, refusals, withheld, also, .. } =
             self.ways(&ctx, actor, (kind, self.held(&envelope), &ev));
         if is_open {
             conditions.clear();
         }
+        let conditions = match all_of(refusals.into_iter()) {
+            None => conditions,
+            Some(unless) if conditions.is_empty() => vec![unless],
+            Some(unless) => {
+                let both = |condition| all_of([condition, unless.clone()].into_iter());
+                conditions.into_iter().filter_map(both).collect()
+            }
+        };
         found.map(|demands| Demands { conditions, withheld, also, ..demands })
     }
 

@@ -85,7 +85,8 @@ impl EntryStatus {
 impl Snapshot {
     /// Returns the snapshot as expressions read it at time `at`, with the permits that expire by
     /// then expired.
-    pub(crate) fn with_expired_permits(&self, at: Timestamp) -> Snapshot {
+    #[must_use]
+    pub fn with_expired_permits(&self, at: Timestamp) -> Snapshot {
         let mut snapshot = self.clone();
         if let Some(ledger) = &mut snapshot.ledger {
             Ledger::expire(ledger, at);

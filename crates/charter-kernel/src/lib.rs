@@ -46,6 +46,7 @@ mod unique;
 mod unknown;
 mod validate;
 pub mod visible;
+mod voted;
 mod ways;
 
 pub use answer::{BadAnswer, check_answer, is_larger};

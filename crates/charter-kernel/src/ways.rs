@@ -2,11 +2,9 @@
 //! and the reasons why an event is not legal.
 
 use charter_expr::Program;
-use serde_json::json;
 
 use crate::candidates::Reached;
 use crate::demands::{Demands, OtherQuorum, Withheld, WithheldBy};
-use crate::digest::Digest;
 use crate::event::Ev;
 use crate::machine::{Guard, Machine, Require, RoleSet, Template, Transition, TransitionId, reads_event};
 use crate::observer::{Observer, Unmet};
@@ -44,6 +42,10 @@ pub(crate) struct Ways {
     /// Whether one can be taken without a condition on the data.
     pub(crate) is_open: bool,
     pub(crate) conditions: Vec<String>,
+    /// The conditions under which the event is refused, whatever takes it.
+    pub(crate) refusals: Vec<String>,
+    /// Those that come after a transition that the data may choose in the same region.
+    refusals_after: Vec<String>,
     pub(crate) withheld: Vec<Withheld>,
     pub(crate) also: Vec<OtherQuorum>,
     /// Whether the data decides about one of the transitions: also one that refuses the event, and
@@ -86,6 +88,7 @@ impl Machine {
         ways: &mut Ways,
     ) -> Option<()> {
         let mut has_way = false;
+        ways.refusals_after.clear();
         for (id, t) in candidates.iter().copied() {
             // Regions share the candidates of their common ancestors.
             let seen = ways.seen.iter().find(|(seen, _)| *seen == id).map(|(_, way)| *way);
@@ -102,10 +105,7 @@ impl Machine {
                 },
             };
             match way {
-                Way::Open => {
-                    ways.is_open = true;
-                    break;
-                }
+                Way::Open => break,
                 Way::Conditional => has_way = true,
                 Way::None => {}
             }
@@ -134,20 +134,26 @@ impl Machine {
             Evaluation::Refused => return None,
             Evaluation::Unknown if t.refuse.is_some() => {
                 ways.depends_on_data = true;
+                let refusals = if has_way { &mut ways.refusals_after } else { &mut ways.refusals };
+                refusals.extend(t.guard.as_ref().filter(|guard| guard.reads_event()).map(|g| negated(g.text())));
                 return Some(Way::None);
             }
             Evaluation::Enabled | Evaluation::Vote => true,
             Evaluation::Unknown => false,
         };
-        ways.depends_on_data |= !is_open;
+        // Who has voted may vote with other data only.
+        let votes = ctx.actor.votes.iter().filter(|_| t.quorum.is_some());
+        let has_vote = votes.into_iter().any(|v| v.transition == id && v.by.iter().any(|by| by.as_ref() == ctx.by.id));
+        ways.depends_on_data |= !is_open || has_vote;
         let demands = self.demands_of(ctx, id, t);
         let guard = t.guard.as_ref().filter(|guard| !is_open && guard.reads_event());
         let of_data = t.approves.as_ref().filter(|program| reads_event(program));
         let approved = of_data.map(|program| format!("event.digest is the digest of {}", program.source()));
         let required = t.requires.iter().filter(|_| !is_open).filter_map(|require| self.condition_of(require));
         let all: Vec<String> = guard.map(Guard::text).into_iter().chain(approved).chain(required).collect();
-        let condition = Some(all.join(" && ")).filter(|all| !all.is_empty());
-        let way = if condition.is_none() { Way::Open } else { Way::Conditional };
+        let way = if all.is_empty() { Way::Open } else { Way::Conditional };
+        let condition = all_of(all.into_iter().chain(ways.refusals_after.iter().cloned()));
+        ways.is_open |= condition.is_none();
         match (&ways.found, demands.quorum) {
             (Some(_), Some(quorum)) => {
                 let (transition, condition) = (demands.transition, condition.clone());
@@ -221,31 +227,21 @@ impl Machine {
         }
         result
     }
+}
 
-    /// Whether the sender has voted with the data that the event needs at least, or, if its schema
-    /// or the condition of the transition needs more, with any data.
-    fn has_voted(&self, ctx: &EvalContext<'_>, kind: &str, id: TransitionId, t: &Transition) -> bool {
-        if t.quorum.as_ref().is_none_or(|q| q.count < 2) {
-            return false;
-        }
-        let voted = |v: &&crate::snapshot::Vote| v.transition == id && v.by.iter().any(|by| by.as_ref() == ctx.by.id);
-        let own: Vec<&Digest> = ctx.actor.votes.iter().filter(voted).map(|v| &v.digest).collect();
-        if own.is_empty() {
-            return false;
-        }
-        let value = |program: &Program| ctx.cel(program).and_then(|value| ctx.budget.json(&value));
-        let least = match t.approves.as_ref().map(value) {
-            Some(Ok(value)) if ctx.budget.hash(&value) => json!({"digest": Digest::of_json(&value).to_string()}),
-            Some(_) => return true,
-            None => json!({}),
-        };
-        let event = self.events.id(kind);
-        let ev = Ev::external(&self.events, event, kind, &least);
-        let chooses = |guard: &Guard| EvalContext { event: Some(&ev), ..*ctx }.guard::<()>(guard).0 == Ok(true);
-        let schema = self.events.info(event).and_then(|i| i.schema.as_ref());
-        let is_enough = schema.is_none_or(|s| s.accepts(&least)) && t.guard.as_ref().is_none_or(chooses);
-        !is_enough || own.contains(&&Digest::of_json(&least))
-    }
+/// The condition that all of these hold; `None` if there are none.
+pub(crate) fn all_of(all: impl Iterator<Item = String>) -> Option<String> {
+    let all: Vec<String> = all.collect();
+    let part = |text: &String| match text.contains("||") || text.contains('?') {
+        true if all.len() > 1 => format!("({text})"),
+        _ => text.clone(),
+    };
+    let parts: Vec<String> = all.iter().map(part).collect();
+    Some(parts.join(" && ")).filter(|all| !all.is_empty())
+}
+
+fn negated(condition: impl std::fmt::Display) -> String {
+    format!("!({condition})")
 }
 
 /// Returns why a guard cannot hold, whatever the event's data is: an expression that does not read

@@ -32,7 +32,7 @@ mod view;
 
 pub use admit::{ActorError, folder_need};
 pub use charter::Charter;
-pub use charter_run::{BadRunId, Resume, Task, check_run_id, open_tasks, tasks};
+pub use charter_run::{BadRunId, NextAttempt, Resume, Task, check_run_id, open_tasks, tasks};
 pub use error::RuntimeError;
 pub use events::{Recorded, RuntimeEvent, Subscription, Working};
 pub use export::{read_export, verify_export};

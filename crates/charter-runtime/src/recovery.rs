@@ -6,7 +6,7 @@ use std::sync::Arc;
 use charter_actors::{Executor, Executors};
 use charter_journal::{OpenEffect, Store, StoreError, waiting_attempts};
 use charter_kernel::{EffectId, Machine, Timestamp};
-use charter_run::{ActorPolicy, Resume, Run};
+use charter_run::{ActorPolicy, NextAttempt, Resume, Run};
 
 use crate::charter::Charter;
 use crate::error::RuntimeError;
@@ -198,7 +198,8 @@ impl Inner {
 }
 
 /// Reads from a journal what a host with these executors will do with the open invocations of a run
-/// that no process executes, when it resumes them; by effect, `RUN/SEQ/INDEX`.
+/// that no process executes, when it resumes them; by effect, `RUN/SEQ/INDEX`. With it the attempt
+/// that waits, if one has failed or the run is paused.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -208,7 +209,7 @@ pub fn after_restart(
     run: &str,
     executors: &Executors,
     now: Timestamp,
-) -> Result<BTreeMap<String, Resume>, RuntimeError> {
+) -> Result<BTreeMap<String, (Resume, Option<NextAttempt>)>, RuntimeError> {
     let info = store.run(run)?.ok_or_else(|| RuntimeError::UnknownRun(run.to_owned()))?;
     let mut current = Run::loaded(charter_journal::load(store, machine, run)?, info.updated);
     current.note_attempts(machine, |from, limit| store.records(run, from, limit))?;
@@ -221,7 +222,9 @@ pub fn after_restart(
         let executor = decl.and_then(|decl| executors.get(&decl.kind));
         let effect = request.effect.text(run);
         let again = not_begun || is_idempotent(policy.as_ref(), executor);
-        found.insert(effect, current.after_restart(request, again, now));
+        let id = request.effect;
+        let resume = current.after_restart(request, again, now);
+        found.insert(effect, (resume, current.attempts().get(&id).copied()));
     }
     Ok(found)
 }

@@ -20,6 +20,7 @@ mod predecessors;
 mod search;
 mod set;
 mod table;
+mod tries;
 
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ pub(crate) use obstacle::{Obstacle, condition_of};
 use predecessors::PredecessorTree;
 pub(crate) use predecessors::trace_of;
 pub(crate) use search::{FUEL_PER_MOVE, key};
+pub use tries::event_data;
 
 /// The explored state, and the move from it, in which something first happened.
 type First = Option<(u32, Arc<Move>)>;

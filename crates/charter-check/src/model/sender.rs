@@ -24,7 +24,7 @@ impl<'d> Model<'d> {
             for (name, value) in &chart.def.context {
                 super::walk::template(value, name, visit);
             }
-            for value in &chart.def.output {
+            if let Some(value) = &chart.def.output {
                 super::walk::template(value, &chart.at, visit);
             }
             for state in &chart.states {

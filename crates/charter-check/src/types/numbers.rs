@@ -37,7 +37,8 @@ impl Checker<'_, '_> {
                     })
                 }
                 ("event", _) => {
-                    Some("declare the event's data with a schema under `events`, or an actor's `output`".into())
+                    let place = "declare the event's data with a schema under `events`, or an actor's `output`";
+                    Some(format!("{place}; convert the output of a machine with `int(x)` or `double(x)`"))
                 }
                 ("input", _) => Some("declare it with a schema under `input`".into()),
                 _ => Some("convert it with `int(x)` or `double(x)`".into()),

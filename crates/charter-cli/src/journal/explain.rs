@@ -1,8 +1,8 @@
 //! `charter explain RUN SEQ`: why an event was accepted or refused.
 
 use charter_journal::{Record, RunInfo, SourceKind, Store, Verdict};
-use charter_kernel::{Auth, Code, Condition, Machine, PrincipalKind, Taken};
-use serde_json::{Value as Json, json};
+use charter_kernel::{Auth, Cause, Code, Condition, Machine, PrincipalKind, Taken};
+use serde_json::{Map, Value as Json, json};
 
 use super::text::{clean, code, count, error, further, is_held, is_log, logged, short, short_digest_text, when};
 use super::{Db, delivered, holder};
@@ -117,7 +117,12 @@ fn explanation(
     out.push(String::new());
     out.push(verdict(record, paint));
     if let Some(refusal) = record.explanation(machine) {
-        refused(&refusal, condition, &clean(&record.by.id), paint, &mut out);
+        // What an interlock has read; no transition was considered for it.
+        let read = match record.refusal.as_ref().and_then(|refusal| refusal.cause.as_ref()) {
+            Some(Cause::Assertion { read, .. }) => Some(read),
+            _ => None,
+        };
+        refused(&refusal, (condition, read), &clean(&record.by.id), paint, &mut out);
     }
     if let Some(error) = error(record) {
         out.push(format!("  {}", clean(&error)));
@@ -173,12 +178,14 @@ fn verdict(record: &Record, paint: Paint) -> String {
 
 fn refused(
     refusal: &charter_kernel::Explanation,
-    condition: Option<&Condition>,
+    (condition, read): (Option<&Condition>, Option<&Map<String, Json>>),
     by: &str,
     paint: Paint,
     out: &mut Vec<String>,
 ) {
     out.push(format!("  {}: {}", paint.error(&code(refusal)), clean(&refusal.message)));
+    let read = read.into_iter().flatten();
+    out.extend(read.map(|(path, value)| format!("    {} would be {}", clean(path), short(value, 200))));
     out.extend(further(&refusal.misfits));
     for candidate in &refusal.candidates {
         let name = paint.strong(&clean(&candidate.transition));

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod fork;
 pub(crate) mod holder;
 pub mod log;
+mod offer_text;
 pub(crate) mod offers;
 pub(crate) mod overdue;
 pub mod replay;

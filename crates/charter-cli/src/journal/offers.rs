@@ -4,15 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use charter_journal::{Record, Store, Verdict};
-use charter_kernel::{
-    Demands, Digest, Legal, Machine, OtherQuorum, Principal, PrincipalKind, QuorumState, Snapshot, Timestamp, Withheld,
-    WithheldBy,
-};
-use serde_json::{Map, Value as Json};
+use charter_kernel::{Demands, Digest, Legal, Machine, Principal, QuorumState, Snapshot, Timestamp};
+use serde_json::Value as Json;
 
 use super::Db;
-use super::text::{clean, count, short};
-use crate::run::choice::has_no_other_data;
+pub(crate) use super::offer_text::{OTHER_VOTE, other_votes, votes, withheld};
+use super::text::clean;
 use crate::run::sender_roles;
 
 /// An event that somebody may send now.
@@ -28,6 +25,8 @@ pub(crate) struct Offer {
     pub(crate) demands: Demands,
     /// The data that most of the votes so far were given for, if it was looked up.
     pub(crate) voted_for: Option<Json>,
+    /// Whether the principal whose offers these are has voted, so that only other data is a vote.
+    pub(crate) has_voted: bool,
 }
 
 /// How many records are searched for the data of votes.
@@ -64,9 +63,10 @@ fn leading(quorum: &QuorumState) -> Option<(&Vec<String>, Digest)> {
     votes.reduce(|most, other| if other.0.len() > most.0.len() { other } else { most })
 }
 
-/// Returns the events that somebody may send now, in the order of their names.
+/// Returns the events that somebody may send now, in the order of their names. What an event needs
+/// may differ from role to role: it is offered once for each of these needs.
 pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec<Offer> {
-    let mut found: BTreeMap<(String, String), Offer> = BTreeMap::new();
+    let mut found: Vec<Offer> = Vec::new();
     let sent_by = |roles: &[&str]| {
         let events = from(machine, snapshot, &Principal::new("", roles), now).into_iter();
         events.map(|(event, demands)| Offer {
@@ -76,29 +76,39 @@ pub(crate) fn all(machine: &Machine, snapshot: &Snapshot, now: Timestamp) -> Vec
             only: None,
             demands,
             voted_for: None,
+            has_voted: false,
         })
     };
-    found.extend(sent_by(&[]).map(|offer| (offer.key(), offer)));
-    let unrestricted: BTreeSet<(String, String)> = found.keys().cloned().collect();
+    found.extend(sent_by(&[]));
+    let unrestricted = found.len();
     let roles: Vec<&str> = sender_roles(machine).collect();
     for role in &roles {
-        for offer in sent_by(&[*role]).filter(|offer| !unrestricted.contains(&offer.key())) {
-            found.entry(offer.key()).or_insert(offer).roles.push((*role).to_owned());
+        for mut offer in sent_by(&[*role]) {
+            let same = found.iter().position(|known| known.key() == offer.key() && known.needs_as(&offer.demands));
+            match same {
+                Some(known) if known < unrestricted => {}
+                Some(known) => found.get_mut(known).into_iter().for_each(|known| known.roles.push((*role).to_owned())),
+                None => {
+                    offer.roles.push((*role).to_owned());
+                    found.push(offer);
+                }
+            }
         }
     }
     // The event and its transition may need different roles.
     for mut offer in sent_by(&roles) {
         let key = offer.key();
-        if found.contains_key(&key) {
+        if found.iter().any(|known| known.key() == key) {
             continue;
         }
         let may = |roles: &[&str]| may_send(machine, snapshot, &Principal::new("", roles), &key, now);
         offer.roles = all_needed(roles.clone(), may);
         offer.needs_all = true;
-        found.insert(key, offer);
+        found.push(offer);
     }
-    found.retain(|(kind, _), _| !kind.starts_with("charter."));
-    found.into_values().collect()
+    found.retain(|offer| !offer.event.r#type.starts_with("charter."));
+    found.sort_by_key(Offer::key);
+    found
 }
 
 /// Returns the roles, of those that a principal has, with each of which alone it may send an event;
@@ -136,12 +146,15 @@ pub(crate) fn all_with(machine: &Machine, snapshot: &Snapshot, by: &Principal, n
 /// only others may.
 pub(crate) fn to(machine: &Machine, snapshot: &Snapshot, by: &Principal, now: Timestamp) -> (Vec<Offer>, Vec<Offer>) {
     let (all, mut own) = with_own(machine, snapshot, by, now);
-    let (mut may, mut may_not) = (Vec::new(), Vec::new());
-    for offer in all {
-        match own.remove(&offer.key()) {
-            Some(demands) => may.push(Offer { demands, ..offer }),
-            None => may_not.push(offer),
-        }
+    let (mut may, mut may_not): (Vec<Offer>, Vec<Offer>) = (Vec::new(), Vec::new());
+    for of_event in all.chunk_by(|one, other| one.key() == other.key()) {
+        let Some(demands) = of_event.first().and_then(|offer| own.remove(&offer.key())) else {
+            may_not.extend_from_slice(of_event);
+            continue;
+        };
+        let same = of_event.iter().find(|offer| offer.needs_as(&demands)).or(of_event.first());
+        let has_voted = demands.quorum.iter().flat_map(|quorum| &quorum.votes).any(|voters| voters.contains(&by.id));
+        may.extend(same.map(|offer| Offer { demands, has_voted, ..offer.clone() }));
     }
     (may, may_not)
 }
@@ -173,7 +186,17 @@ pub(crate) fn barred(
         let why = why.unwrap_or_else(|| "a condition on the sender does not hold".to_owned());
         Barred { kind, to, why }
     };
-    let mut all: Vec<Barred> = others.iter().map(of_offer).collect();
+    let mut all: Vec<Barred> = Vec::new();
+    for of_event in others.chunk_by(|one, other| one.key() == other.key()) {
+        // Somebody who has one of the roles is told the reason for this role.
+        match of_event.iter().find(|offer| offer.has_roles(by)).or(of_event.first().filter(|_| of_event.len() == 1)) {
+            Some(offer) => all.push(of_offer(offer)),
+            None => {
+                let roles = of_event.iter().flat_map(|offer| &offer.roles).cloned().collect();
+                all.extend(of_event.first().map(|offer| of_offer(&Offer { roles, ..offer.clone() })));
+            }
+        }
+    }
     for not in reasons.iter().filter(|not| !not.r#type.starts_with("charter.")) {
         if !all.iter().any(|barred| barred.kind == not.r#type && barred.to == not.to) {
             all.push(Barred { kind: not.r#type.clone(), to: not.to.clone(), why: clean(&not.reason.message) });
@@ -194,7 +217,8 @@ fn with_own(
     let mut own = BTreeMap::new();
     for (event, demands) in from(machine, snapshot, by, now) {
         let only = Some(by.id.clone());
-        let mut offer = Offer { event, roles: Vec::new(), needs_all: false, only, demands, voted_for: None };
+        let (roles, voted_for) = (Vec::new(), None);
+        let mut offer = Offer { event, roles, needs_all: false, only, demands, voted_for, has_voted: false };
         let key = offer.key();
         own.insert(key.clone(), offer.demands.clone());
         if !listed.contains(&key) && !key.0.starts_with("charter.") {
@@ -242,7 +266,7 @@ pub(crate) fn may_send_as(
     let own = machine.demands(snapshot, &to, &kind, by, now);
     // A vote for the same data does not count twice.
     let most = offer.demands.quorum.as_ref().and_then(leading);
-    own.is_some_and(|own| own.transition == offer.demands.transition)
+    own.is_some_and(|own| own.transition == offer.demands.transition || offer.needs_as(&own))
         && most.is_none_or(|(voters, _)| !voters.contains(&by.id))
         && may_send(machine, snapshot, by, &(kind, to), now)
 }
@@ -253,147 +277,22 @@ impl Offer {
         (self.event.r#type.clone(), self.event.to.clone())
     }
 
-    /// Renders ` by ROLE or ROLE`, or the one principal; nothing if anyone may send the event.
-    pub(crate) fn by(&self) -> String {
-        match (&self.only, self.roles.is_empty()) {
-            (Some(id), _) => format!(" by {}", clean(id)),
-            (None, true) => String::new(),
-            (None, false) => {
-                let roles: Vec<String> = self.roles.iter().map(|role| clean(role)).collect();
-                format!(" by {}", roles.join(if self.needs_all { " and " } else { " or " }))
-            }
-        }
+    /// Whether the transition with these demands needs the same, so that one report holds for both.
+    pub(super) fn needs_as(&self, demands: &Demands) -> bool {
+        let needs = |demands: &Demands| {
+            let mut needs = demands.clone();
+            needs.transition.clear();
+            needs
+        };
+        needs(&self.demands) == needs(demands)
     }
 
-    /// Like [`Offer::by`], but says ` by anyone` if anyone may send the event.
-    pub(crate) fn by_anyone(&self) -> String {
-        Some(self.by()).filter(|by| !by.is_empty()).unwrap_or_else(|| " by anyone".to_owned())
-    }
-
-    /// Says in a few words why this principal may not send the event, which others may; `None` if
-    /// none of the usual reasons applies.
-    pub(crate) fn why_not(&self, by: &Principal) -> Option<String> {
+    /// Whether a principal has the roles that the event needs.
+    pub(super) fn has_roles(&self, by: &Principal) -> bool {
         let holds = |role: &String| by.roles.contains(role);
-        let has_roles = match self.needs_all {
+        match self.needs_all {
             true => self.roles.iter().all(holds),
             false => self.roles.is_empty() || self.roles.iter().any(holds),
-        };
-        let votes = self.demands.quorum.iter().flat_map(|quorum| &quorum.votes).flatten();
-        if !has_roles {
-            let roles: Vec<String> = self.roles.iter().map(|role| clean(role)).collect();
-            return Some(match self.needs_all {
-                true => format!("needs the roles {}", roles.join(" and ")),
-                false => format!("needs the role {}", roles.join(" or ")),
-            });
-        }
-        if self.demands.not_by.contains(&by.id) {
-            return Some(format!("not by {}", clean(&by.id)));
-        }
-        if votes.into_iter().any(|id| *id == by.id) {
-            let other = match self.demands.approves {
-                // Its digest is the only data that the event may have.
-                Some(_) => "",
-                None if self.event.data.as_ref().is_some_and(has_no_other_data) => "",
-                None => "; other data is another vote",
-            };
-            return Some(format!("{} has voted{other}", clean(&by.id)));
-        }
-        (self.demands.persons_only && by.kind() != PrincipalKind::Person).then(|| "persons only".to_owned())
-    }
-
-    /// Renders what the event needs besides a role, e.g. `1 of 2 votes (ana)`. The digest that it
-    /// has to name and the conditions are left out.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        notes.extend(self.demands.quorum.as_ref().map(votes));
-        notes.extend(self.demands.also.iter().map(other_votes));
-        // What an approval is for is shown in other ways.
-        let voted_for = self.voted_for.as_ref().filter(|data| self.demands.approves.is_none() && !is_empty(data));
-        notes.extend(voted_for.map(|data| format!("votes are for {}", short(data, 200))));
-        if !self.demands.not_by.is_empty() {
-            let ids: Vec<String> = self.demands.not_by.iter().map(|id| clean(id)).collect();
-            notes.push(format!("not by {}", ids.join(" or ")));
-        }
-        notes.extend(self.demands.withheld.first().map(withheld));
-        if !self.demands.conditions.is_empty() {
-            notes.push("depends on the data".to_owned());
-        }
-        notes
-    }
-
-    /// Renders the conditions that the data has to meet: `` if `event.n > 10` ``.
-    pub(crate) fn conditions(&self) -> Option<String> {
-        let conditions: Vec<String> = self.demands.conditions.iter().map(|c| format!("`{}`", clean(c))).collect();
-        (!conditions.is_empty()).then(|| format!("if {}", conditions.join(" or ")))
-    }
-
-    /// Renders the notes in parentheses, with a space before them; nothing if there are none.
-    pub(crate) fn aside(&self) -> String {
-        match self.notes() {
-            notes if notes.is_empty() => String::new(),
-            notes => format!(" ({})", notes.join("; ")),
         }
     }
-
-    /// The event as JSON.
-    pub(crate) fn json(&self) -> Map<String, Json> {
-        let mut all = match serde_json::to_value(&self.demands) {
-            Ok(Json::Object(demands)) => demands,
-            _ => Map::new(),
-        };
-        all.remove("transition");
-        all.insert("type".into(), self.event.r#type.as_str().into());
-        all.insert("to".into(), self.event.to.as_str().into());
-        all.insert("roles".into(), self.roles.as_slice().into());
-        all.extend(self.only.as_ref().map(|id| ("only_by".to_owned(), id.as_str().into())));
-        all.extend(self.needs_all.then(|| ("needs_all_roles".to_owned(), true.into())));
-        all
-    }
-}
-
-fn is_empty(data: &Json) -> bool {
-    data.as_object().is_some_and(Map::is_empty)
-}
-
-/// Says that an event does not take a transition from its sender.
-pub(crate) fn withheld(other: &Withheld) -> String {
-    let why = match other.why {
-        WithheldBy::NotBy => "which `not_by` forbids to you",
-        WithheldBy::PersonsOnly => "which is for persons only",
-        WithheldBy::AuthenticatedOnly => "which needs an authenticated sender",
-        WithheldBy::Voted => "for which you have voted",
-        _ => "which you may not take",
-    };
-    format!("takes another transition than {}, {why}", clean(&other.transition))
-}
-
-/// Renders the votes of another quorum: `for s/on/PAY/1, if event.n > 10: needs 2 votes`.
-pub(crate) fn other_votes(other: &OtherQuorum) -> String {
-    let condition = other.condition.as_ref().map(|c| format!(", if `{}`", clean(c))).unwrap_or_default();
-    format!("for {}{condition}: {}", clean(&other.transition), votes(&other.quorum))
-}
-
-/// Renders the votes of a quorum: `1 of 2 votes (ana); needs another director`.
-pub(crate) fn votes(quorum: &QuorumState) -> String {
-    let mut all: Vec<&Vec<String>> = quorum.votes.iter().filter(|by| !by.is_empty()).collect();
-    all.sort_by_key(|by| std::cmp::Reverse(by.len()));
-    let names = |by: &Vec<String>| by.iter().map(|id| clean(id)).collect::<Vec<_>>().join(", ");
-    let Some((most, others)) = all.split_first() else {
-        return format!("needs {}", count(quorum.count.into(), "vote"));
-    };
-    let missing = u64::from(quorum.count).saturating_sub(most.len() as u64);
-    let role = match quorum.of.as_slice() {
-        [role] => clean(role),
-        _ => "principal".to_owned(),
-    };
-    let needs = match missing {
-        0 | 1 => format!("needs another {role}"),
-        more => format!("needs {more} more of the role {role}"),
-    };
-    let mut text = format!("{} of {} votes ({}); {needs}", most.len(), quorum.count, names(most));
-    if !others.is_empty() {
-        let others: Vec<String> = others.iter().map(|by| names(by)).collect();
-        text.push_str(&format!("; with other data: {}", others.join("; ")));
-    }
-    text
 }

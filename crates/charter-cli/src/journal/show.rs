@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charter_journal::{Origin, UsageFilter};
 use charter_kernel::{EffectId, EntryStatus, Machine, Millis, Snapshot, Status, Timer, Timestamp};
-use charter_runtime::{Resume, Working};
+use charter_runtime::{NextAttempt, Resume, Working};
 use serde_json::{Map, Value as Json, json};
 
 use super::offers::{self, Offer};
@@ -148,8 +148,9 @@ pub(crate) struct Waiting<'a> {
     pub(crate) db: &'a Db,
     pub(crate) now: Timestamp,
     pub(crate) host: Hosting,
-    /// What becomes of the open invocations that no process executes, by effect.
-    pub(crate) resumed: BTreeMap<String, Resume>,
+    /// What becomes of the open invocations that no process executes, by effect, and the attempts
+    /// that wait.
+    pub(crate) resumed: BTreeMap<String, (Resume, Option<NextAttempt>)>,
     /// When the first timer was due that no process fires.
     pub(crate) overdue: Option<Timestamp>,
     /// The time of its last record, if the run is a fork for which no time has passed since.
@@ -212,11 +213,17 @@ pub(crate) fn print(waits: &Waiting<'_>, io: &mut Io<'_>) -> Result<(), Failure>
         }
     }
     let mut heading = "\nledger   ";
-    for (kind, key, entry) in snapshot.ledger().iter().flat_map(|l| l.entries()) {
+    // The clock of obligations stands still in a pause, that of permits does not.
+    let stands = snapshot.paused_at().or(waits.still);
+    let current = snapshot.with_expired_permits(waits.still.unwrap_or(waits.now));
+    for (kind, key, entry) in current.ledger().iter().flat_map(|l| l.entries()) {
         let uses = entry.uses.filter(|_| entry.status == EntryStatus::Granted);
         let uses = uses.map(|uses| format!(", {} left", count(uses, "use"))).unwrap_or_default();
         let until = match (entry.status, entry.expires, entry.due) {
             (EntryStatus::Granted, Some(expires), _) => format!(", until {}", when(expires)),
+            (EntryStatus::Open, _, Some(due)) if let Some(since) = stands => {
+                format!(", {} left", elapsed(due.since(since).max(Millis(0))))
+            }
             (EntryStatus::Open | EntryStatus::Overdue, _, Some(due)) => format!(", due {}", when(due)),
             _ => String::new(),
         };
@@ -255,15 +262,28 @@ fn open(waits: &Waiting<'_>, since: &str, effect: EffectId, resume: &str) -> Str
         Hosting::Process { pid, .. } => (format!("process {pid} has the journal open, but was not asked to"), false),
     };
     let what = match resumed.get(&text) {
-        Some(Resume::Held) => return format!("open     {since}; not running: it begins once the run is resumed"),
-        Some(Resume::Unknown(_)) if paused => {
+        Some((Resume::Held, next)) => return held(since, *next),
+        Some((Resume::Unknown(_), _)) if paused => {
             "once the run is resumed, it is reported as `unknown`, because it is not idempotent".to_owned()
         }
-        Some(Resume::Unknown(_)) => format!("`{resume}` reports it as `unknown`, because it is not idempotent"),
+        Some((Resume::Unknown(_), _)) => format!("`{resume}` reports it as `unknown`, because it is not idempotent"),
         _ if one => format!("`{resume}` runs it"),
         _ => format!("`{resume}` asks it"),
     };
     format!("open     {since}; not running: {why}; {what}")
+}
+
+/// Renders an open invocation of a paused run whose next attempt waits for the end of the pause.
+fn held(since: &str, next: Option<NextAttempt>) -> String {
+    let Some(next) = next.filter(|next| next.attempt > 1) else {
+        return format!("open     {since}; not running: it begins once the run is resumed");
+    };
+    let left = next.held_since.map_or(Millis(0), |held| next.not_before.since(held));
+    let begins = match left > Millis(0) {
+        true => format!("{} after the run is resumed", elapsed(left)),
+        false => "once the run is resumed".to_owned(),
+    };
+    format!("waiting  {since}; attempt {} begins {begins}", next.attempt)
 }
 
 /// Prints what a run waits for: actors, timers, persons.

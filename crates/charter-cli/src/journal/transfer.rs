@@ -44,7 +44,7 @@ pub struct ImportArgs {
 ///
 /// # Errors
 /// The run does not exist, or the file cannot be written.
-pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
+pub fn export(args: &ExportArgs, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, Failure> {
     let store = args.db.read_and_warn(io)?;
     let run = args.db.find(store.as_ref(), &args.run)?;
     let Some(path) = &args.output else {
@@ -64,6 +64,11 @@ pub fn export(args: &ExportArgs, io: &mut Io<'_>) -> Result<Exit, Failure> {
         charter_journal::export(store.as_ref(), &run.run, &mut file).map_err(failed)?;
         file.flush().and_then(|()| file.get_ref().sync_all()).map_err(cannot)?;
         std::fs::rename(&part.0, path).map_err(cannot)?;
+    }
+    if machine_output {
+        let all = json!({"run": run.run, "records": run.seq + 1, "file": path.display().to_string()});
+        writeln!(io.out, "{all}")?;
+        return Ok(Exit::Yes);
     }
     let done = format!("{} of run {} written to `{}`", count(run.seq + 1, "record"), run.run, path.display());
     writeln!(io.err, "{}", Paint(io.color_err).faint(&done))?;

@@ -112,6 +112,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             one.hash
         )?,
         (Exit::Yes, [one]) => writeln!(io.out, "{}: {sum}, last hash {}", paint.good("verified"), one.hash)?,
+        (Exit::Yes, []) => writeln!(io.out, "{}: {sum}", paint.good("verified"))?,
         (Exit::Yes, _) => {
             writeln!(io.out, "{}: {sum}; the last hash of each:", paint.good("verified"))?;
             for run in report.runs.iter().take(MAX_RUNS) {

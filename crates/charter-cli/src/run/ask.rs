@@ -303,7 +303,7 @@ fn ask_property(name: &str, property: &Json, optional: bool, io: &mut Io<'_>) ->
     let values = property.get("enum").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
     let optionally = if optional { ", optional: Enter leaves it out" } else { "" };
     let hint = match values {
-        [] => format!(" ({}{optionally})", typed_as(kind)),
+        [] => format!(" ({}{optionally})", typed_as(kind, property)),
         values => format!(" ({}{optionally})", enumerated(values)),
     };
     // Validate here as well, because every refused event is recorded.

@@ -72,7 +72,9 @@ pub(crate) fn all(view: &View, who: &Who, now: Timestamp) -> Vec<Choice> {
         }));
     }
     for (Legal { to, r#type, data, description, .. }, demands) in offers::from(machine, &view.snapshot, &by, now) {
-        if r#type.starts_with("charter.") {
+        // Who has voted is not asked for another vote.
+        let has_voted = demands.quorum.iter().flat_map(|quorum| &quorum.votes).any(|voters| voters.contains(&by.id));
+        if r#type.starts_with("charter.") || has_voted {
             continue;
         }
         choices.push(Choice::Event(EventChoice {
@@ -125,6 +127,10 @@ fn resolve(schema: &mut Json, whole: &Json, depth: u8) {
     for property in properties.into_iter().flatten().map(|(_, p)| p) {
         let target = SchemaNode::within(whole, property).resolved().json().clone();
         *property = target;
+        // Its items refer to them.
+        if let (Some(property), Some(definitions)) = (property.as_object_mut(), whole.get("$defs")) {
+            property.entry("$defs").or_insert_with(|| definitions.clone());
+        }
         if let Some(depth) = depth.checked_sub(1) {
             resolve(property, whole, depth);
         }

@@ -1,22 +1,41 @@
 //! What a prompt for a value says, and values that are chosen by number.
 
-use serde_json::Value as Json;
+use charter_scenario::example;
+use serde_json::{Value as Json, json};
 
 use crate::journal::text::{clean, short_text};
 
 /// Maximum length of the listed values of an enum, in characters.
 const MAX_VALUES: usize = 300;
 
+/// Maximum length of an example, in characters.
+const MAX_EXAMPLE: usize = 120;
+
 /// Says what to type for a type of JSON Schema.
-pub(super) fn typed_as(kind: &str) -> &str {
+pub(super) fn typed_as(kind: &str, schema: &Json) -> String {
+    let or = |example: Option<Json>, other: &str| {
+        let text = example.filter(|example| *example != json!({})).map(|example| example.to_string());
+        text.filter(|text| text.chars().count() <= MAX_EXAMPLE).unwrap_or_else(|| other.to_owned())
+    };
     match kind {
-        "array" => "a list as JSON, such as [\"a\", \"b\"]",
-        "object" => "an object as JSON, such as {\"a\": 1}",
-        "any" => "JSON; what is not JSON is text",
-        "string" => "text",
-        "boolean" => "yes or no",
-        kind => kind,
+        "array" => format!("a list as JSON, such as {}", or(list(schema), "[\"a\", \"b\"]")),
+        "object" => format!("an object as JSON, such as {}", or(example::data(Some(schema), None), "{\"a\": 1}")),
+        "any" => "JSON; what is not JSON is text".to_owned(),
+        "string" => "text".to_owned(),
+        "boolean" => "yes or no".to_owned(),
+        kind => kind.to_owned(),
     }
+}
+
+/// An example of a list whose items have a schema that is not that of any text.
+fn list(schema: &Json) -> Option<Json> {
+    let items = schema.get("items")?;
+    let is_text = items.as_object().is_none_or(|items| items.len() == 1 && items.get("type") == Some(&json!("string")));
+    let mut whole = schema.clone();
+    if schema.get("minItems").and_then(Json::as_u64).unwrap_or(0) < 1 {
+        whole.as_object_mut()?.insert("minItems".to_owned(), json!(1));
+    }
+    example::data(Some(&whole), None).filter(|_| !is_text)
 }
 
 /// What is typed for a schema: its type; `string` if it accepts only texts, and `any` if it accepts

@@ -19,6 +19,9 @@ use crate::journal::text::{clean, count, short};
 use crate::journal::{Db, at, show};
 use crate::{models, program};
 
+/// Maximum length of a schema, in characters: the data has to fit all of it.
+const MAX_SCHEMA: usize = 4_000;
+
 /// Maximum number of tasks that are listed.
 const MAX_TASKS: usize = 20;
 
@@ -95,7 +98,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
             writeln!(io.out, "  {conditions}")?;
         }
         if let Some(schema) = &event.data {
-            writeln!(io.out, "  data: {}", short(schema, 300))?;
+            writeln!(io.out, "  data: {}", short(schema, MAX_SCHEMA))?;
         }
     }
     // Who names nobody is shown what anybody may answer.
@@ -110,6 +113,9 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
                 "no events accepted now: waiting for somebody to allow the actors of the run, or for a timer".to_owned()
             }
             (_, []) if args.who.is_unnamed() => "no events accepted now: waiting for an actor or a timer".to_owned(),
+            (_, []) if barred.iter().any(|barred| barred.why.ends_with(offers::OTHER_VOTE)) => {
+                format!("no events accepted now from {}, except votes with other data", clean(args.who.id()))
+            }
             (_, []) => format!("no events accepted now from {}", clean(args.who.id())),
             (_, [task, ..]) if task.dry => {
                 "no events accepted now: the run is a dry fork, which waits for answers".to_owned()

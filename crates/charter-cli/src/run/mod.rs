@@ -26,6 +26,7 @@ mod start_input;
 mod stay;
 pub(crate) mod suggest;
 mod tasks;
+mod tries;
 pub mod trust;
 mod watch;
 mod within;

@@ -222,6 +222,19 @@ pub(crate) fn show_refusal(record: &Record, host: &Host, io: &mut Io<'_>) -> Res
     if let Some(hint) = hint.filter(|_| refusal.code == Code::Authority) {
         writeln!(io.err, "{} {hint}", Paint(io.color_err).help("help:"))?;
     }
+    // A refused event changes nothing, so another actor still takes it.
+    if refusal.code == Code::Unhandled
+        && refusal.legal.iter().any(|legal| *legal == *record.event.r#type)
+        && let Some(charter) = &charter
+        && let Ok(view) = host.try_call(|b| b.view(record.run.to_string()))?
+    {
+        let mut legal = charter.machine().legal(&view.snapshot, &record.by, record.at).into_iter();
+        let taker = legal.find(|legal| legal.r#type == *record.event.r#type && legal.to != *record.to);
+        if let Some(taker) = taker {
+            let to = quoted(&taker.to);
+            writeln!(io.err, "{} add `--to {}`", Paint(io.color_err).help("help:"), clean(&to))?;
+        }
+    }
     let mut exists = Ok(true);
     let key = holder::of_key(record, &host.db, |run| {
         exists = host.call(|b| b.run(run.to_owned())).map(|run| run.is_some());

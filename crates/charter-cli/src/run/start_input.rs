@@ -67,7 +67,7 @@ fn needed(schema: &Json) -> Vec<String> {
         let name_of = |field: &Json| {
             let values =
                 field.get("enum").map(|values| format!("one of {}", short_text(&values.to_string(), MAX_TYPE)));
-            values.or_else(|| field.get("type")?.as_str().map(|kind| typed_as(kind).to_owned()))
+            values.or_else(|| field.get("type")?.as_str().map(|kind| typed_as(kind, field)))
         };
         match fields.get(name).and_then(name_of) {
             Some(kind) => format!("`{}` ({kind})", clean(name)),

@@ -10,6 +10,7 @@ use charter_scenario::example;
 use serde_json::Value as Json;
 
 use super::Who;
+use super::tries::Tries;
 use crate::journal::Db;
 use crate::journal::offers::{Offer, may_send_as};
 use crate::journal::text::{clean, quoted};
@@ -31,6 +32,7 @@ pub(crate) struct Suggest<'a> {
     /// The roles of all offers.
     needed: Vec<String>,
     db: Db,
+    tries: Tries<'a>,
     /// The journal, if it was read.
     store: OnceCell<Option<Box<dyn Store>>>,
     /// The unique keys that the run has, with the types of their events.
@@ -57,6 +59,7 @@ impl<'a> Suggest<'a> {
             now,
             needed,
             db: db.clone(),
+            tries: Tries::new((machine, snapshot), now),
             store: OnceCell::new(),
             own_keys: OnceCell::new(),
         }
@@ -77,14 +80,19 @@ impl<'a> Suggest<'a> {
             Some(data) if self.has_taken_key(&offer.event.r#type, data) => (None, KEY_OF_VOTES_TAKEN),
             voted_for => (voted_for.clone(), ""),
         };
-        let Some(data) = voted_for.or_else(|| self.example(offer)).as_ref().map(argument) else {
-            let kind = clean(&offer.event.r#type);
-            return format!("(no example was found: send `{kind}` with JSON that fits its schema)");
+        let type_name = clean(&offer.event.r#type);
+        let Some(data) = voted_for.or_else(|| self.example(offer)) else {
+            return format!("(no example was found: send `{type_name}` with JSON that fits its schema)");
         };
-        let sender = match self.sender(offer) {
+        let (sender, by) = match self.sender(offer) {
             Ok(sender) => sender,
             Err(other) => return other,
         };
+        let Some(data) = self.tries.accepted(offer, data, &by, |data| self.with_free_key(offer, data)) else {
+            let conditions = offer.conditions().map(|conditions| format!(", {conditions}")).unwrap_or_default();
+            return format!("(no data was found that the run accepts: send `{type_name}` with other JSON{conditions})");
+        };
+        let data = argument(&data);
         let (name, kind, file) = (program::name(), quoted(&offer.event.r#type), &self.file);
         match offer.event.r#type.starts_with('-') {
             true => format!("{name} send {run}{to}{sender}{file} -- {kind}{data}{taken}"),
@@ -94,8 +102,13 @@ impl<'a> Suggest<'a> {
 
     /// Example data of an event, with a unique key that is free.
     fn example(&self, offer: &Offer) -> Option<Json> {
-        let Legal { r#type, to, data, .. } = &offer.event;
-        let data = example::data(data.as_ref(), offer.demands.approves.as_ref())?;
+        let data = example::data(offer.event.data.as_ref(), offer.demands.approves.as_ref())?;
+        self.with_free_key(offer, data)
+    }
+
+    /// Data of an event with a unique key that is free.
+    fn with_free_key(&self, offer: &Offer, data: Json) -> Option<Json> {
+        let Legal { r#type, to, .. } = &offer.event;
         // Two actors that take the same event get different keys.
         let seed = match to.as_str() {
             "root" => self.snapshot.run().to_owned(),
@@ -131,7 +144,7 @@ impl<'a> Suggest<'a> {
     pub(crate) fn answer(&self, task: &Task) -> [String; 2] {
         let roles: Vec<String> = self.role(&task.by).cloned().into_iter().collect();
         let who = match self.one_who(&roles, 0, |by| task.is_for(by)) {
-            Ok(who) => who,
+            Ok((who, _)) => who,
             Err(other) => return [other.clone(), other],
         };
         let (name, file) = (program::name(), &self.file);
@@ -161,7 +174,7 @@ impl<'a> Suggest<'a> {
 
     /// Renders `--as` and `--role` of somebody who may send an event: the user, if possible. On a
     /// server, where only others may, says whose key is needed.
-    fn sender(&self, offer: &Offer) -> Result<String, String> {
+    fn sender(&self, offer: &Offer) -> Result<(String, Principal), String> {
         let roles: Vec<String> = match offer.needs_all {
             true => offer.roles.clone(),
             false => self.role(&offer.roles).cloned().into_iter().collect(),
@@ -174,11 +187,16 @@ impl<'a> Suggest<'a> {
 
     /// Renders `--as` and `--role` of somebody with these roles who may: the user, if possible. At
     /// most `known` ids are excluded besides.
-    fn one_who(&self, roles: &[String], known: usize, may: impl Fn(&Principal) -> bool) -> Result<String, String> {
+    fn one_who(
+        &self,
+        roles: &[String],
+        known: usize,
+        may: impl Fn(&Principal) -> bool,
+    ) -> Result<(String, Principal), String> {
         if self.who.has_key() {
             let own = self.who.principal_in(self.machine, self.snapshot.run());
             return match (may(&own), roles) {
-                (true, _) => Ok(String::new()),
+                (true, _) => Ok((String::new(), own)),
                 (false, []) => Err("(needs the key of somebody else)".to_owned()),
                 (false, roles) => {
                     let roles: Vec<String> = roles.iter().map(|role| clean(role)).collect();
@@ -187,18 +205,21 @@ impl<'a> Suggest<'a> {
             };
         }
         let options: String = roles.iter().map(|role| format!(" --role {}", quoted(role))).collect();
-        let may = |id: &str, kind| {
+        let principal = |id: &str, kind| {
             let by = Principal { roles: roles.to_vec(), ..Principal::new(id, &[]) };
-            may(&by.of_kind(kind).authenticated(Auth::Local))
+            by.of_kind(kind).authenticated(Auth::Local)
         };
-        if may(self.who.id(), self.who.kind) {
-            return Ok(format!(" {}{options}", self.who.option()));
+        let user = principal(self.who.id(), self.who.kind);
+        let as_user = format!(" {}{options}", self.who.option());
+        if may(&user) {
+            return Ok((as_user, user));
         }
         let names = (2..=known.saturating_add(2)).map(|number| format!("{SOMEBODY}-{number}"));
-        let free = std::iter::once(SOMEBODY.to_owned()).chain(names).find(|id| may(id, PrincipalKind::Person));
-        Ok(match free {
-            Some(id) => format!(" --as {id}{options}"),
-            None => format!(" {}{options}", self.who.option()),
+        let somebody =
+            std::iter::once(SOMEBODY.to_owned()).chain(names).map(|id| principal(&id, PrincipalKind::Person));
+        Ok(match somebody.into_iter().find(|by| may(by)) {
+            Some(by) => (format!(" --as {}{options}", by.id), by),
+            None => (as_user, user),
         })
     }
 

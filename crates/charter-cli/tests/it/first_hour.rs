@@ -94,7 +94,7 @@ fn a_failed_attempt_is_noted_and_not_repeated_while_the_run_is_paused() {
     assert!(site.run("log r --verdict noted").contains("charter.attempt"));
     assert!(log.contains("noted     charter.attempt") && log.contains("attempt 1 failed: "), "{log}");
     let shown = site.run("show r");
-    assert!(shown.contains("not running: it begins once the run is resumed"), "{shown}");
+    assert!(shown.contains("; attempt 2 begins ") && shown.contains(" s after the run is resumed"), "{shown}");
     site.any("send r charter.resume --as op --role operator");
     assert_eq!(site.lines("started"), 3);
 }

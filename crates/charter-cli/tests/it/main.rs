@@ -51,6 +51,7 @@ mod local_access;
 #[cfg(unix)]
 mod mcp;
 mod newcomer;
+mod observed;
 #[cfg(feature = "otel")]
 mod otel;
 #[cfg(target_os = "linux")]

@@ -16,7 +16,8 @@ impl Shell<'_> {
             _ => (false, args),
         };
         let Ok((parsed, _)) = options::read("git config", rest, CONFIG, false) else { return false };
-        let reads = named || parsed.has(&["l", "list", "get", "get-all", "get-regexp"]);
+        // `git config get NAME VALUE` is a name and a value to older versions.
+        let reads = named && parsed.positional.len() < 2 || parsed.has(&["l", "list", "get", "get-all", "get-regexp"]);
         if reads {
             self.touch_all(&parsed.values(&["f", "file"]), Usage::Read, Depth::One);
         }

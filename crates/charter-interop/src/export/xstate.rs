@@ -226,7 +226,11 @@ impl XstateWriter<'_> {
         let id = |name: &str| {
             let at = self.flat.iter().position(|(state, _)| state.id.as_deref() == Some(name));
             let path = at.and_then(|at| self.flat.get(at)).map(|(_, path)| path.join("."));
-            format!("{}.{}", self.definition.id, path.as_deref().unwrap_or(name))
+            match path.as_deref().unwrap_or(name) {
+                // The root.
+                "" => self.definition.id.clone(),
+                path => format!("{}.{path}", self.definition.id),
+            }
         };
         if let Some(id) = event.strip_prefix("done.invoke.") {
             return format!("xstate.done.actor.{id}");

@@ -311,3 +311,17 @@ fn a_config_behaves_the_same_without_the_embedded_charter() {
     assert!(ran > count * 8 / 10, "only {ran} configs from {count} cases");
     assert!(differ.is_empty(), "seeds {differ:?} of {ran}");
 }
+
+#[test]
+fn the_timer_and_the_end_of_the_root_keep_their_names_beside_a_wildcard() {
+    let config = r##"{"id": "m", "initial": "a", "on": {"*": {"target": "#m.a"}}, "onDone": {"actions": "x"},
+        "after": {"1000": {"target": "#m.b"}}, "states": {"a": {}, "b": {"type": "final"}}}"##;
+    let around = read("{charter: 1, id: m, actions: {x: []}, states: {s: {}}}", "m.yaml", &ReadOptions::default());
+    let around = Definition { root: Definition::default().root, ..around.unwrap().definition };
+    let imported = import::xstate(config, "m.json", &around).unwrap_or_else(|e| panic!("{e}")).definition;
+    let exported: Json = serde_json::from_str(&export::xstate(&Machine::compile(imported).unwrap())).unwrap();
+    let named: Vec<&str> = exported["on"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert!(named.contains(&"xstate.after.1000.m"), "{exported}");
+    assert!(!named.iter().any(|name| name.ends_with('.')), "{named:?}");
+    assert_eq!(exported["after"]["1000"], json!([]), "the timer itself");
+}

@@ -3,8 +3,17 @@
 use super::expression::expression_error;
 use super::text::{or, quoted};
 use crate::principal::Principal;
-use crate::refusal::CandidateDetails;
+use crate::refusal::{CandidateDetails, Code};
 use crate::sender::{AUTHENTICATED_ONLY, NOT_BY, PERSONS_ONLY};
+
+/// Finds the transition that its sender came nearest to, of those that the rule of a refusal names:
+/// the checks of a quorum come last.
+pub(super) fn nearest(candidates: &[CandidateDetails], rule: Option<&str>) -> Option<usize> {
+    let named = |c: &CandidateDetails| c.failed == Code::Authority && c.rule.as_deref() == rule;
+    let all = candidates.iter().enumerate().filter(|(_, c)| named(c));
+    // Of several, the first one.
+    all.rev().max_by_key(|(_, c)| (c.quorum.is_some(), c.quorum.is_some() && c.roles.is_empty())).map(|(i, _)| i)
+}
 
 /// Renders why a principal may not take a transition.
 pub(super) fn authority(c: &CandidateDetails, by: &Principal) -> String {

@@ -83,7 +83,7 @@ impl Machine {
     /// Which rule names the reason of a refusal, if several candidates came equally far: of those
     /// of the language the one that is checked last, of those of the charter the first entry of
     /// `rules`. No rule comes last.
-    fn rank(&self, rule: Option<&str>) -> Option<(usize, Reverse<Option<u32>>)> {
+    pub(super) fn rank(&self, rule: Option<&str>) -> Option<(usize, Reverse<Option<u32>>)> {
         let rule = rule?;
         let own = SENDER_RULES.iter().position(|own| *own == rule).map_or(0, |place| place.saturating_add(1));
         Some((own, Reverse(self.rule(rule))))

@@ -3,7 +3,6 @@
 use super::RefusalContext;
 use super::candidates::Explainer;
 use super::regions::visit_candidates;
-use crate::candidates::Furthest;
 use crate::envelope::Envelope;
 use crate::event::Ev;
 use crate::legal::Obstacle;
@@ -33,8 +32,7 @@ impl Machine {
         actor: &Actor,
         (kind, held, ev): (&str, RoleSet, &Ev<'_>),
     ) -> Option<RefusalDetails> {
-        let mut furthest = Furthest::default();
-        let (mut failed, mut refused) = (Vec::new(), None);
+        let (mut failed, mut refused, mut furthest) = (Vec::new(), None, None);
         visit_candidates(self.chart(actor.chart()), &actor.configuration, ev, |id, t| {
             let mut explainer = Explainer::<false>::new(self, t);
             let evaluation = self.without_data(ctx, (kind, held, ev), (id, t), &mut explainer);
@@ -42,7 +40,7 @@ impl Machine {
                 Evaluation::Failed(..) if t.refuse.is_some() => return evaluation,
                 Evaluation::Failed(code, reached) => {
                     explainer.details.failed = code;
-                    furthest.note(code, reached);
+                    furthest = furthest.max(Some((reached, code, self.rank(explainer.details.rule.as_deref()))));
                 }
                 Evaluation::Refused => {
                     explainer.details.failed = Code::Rule;
@@ -60,8 +58,14 @@ impl Machine {
         if failed.is_empty() {
             return None;
         }
-        let code = if refused.is_some() { Code::Rule } else { furthest.code() };
-        let rule = refused.or_else(|| failed.iter().find(|c| c.failed == code)?.rule.clone());
+        let (code, rule) = match (refused, furthest) {
+            (Some(rule), _) => (Code::Rule, Some(rule)),
+            (None, Some((_, code, rank))) => {
+                let named = failed.iter().find(|c| c.failed == code && self.rank(c.rule.as_deref()) == rank);
+                (code, named.and_then(|candidate| candidate.rule.clone()))
+            }
+            (None, None) => (Code::Unhandled, None),
+        };
         Some(RefusalDetails { candidates: failed, rule, ..RefusalDetails::new(code) })
     }
 }

@@ -4,7 +4,7 @@
 use serde_json::Value as Json;
 
 use super::RefusalContext;
-use super::authority::{authority, sender_has};
+use super::authority::{authority, nearest, sender_has};
 use super::expression::expression_error;
 use super::rules::rule_sentence;
 use crate::refusal::{
@@ -63,9 +63,14 @@ impl RefusalDetails {
                 format!("the host names a unique key, and events of the type `{name}` have none")
             }
             Code::Unhandled => {
-                let legal = match self.legal.is_empty() {
-                    true => "the sender may not send any event now".to_string(),
-                    false => format!("legal now: {}", self.legal.join(", ")),
+                // What is legal is so for some actor: this one has no transition for the event.
+                let others = self.legal.iter().filter(|legal| **legal != name);
+                let others = others.map(String::as_str).collect::<Vec<_>>().join(", ");
+                let legal = match (self.legal.iter().any(|legal| *legal == name), others.is_empty()) {
+                    (false, true) => "the sender may not send any event now".to_string(),
+                    (false, false) => format!("legal now: {others}"),
+                    (true, true) => "another actor takes it".to_string(),
+                    (true, false) => format!("another actor takes it; also legal now: {others}"),
                 };
                 // A chart without states is a state itself, and has no name.
                 let state = match ctx.state.iter().all(|state| state.is_empty()) {
@@ -75,7 +80,11 @@ impl RefusalDetails {
                 format!("no transition for `{name}` while `{}` {state}; {legal}", ctx.to)
             }
             code => {
-                let decided = candidates.iter().find(|c| c.failed == code && c.rule == self.rule);
+                let of_rule = |c: &&Candidate| c.failed == code && c.rule == self.rule;
+                let decided = match code {
+                    Code::Authority => nearest(&self.candidates, self.rule.as_deref()).and_then(|i| candidates.get(i)),
+                    _ => candidates.iter().find(of_rule),
+                };
                 let decided = decided.or_else(|| candidates.iter().find(|c| c.failed == code));
                 match (decided, &self.rule) {
                     (Some(candidate), _) => candidate.message.clone(),

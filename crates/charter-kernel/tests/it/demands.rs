@@ -97,7 +97,9 @@ fn in_regions_the_rule_of_the_one_that_refuses_is_named() {
 #[test]
 fn conditions_on_the_data_are_named_and_others_are_decided() {
     let run = board();
-    assert_eq!(demands(&run, "SPEND", "x").unwrap().conditions, ["event.n == 1", "event.n < 1"]);
+    let refused = "!((context.plan.budget > 10) && (!(event.n < 1)))";
+    let conditions = ["event.n == 1", "event.n < 1"].map(|condition| format!("{condition} && {refused}"));
+    assert_eq!(demands(&run, "SPEND", "x").unwrap().conditions, conditions);
     assert_eq!(demands(&run, "NONE", "x"), None);
 }
 
@@ -137,7 +139,7 @@ const WAYS: &str = "
 roles: {director: {}}
 context: {owner: ana}
 events:
-  VOTE: {data: {type: object, required: [go]}}
+  VOTE: {data: {type: object, required: [go], properties: {go: {type: boolean}}, additionalProperties: false}}
   DECIDE: {}
   PAY: {}
 states:
@@ -249,65 +251,6 @@ states:
     assert!(!ended.machine.is_stuck(&ended.snapshot));
 }
 
-const TWO_QUORUMS: &str = "
-roles: {director: {}}
-events: {SIGN: {by: director}, PAY: {by: director}}
-states:
-  all:
-    type: parallel
-    states:
-      money:
-        initial: open
-        states: {open: {on: {SIGN: {target: ok, quorum: {count: 2, of: director}}}}, ok: {}}
-      law:
-        initial: open
-        states: {open: {on: {SIGN: {target: ok, quorum: {count: 3, of: director}}}}, ok: {}}
-    on:
-      PAY:
-        - {when: event.n > 10, quorum: {count: 3, of: director}, actions: []}
-        - {quorum: {count: 2, of: director}, actions: []}
-";
-
-#[test]
-fn every_quorum_that_an_event_may_be_a_vote_for_is_named() {
-    let mut run = Run::start(TWO_QUORUMS);
-    let also = |run: &Run, kind, id| {
-        let all = demands(run, kind, id).unwrap().also.into_iter();
-        let all = all.map(|o| json!([o.transition, o.condition, o.quorum.count, o.quorum.votes]));
-        all.collect::<Vec<_>>()
-    };
-    let law = "all.law.open/on/SIGN/0";
-    assert_eq!(also(&run, "SIGN", "ana"), [json!([law, null, 3, []])]);
-    run.by("ana", &["director"]).send("SIGN");
-    assert_eq!(demands(&run, "SIGN", "ana"), None, "has voted for both");
-    assert_eq!(also(&run, "SIGN", "bea"), [json!([law, null, 3, [["ana"]]])]);
-    run.by("bea", &["director"]).send("SIGN");
-    // The first quorum is complete, the second lacks a vote.
-    let left = demands(&run, "SIGN", "rob").unwrap();
-    assert_eq!((left.transition.as_str(), left.quorum.unwrap().votes.concat().len()), ("all.law.open/on/SIGN/0", 2));
-    let pay = demands(&run, "PAY", "ana").unwrap();
-    assert_eq!((pay.transition.as_str(), pay.conditions.is_empty()), ("all/on/PAY/0", true));
-    assert_eq!(also(&run, "PAY", "ana"), [json!(["all/on/PAY/1", null, 2, []])]);
-}
-
-#[test]
-fn a_vote_under_a_condition_on_the_data_is_not_legal_again() {
-    let mut run = Run::start(
-        "
-roles: {director: {}}
-events: {PAY: {by: director}}
-states:
-  s: {on: {PAY: {when: event.n > 10, target: t, quorum: {count: 2, of: director}}}}
-  t: {}
-",
-    );
-    run.by("ana", &["director"]).send_data("PAY", json!({"n": 12}));
-    assert_eq!(legal(&run, "ana"), Vec::<String>::new());
-    assert_eq!(legal(&run, "bea"), ["PAY"]);
-    let refused = run.try_send("PAY", json!({"n": 12})).map(|_| ()).unwrap_err();
-    assert_eq!(refused.legal, Vec::<String>::new());
-}
-
 #[test]
 fn what_the_data_cannot_change_is_decided_without_it() {
     let run = Run::start(
@@ -356,7 +299,6 @@ states:
         told,
         [
             ("SEND", "authority", "`SEND` may be sent only by `clerk`; `ana` has the role `director`"),
-            ("SIGN", "authority", "`ana` has voted already; the quorum needs 2 different principals"),
             (
                 "OWN",
                 "authority",
@@ -366,7 +308,7 @@ states:
             ("LATER", "interlock", "interlock `ready`: `context.ready || !in('t')` would be false"),
         ]
     );
-    assert_eq!(legal(&run, "ana"), ["FREE"]);
+    assert_eq!(legal(&run, "ana"), ["SIGN", "FREE"], "other data is another vote");
 }
 
 #[test]
@@ -384,4 +326,39 @@ fn one_digest_is_one_vote_however_it_is_spelled() {
             assert_eq!(run.state(), "t", "{first} and {second}");
         }
     }
+}
+
+#[test]
+fn the_conditions_on_the_data_exclude_what_a_rule_refuses() {
+    let run = Run::start(
+        "
+rules: {r: too much}
+events: {N: {}, M: {}, K: {}}
+states:
+  s:
+    on:
+      N: [{when: event.n > 100, refuse: r}, {when: event.n > 10, target: t}]
+      M: [{when: event.n > 100, refuse: r}, {target: t}]
+      K: [{when: event.n > 10, target: t}, {when: event.n < 0, refuse: r}, {target: t}]
+  t: {}
+",
+    );
+    let told = |kind| demands(&run, kind, "ana").unwrap().conditions;
+    assert_eq!(told("N"), ["event.n > 10 && !(event.n > 100)"]);
+    assert_eq!(told("M"), ["!(event.n > 100)"]);
+    assert_eq!(told("K"), ["event.n > 10", "!(event.n < 0)"]);
+}
+
+#[test]
+fn an_event_for_another_actor_is_not_told_to_be_legal_for_this_one() {
+    let mut run = Run::start(
+        "
+events: {SP: {}, HIT: {}}
+machines: {k: {states: {s: {on: {HIT: {actions: []}}}}}}
+states: {s: {on: {SP: {actions: {spawn: {machine: k, id: k1}}}}}}
+",
+    );
+    run.send("SP");
+    let refused = run.try_send("HIT", json!({})).map(|_| ()).unwrap_err();
+    assert_eq!(refused.message, "no transition for `HIT` while `root` is in `s`; another actor takes it");
 }

@@ -26,4 +26,5 @@ mod schema;
 mod sentinel;
 mod taken;
 mod unique;
+mod votes;
 mod work;

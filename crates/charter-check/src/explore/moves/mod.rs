@@ -265,6 +265,12 @@ impl<'m, 'd> Moves<'m, 'd> {
         }
     }
 
+    /// Returns the data to try for one event to an actor.
+    pub(crate) fn data_for(&self, name: &str, snapshot: &Snapshot, actor: &str, now: i64) -> Vec<Arc<Json>> {
+        let event = self.events.iter().find(|event| *event.name == *name);
+        event.map(|event| self.data_of(event, snapshot, actor, now)).unwrap_or_default()
+    }
+
     /// The fuel that finding moves has used since it was asked last.
     pub(crate) fn spent(&self) -> u64 {
         self.spent.take()
