@@ -10,7 +10,7 @@
 //! | `provider`, `model`, `fallback`, `headers` | which model is asked |
 //! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input` and `call` |
 
-use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use charter_actors::{ConfigError, Fault, Folder};
@@ -23,17 +23,17 @@ use crate::attachments;
 use crate::budget::budget;
 use crate::chain::ask_in_turn;
 use crate::codes;
-use crate::exchange::{Exchange, Usage};
+use crate::exchange::Exchange;
+use crate::kept_round::Earlier;
 use crate::model::Model;
 use crate::offline;
-use crate::open::OpenRequest;
+pub use crate::progress::Progress;
 use crate::prompt::{Prompt, PromptTemplate};
 use crate::providers::Selection;
 use crate::schema;
 use crate::settings::Settings;
-use crate::tools::{Tool, ToolCall, ToolResult, Toolbox};
+use crate::tools::{Tool, Toolbox};
 use crate::transport::Transport;
-use crate::watcher::{Granted, Watcher};
 use crate::watching::Watching;
 
 /// Keys of the configuration, besides those of [`Settings`].
@@ -66,58 +66,6 @@ pub enum Source<'a> {
     /// A model, those to ask if it does not answer, and the tools that they may call.
     Model(&'a Model, &'a [Model], &'a dyn Transport, &'a [Tool]),
 }
-
-/// Observes calls; `call` is the index in the list of calls.
-pub trait Progress: Sync {
-    /// Id of the run that asks, for spans.
-    fn run(&self) -> &str {
-        ""
-    }
-    /// Whether the answer is still wanted.
-    fn go_on(&self) -> bool {
-        true
-    }
-    /// See [`Watcher::sends`].
-    fn sends(&self, call: usize, model: &Model, request: &Arc<OpenRequest>) {
-        let _ = (call, model, request);
-    }
-    /// See [`Watcher::slack`].
-    fn slack(&self) -> Duration {
-        Duration::ZERO
-    }
-    /// See [`Watcher::received`].
-    fn received(&self, call: usize, bytes: usize, piece: &str) {
-        let _ = (call, bytes, piece);
-    }
-    /// Called when a call is delayed.
-    fn note(&self, call: usize, sentence: &str) {
-        let _ = (call, sentence);
-    }
-    /// See [`Watcher::grant`].
-    ///
-    /// # Errors
-    /// A budget of the host does not allow the request.
-    fn grant(&self, call: usize, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
-        let _ = (call, model, spent, question);
-        Ok(Granted { tokens: wanted, short: None })
-    }
-    /// See [`Watcher::act`].
-    ///
-    /// # Errors
-    /// The call was not made.
-    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
-        Watcher::act(&(), place, tool, call, data)
-    }
-    /// See [`Watcher::keep`].
-    ///
-    /// # Errors
-    /// It cannot be written.
-    fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
-        Watcher::keep(&(), model, exchange, has_ended)
-    }
-}
-
-impl Progress for () {}
 
 impl ModelActor {
     /// Parses the configuration of an actor.
@@ -216,17 +164,18 @@ impl ModelActor {
             tokens: self.budget.tokens.checked_div(shares).unwrap_or_default(),
             time: self.budget.time.min(within),
         };
-        let failed = AtomicBool::new(false);
+        let (failed, none) = (AtomicBool::new(false), Earlier::default());
         let within = tracing::Span::current();
         let results: Vec<(Result<Json, Fault>, Vec<Exchange>)> = std::thread::scope(|scope| {
             let threads: Vec<_> = prompts
                 .iter()
                 .enumerate()
                 .map(|(call, prompt)| {
-                    let (failed, within) = (&failed, &within);
+                    let (failed, within, none) = (&failed, &within, &none);
                     let (schema, settings) = (self.schema.as_ref(), &self.settings);
                     let rounds = self.toolbox.as_ref().map_or(0, |toolbox| toolbox.rounds);
-                    let question = Question { model, prompt, schema, settings, budget, tools, rounds };
+                    let earlier = none;
+                    let question = Question { model, prompt, schema, settings, budget, tools, rounds, earlier };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
                         let result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));

@@ -19,6 +19,7 @@ use crate::ask::POLL;
 use crate::attachments;
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
+use crate::kept_round::{Earlier, KeptRound, Place};
 use crate::ledger::{Account, Budgets, Ledger, TokenRequest};
 use crate::model::Model;
 use crate::open::{self, OpenRequest, OpenRequests, WriteOnDrop};
@@ -257,10 +258,23 @@ impl Progress for Observer<'_> {
             std::thread::sleep(POLL);
         }
     }
-    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
+    fn earlier(&self, call: usize) -> Result<Earlier, Fault> {
+        let keeps = self.call.config(tools::KEY).is_some() && self.call.host().stores_blobs();
+        if keeps { Earlier::find(self.call, call) } else { Ok(Earlier::default()) }
+    }
+    fn keep_round(&self, round: KeptRound) -> Result<Option<Digest>, Fault> {
+        let host = self.call.host();
+        if !host.stores_blobs() {
+            return Ok(None);
+        }
+        let round = KeptRound { effect: self.call.effect.to_string(), attempt: self.call.attempt, ..round };
+        let unwritten = |why: String| Fault::new("journal", why).retryable();
+        let text = serde_json::to_vec(&round).map_err(|e| unwritten(e.to_string()))?;
+        host.put_blob(&text).map(Some).map_err(|e| unwritten(e.to_string()))
+    }
+    fn act(&self, place: Place, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
         let go_on = || self.go_on();
-        let place = format!("{}.{place}", self.call.attempt);
-        self.threads.block_on(act::act(self.call, &place, &tool.event, data, &go_on)).map(|acted| acted.of(call))
+        self.threads.block_on(act::act(self.call, place, &tool.event, data, &go_on)).map(|acted| acted.of(call))
     }
     fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
         if has_ended {

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use charter_actors::ConfigError;
 use charter_kernel::definition::{ActorDecl, EventDecl};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::answer;
 use crate::schema::wire_schema;
 
 /// Keys of the configuration.
-pub(crate) const KEYS: [&str; 2] = ["tools", "rounds"];
+pub(crate) const KEYS: [&str; 2] = [KEY, "rounds"];
+/// The key with the events.
+pub(crate) const KEY: &str = "tools";
 /// The name of the tool that takes the answer.
 pub(crate) const ANSWER: &str = "answer";
 /// Maximum number of tools.
@@ -149,7 +152,7 @@ fn tool_name(event: &str) -> String {
 }
 
 /// A call of a tool by a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The provider's id of the call; may be empty.
     pub id: String,
@@ -168,6 +171,8 @@ pub struct ToolResult {
     pub content: Json,
     /// Whether the event was refused or its actor failed.
     pub failed: bool,
+    /// Whether the event was recorded earlier.
+    pub repeated: bool,
 }
 
 #[cfg(test)]

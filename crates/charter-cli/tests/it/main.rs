@@ -76,6 +76,8 @@ mod support;
 mod told;
 mod tool_calls;
 #[cfg(unix)]
+mod tool_rounds;
+#[cfg(unix)]
 mod trust;
 mod two;
 mod unwritable;

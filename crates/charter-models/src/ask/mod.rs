@@ -19,6 +19,7 @@ use self::waits::Limit;
 use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
+use crate::kept_round::Earlier;
 use crate::model::Model;
 use crate::open::OpenRequest;
 use crate::pause;
@@ -66,6 +67,8 @@ pub struct Question<'a> {
     pub tools: &'a [Tool],
     /// How many times it may call some before it must answer.
     pub rounds: u32,
+    /// The rounds that it has had before.
+    pub earlier: &'a Earlier,
 }
 
 /// Asks a question. Returns the answer, which matches the schema, or why there is none, together
@@ -124,12 +127,13 @@ impl Asking<'_> {
         };
         let mut turns = vec![Turn::Task(self.question.prompt.user.clone(), self.question.prompt.attachments.clone())];
         let mut first: Option<Vec<String>> = None;
-        let mut round = 0u32;
+        let mut round = self.go_on_after(&mut turns)?;
+        let mut before = self.question.earlier.rounds.last().map(|(digest, _)| *digest);
         loop {
             let reply = self.reply(&turns, &wire.schema, round >= self.question.rounds)?;
             if !reply.calls.is_empty() {
                 self.write_down()?;
-                let results = self.round(round, reply.calls)?;
+                let results = self.round(round, &reply, &mut before)?;
                 turns.extend([Turn::Calls(reply.message), Turn::Results(results)]);
                 round = round.saturating_add(1);
                 continue;

@@ -1,0 +1,130 @@
+//! Rounds of tools that are interrupted: by a retry, a fallback, the end of the process, or an
+//! event that leaves the state. No event is sent twice, and none after the state was left.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::providers::{Server, charter};
+use crate::support::Scratch;
+use crate::tool_calls::{clerk, log, reply};
+use serde_json::json;
+
+/// The events of the model, each with its verdict.
+fn sent(scratch: &Scratch) -> Vec<String> {
+    let of_model = |record: &&serde_json::Value| record["by"]["kind"] == "agent";
+    let line = |record: &serde_json::Value| {
+        let code = record["refusal"]["code"].as_str().unwrap_or("accepted");
+        format!("{} {code}", record["event"]["type"].as_str().unwrap())
+    };
+    log(scratch).iter().filter(of_model).map(line).collect()
+}
+
+fn change(scratch: &Scratch, from: &str, to: &str) {
+    let text = std::fs::read_to_string(scratch.0.join("c.yaml")).unwrap();
+    assert!(text.contains(from), "{from}");
+    scratch.file("c.yaml", text.replace(from, to));
+}
+
+/// A model that would note something else each time it does not see what it has noted.
+fn forgetful(kind: &'static str, body: &str, n: usize) -> (u16, serde_json::Value) {
+    match body.contains("noted") {
+        true => reply(kind, &[("answer", json!({"said": "done"}))]),
+        false => reply(kind, &[("NOTE", json!({"answer": format!("note {n}")}))]),
+    }
+}
+
+#[test]
+fn a_retry_goes_on_after_the_rounds_of_the_attempt_before() {
+    let asked = AtomicUsize::new(0);
+    let server = Server::new(move |body| match asked.fetch_add(1, Ordering::SeqCst) {
+        // The answer and its repair are invalid, which ends the attempt.
+        1 | 2 => reply("openai", &[("answer", json!({"sad": true}))]),
+        n => forgetful("openai", body, n),
+    });
+    let scratch = clerk("rounds-retry", "openai", &server, 5);
+    change(&scratch, "retry: {attempts: 1}", "retry: {attempts: 2, backoff: 10ms}");
+    let (output, text) = charter(&scratch, "run c.yaml --run r --models m.toml", None);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sent(&scratch), ["NOTE accepted"], "{text}");
+    let (_, text) = charter(&scratch, "show r", None);
+    assert!(text.contains("done"), "{text}");
+    assert_eq!(server.times(), 4);
+}
+
+#[test]
+fn a_fallback_is_told_what_was_called() {
+    let asked = AtomicUsize::new(0);
+    let near = Server::new(move |body| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => forgetful("openai", body, 0),
+        _ => (429, json!({"error": {"message": "slow down"}})),
+    });
+    let far = Server::new(|body| {
+        assert!(body.contains("These tools were called for you before"), "{body}");
+        forgetful("anthropic", body, 1)
+    });
+    let scratch = clerk("rounds-fallback", "openai", &near, 5);
+    change(&scratch, "model: near:a", "model: near:a\n    fallback: [far:b]");
+    let models = std::fs::read_to_string(scratch.0.join("m.toml")).unwrap();
+    let other = format!("{models}[providers.far]\nkind = \"anthropic\"\naddress = \"{}\"\n", far.url);
+    scratch.file("m.toml", other);
+    let (output, text) = charter(&scratch, "run c.yaml --run r --models m.toml", None);
+    assert!(output.status.success(), "{text}");
+    assert_eq!((sent(&scratch), far.times()), (vec!["NOTE accepted".to_owned()], 1), "{text}");
+}
+
+#[test]
+fn a_killed_process_goes_on_after_the_last_round() {
+    for kind in ["openai", "anthropic", "gemini"] {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let server = Server::new(move |body| match count.fetch_add(1, Ordering::SeqCst) {
+            // The first process gets no second reply before it is killed.
+            1 => {
+                std::thread::sleep(Duration::from_secs(60));
+                (500, json!({}))
+            }
+            n => {
+                assert_eq!(n > 0, body.contains("noted"), "{body}");
+                forgetful(kind, body, n)
+            }
+        });
+        let scratch = clerk(&format!("rounds-killed-{kind}"), kind, &server, 5);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_charter"));
+        command.current_dir(&scratch.0).args(["run", "c.yaml", "--run", "r", "--models", "m.toml"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while asked.load(Ordering::SeqCst) < 2 {
+            assert!(child.try_wait().unwrap().is_none(), "it ended");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let (output, text) = charter(&scratch, "run --resume r --models m.toml", None);
+        assert!(output.status.success(), "{kind}: {text}");
+        assert_eq!(sent(&scratch), ["NOTE accepted"], "{kind}: {text}");
+        assert_eq!(asked.load(Ordering::SeqCst), 3, "{kind}: {text}");
+        let (output, text) = charter(&scratch, "verify charter.db", None);
+        assert!(output.status.success(), "{kind}: {text}");
+    }
+}
+
+#[test]
+fn nothing_is_sent_after_an_event_that_leaves_the_state() {
+    for kind in ["openai", "anthropic", "gemini"] {
+        let note = |n: u32| ("NOTE", json!({"answer": n.to_string()}));
+        let server = Server::new(move |_| reply(kind, &[note(1), ("LEAVE", json!({})), note(2), note(3)]));
+        let scratch = clerk(&format!("rounds-left-{kind}"), kind, &server, 5);
+        change(&scratch, "PAY: null}", "PAY: null, LEAVE: Goes.}");
+        change(&scratch, "  PAY: {by: [manager]}", "  PAY: {by: [manager]}\n  LEAVE: {}");
+        change(
+            &scratch,
+            "            invoke:\n              src: clerk",
+            "            on: {LEAVE: thought}\n            invoke:\n              src: clerk",
+        );
+        let (output, text) = charter(&scratch, "run c.yaml --run r --models m.toml", None);
+        assert!(output.status.success(), "{kind}: {text}");
+        assert_eq!(sent(&scratch), ["NOTE accepted", "LEAVE accepted"], "{kind}: {text}");
+        assert_eq!(server.times(), 1, "{kind}");
+    }
+}
