@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use charter_actors::{ActorConfig, Beside, Blobs, ConfigError, Executor, Executors, Folder, KeptFiles};
+use charter_expr::did_you_mean;
 
 use crate::charter::{Charter, Kept};
 use crate::error::RuntimeError;
@@ -133,7 +134,11 @@ fn check(executor: &dyn Executor, actor: &ActorConfig, charter: &Charter) -> Res
     executor.check(&actor.name, &actor.decl, &charter.folder)?;
     let events = &charter.machine.definition().events;
     match executor.sends(&actor.decl)?.into_iter().find(|event| !events.contains_key(event)) {
-        Some(event) => Err(ConfigError::Other(format!("the charter does not declare the event `{event}`"))),
+        Some(event) => {
+            let near = did_you_mean(&event, events.keys().map(String::as_str));
+            let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+            Err(ConfigError::Other(format!("the charter does not declare the event `{event}`{near}")))
+        }
         None => Ok(()),
     }
 }
