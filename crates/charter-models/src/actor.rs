@@ -8,7 +8,8 @@
 //! | `budget` | `{tokens, seconds}` of all calls together (50,000 and 120) |
 //! | `maxTokens`, `temperature`, `effort`, `outputMode` | see [`Settings`] |
 //! | `provider`, `model`, `fallback`, `headers` | which model is asked |
-//! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input` and `call` |
+//! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input`, `call` and `results` |
+//! | `offlineTools` | events that these rules send before they answer; `results` is the list of what they gave |
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,9 +25,9 @@ use crate::budget::budget;
 use crate::chain::ask_in_turn;
 use crate::codes;
 use crate::exchange::Exchange;
-use crate::kept_round::Earlier;
 use crate::model::Model;
 use crate::offline;
+use crate::offline_tools::{self, OfflineEvent};
 pub use crate::progress::Progress;
 use crate::prompt::{Prompt, PromptTemplate};
 use crate::providers::Selection;
@@ -50,6 +51,7 @@ pub struct ModelActor {
     pub(crate) budget: Budget,
     settings: Settings,
     offline: Option<Json>,
+    offline_tools: Vec<OfflineEvent>,
     pub(crate) selection: Selection,
     pub(crate) toolbox: Option<Toolbox>,
     attachments: Vec<Json>,
@@ -93,7 +95,7 @@ impl ModelActor {
         };
         let offline = config.get("offline").filter(|v| !v.is_null()).cloned();
         if let Some(rules) = &offline {
-            offline::check(rules).map_err(|e| ConfigError::Other(format!("`offline`: {e}")))?;
+            offline::check_after(rules).map_err(|e| ConfigError::Other(format!("`offline`: {e}")))?;
         }
         if template.is_none() && offline.is_none() {
             return Err(ConfigError::missing("prompt", "a path inside the charter's folder; or give `offline` rules"));
@@ -111,14 +113,20 @@ impl ModelActor {
             Schema::compile(schema).map_err(|e| ConfigError::Other(format!("`output`: {e}")))?;
         }
         let settings = Settings::read(decl)?;
+        let toolbox = Toolbox::read(decl)?;
+        let offline_tools = offline_tools::read(decl, toolbox.as_ref())?;
+        if !offline_tools.is_empty() && offline.is_none() {
+            return Err(ConfigError::missing("offline", "with `offlineTools`, the answer after them"));
+        }
         Ok(ModelActor {
             template,
             calls,
             budget: budget(config.get("budget"))?,
             settings,
             offline,
+            offline_tools,
             selection: Selection::read(decl)?,
-            toolbox: Toolbox::read(decl)?,
+            toolbox,
             attachments: attachments::read(decl, folder)?,
             schema,
         })
@@ -142,7 +150,7 @@ impl ModelActor {
         let calls: &[Json] = self.calls.as_deref().unwrap_or(&one);
         let (model, fallback, transport, tools) = match source {
             Source::Model(model, fallback, transport, tools) => (model, fallback, transport, tools),
-            Source::Offline => return (self.offline(calls, input), Vec::new()),
+            Source::Offline => return (self.offline(calls, input, progress), Vec::new()),
         };
         let Some(template) = &self.template else {
             let fault = Fault::new(codes::CONFIG, "the actor has no `prompt`, so it can only answer offline");
@@ -164,18 +172,17 @@ impl ModelActor {
             tokens: self.budget.tokens.checked_div(shares).unwrap_or_default(),
             time: self.budget.time.min(within),
         };
-        let (failed, none) = (AtomicBool::new(false), Earlier::default());
+        let failed = AtomicBool::new(false);
         let within = tracing::Span::current();
         let results: Vec<(Result<Json, Fault>, Vec<Exchange>)> = std::thread::scope(|scope| {
             let threads: Vec<_> = prompts
                 .iter()
                 .enumerate()
                 .map(|(call, prompt)| {
-                    let (failed, within, none) = (&failed, &within, &none);
+                    let (failed, within) = (&failed, &within);
                     let (schema, settings) = (self.schema.as_ref(), &self.settings);
                     let rounds = self.toolbox.as_ref().map_or(0, |toolbox| toolbox.rounds);
-                    let earlier = none;
-                    let question = Question { model, prompt, schema, settings, budget, tools, rounds, earlier };
+                    let question = Question { model, prompt, schema, settings, budget, tools, rounds };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
                         let result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));
@@ -220,15 +227,17 @@ impl ModelActor {
         }
     }
 
-    fn offline(&self, calls: &[Json], input: &Json) -> Result<Json, Fault> {
+    fn offline(&self, calls: &[Json], input: &Json, progress: &dyn Progress) -> Result<Json, Fault> {
         let Some(rules) = &self.offline else {
             return Err(Fault::new(
                 codes::CONFIG,
                 "no model is configured, and the actor has no `offline` rules; name a model (`charter run --help` says how)",
             ));
         };
-        let answers = calls.iter().map(|call| {
-            offline::answer(rules, input, call).map_err(|e| Fault::new(codes::CONFIG, format!("`offline`: {e}")))
+        let answers = calls.iter().enumerate().map(|call| {
+            let results = offline_tools::send(&self.offline_tools, input, call, progress)?;
+            offline::answer_after(rules, input, call.1, &results)
+                .map_err(|e| Fault::new(codes::CONFIG, format!("`offline`: {e}")))
         });
         self.together(answers.collect())
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use charter_actors::Fault;
 use serde_json::Value as Json;
 
-use crate::ask::{Budget, Question, REFUSED_MODES, ask};
+use crate::ask::{Budget, Question, REFUSED_MODES, ask_after};
 use crate::codes;
 use crate::exchange::Exchange;
 use crate::model::Model;
@@ -31,7 +31,7 @@ pub(crate) fn ask_in_turn(
         if exchanges.is_empty() {
             question.budget.tokens = question.budget.tokens.saturating_sub(earlier.taken.total());
         }
-        let (answer, exchange) = ask(&Question { earlier: &earlier, ..question }, transport, watcher);
+        let (answer, exchange) = ask_after(&earlier, &question, transport, watcher);
         question.budget.tokens = question.budget.tokens.saturating_sub(exchange.usage.total());
         exchanges.push(exchange);
         let fault = match answer {

@@ -22,6 +22,7 @@ use crate::exchange::{Exchange, Usage};
 use crate::kept_round::{Earlier, KeptRound, Place};
 use crate::ledger::{Account, Budgets, Ledger, TokenRequest};
 use crate::model::Model;
+use crate::offline_tools;
 use crate::open::{self, OpenRequest, OpenRequests, WriteOnDrop};
 use crate::providers::{self, Providers, Selection};
 use crate::settings;
@@ -130,7 +131,7 @@ impl Executor for Models {
             .chain(settings::KEYS)
             .chain(providers::KEYS)
             .chain(tools::KEYS)
-            .chain([attachments::KEY])
+            .chain([attachments::KEY, offline_tools::KEY])
             .collect();
         charter_actors::check_keys(actor, &keys)?;
         let read = ModelActor::read(actor, folder)?;

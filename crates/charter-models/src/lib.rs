@@ -20,6 +20,7 @@ mod ledger;
 pub mod limits;
 mod model;
 pub mod offline;
+mod offline_tools;
 mod open;
 mod pause;
 pub mod price;

@@ -130,6 +130,12 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// The tool of an event, without what a model is told about it.
+    pub(crate) fn of(event: &str) -> Tool {
+        let (description, schema) = (String::new(), Json::Null);
+        Tool { name: tool_name(event), event: event.to_owned(), description, schema, wrapped: false }
+    }
+
     /// Its size in bytes, about.
     pub(crate) fn size(&self) -> usize {
         self.name.len().saturating_add(self.description.len()).saturating_add(self.schema.to_string().len())
@@ -173,6 +179,18 @@ pub struct ToolResult {
     pub failed: bool,
     /// Whether the event was recorded earlier.
     pub repeated: bool,
+}
+
+impl ToolResult {
+    /// One sentence about the call.
+    pub(crate) fn told(&self, who: &str, event: &str) -> String {
+        let refused = self.content.get("refused").and_then(Json::as_str);
+        match (refused, self.failed) {
+            (Some(code), _) => format!("{who} {event}: refused ({code})"),
+            (None, true) => format!("{who} {event}: it failed"),
+            (None, false) => format!("{who} {event}: accepted"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -128,3 +128,42 @@ fn nothing_is_sent_after_an_event_that_leaves_the_state() {
         assert_eq!(server.times(), 1, "{kind}");
     }
 }
+
+#[test]
+fn offline_rules_send_events() {
+    let server = Server::new(|_| (500, json!({})));
+    let scratch = clerk("rounds-offline", "openai", &server, 5);
+    change(
+        &scratch,
+        "    model: near:a\n",
+        "    offline: {said: '= results[0].answers.reading.output.word + \" \" + results[1].refused'}
+    offlineTools:
+      - {type: look.up, data: {word: '= \"fo\" + \"x\"'}}
+      - {type: PAY, when: '= results[0].accepted'}
+      - {type: NOTE, data: never, when: '= has(results[1].accepted)'}\n",
+    );
+    let (output, text) = charter(&scratch, "run c.yaml --run r", None);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("the offline rules send PAY: refused (authority)"), "{text}");
+    assert_eq!(sent(&scratch), ["look.up accepted", "PAY authority"], "{text}");
+    let (_, text) = charter(&scratch, "show r", None);
+    assert!(text.contains("fox authority"), "{text}");
+    assert_eq!(server.times(), 0);
+}
+
+#[test]
+fn check_says_which_tool_is_wrong_and_where() {
+    let server = Server::new(|_| (500, json!({})));
+    let scratch = clerk("rounds-check", "openai", &server, 5);
+    change(&scratch, "    model: near:a\n", "    offline: {said: nothing}\n");
+    let (output, text) = charter(&scratch, "check c.yaml", None);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let line = "error[tool-not-allowed]: the model of `clerk` can never send `PAY`: it requires the role manager, \
+                and the actor has no role\n  --> c.yaml:10:";
+    assert!(text.contains(line), "{text}");
+    change(&scratch, "{look.up: Looks a word up., NOTE: null, PAY: null}", "[look.up, NOET]");
+    let (_, text) = charter(&scratch, "check c.yaml", None);
+    let line = "error[actor-config]: actor `clerk`: the charter does not declare the event `NOET`; did you mean \
+                `NOTE`?\n  --> c.yaml:10:22\n";
+    assert!(text.contains(line), "{text}");
+}

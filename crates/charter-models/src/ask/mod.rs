@@ -67,8 +67,6 @@ pub struct Question<'a> {
     pub tools: &'a [Tool],
     /// How many times it may call some before it must answer.
     pub rounds: u32,
-    /// The rounds that it has had before.
-    pub earlier: &'a Earlier,
 }
 
 /// Asks a question. Returns the answer, which matches the schema, or why there is none, together
@@ -78,7 +76,18 @@ pub fn ask(
     transport: &dyn Transport,
     watcher: &dyn Watcher,
 ) -> (Result<Json, Fault>, Exchange) {
+    ask_after(&Earlier::default(), question, transport, watcher)
+}
+
+/// Asks a question that has had rounds of tools before.
+pub(crate) fn ask_after(
+    earlier: &Earlier,
+    question: &Question<'_>,
+    transport: &dyn Transport,
+    watcher: &dyn Watcher,
+) -> (Result<Json, Fault>, Exchange) {
     let mut asking = Asking {
+        earlier,
         question,
         transport,
         watcher,
@@ -106,6 +115,7 @@ pub fn ask(
 }
 
 struct Asking<'a> {
+    earlier: &'a Earlier,
     question: &'a Question<'a>,
     transport: &'a dyn Transport,
     watcher: &'a dyn Watcher,
@@ -128,7 +138,7 @@ impl Asking<'_> {
         let mut turns = vec![Turn::Task(self.question.prompt.user.clone(), self.question.prompt.attachments.clone())];
         let mut first: Option<Vec<String>> = None;
         let mut round = self.go_on_after(&mut turns)?;
-        let mut before = self.question.earlier.rounds.last().map(|(digest, _)| *digest);
+        let mut before = self.earlier.rounds.last().map(|(digest, _)| *digest);
         loop {
             let reply = self.reply(&turns, &wire.schema, round >= self.question.rounds)?;
             if !reply.calls.is_empty() {

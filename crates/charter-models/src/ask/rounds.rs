@@ -22,7 +22,7 @@ impl Asking<'_> {
     /// Goes on after the rounds that the question has had before, and returns their number. The
     /// model does not call again what it has called; what was not sent yet is sent now.
     pub(super) fn go_on_after(&mut self, turns: &mut Vec<Turn>) -> Result<u32, Fault> {
-        let rounds = &self.question.earlier.rounds;
+        let rounds = &self.earlier.rounds;
         // Each provider takes only its own replies.
         let is_own = rounds.iter().all(|(_, kept)| kept.model == self.exchange.model);
         let mut made = Vec::new();
@@ -57,7 +57,7 @@ impl Asking<'_> {
                 format!("the model called tools in {allowed} rounds, and again instead of an answer; raise `rounds`");
             return Err(Fault::new(codes::ROUNDS, message).with("rounds", allowed));
         }
-        let mut taken = self.question.earlier.taken;
+        let mut taken = self.earlier.taken;
         taken.add(self.exchange.usage);
         let (calls, message, model) = (reply.calls.clone(), reply.message.clone(), self.exchange.model.clone());
         let (effect, call, attempt) = (String::new(), 0, 0);
@@ -84,7 +84,7 @@ impl Asking<'_> {
                     Ok(data) => {
                         let result = self.watcher.act(Place { call: 0, round, index, kept }, tool, call, data)?;
                         if !result.repeated {
-                            self.watcher.note(&told(&tool.event, &result));
+                            self.watcher.note(&result.told("the model sends", &tool.event));
                         }
                         result
                     }
@@ -108,15 +108,6 @@ impl Asking<'_> {
         if !reply.message.is_null() {
             reply.message = self.secrets.redact_json(std::mem::take(&mut reply.message));
         }
-    }
-}
-
-fn told(event: &str, result: &ToolResult) -> String {
-    let refused = result.content.get("refused").and_then(Json::as_str);
-    match (refused, result.failed) {
-        (Some(code), _) => format!("the model sends {event}: refused ({code})"),
-        (None, true) => format!("the model sends {event}: it failed"),
-        (None, false) => format!("the model sends {event}: accepted"),
     }
 }
 
