@@ -160,7 +160,9 @@ impl ModelActor {
         for call in calls {
             let rendered = template.render(input, call).map_err(|e| Fault::new(codes::CONFIG, e.message));
             let prompt = rendered.and_then(|prompt| {
-                Ok(Prompt { attachments: attachments::of(&self.attachments, input, call)?.into(), ..prompt })
+                let attachments = attachments::of(&self.attachments, input, call)?;
+                attachments.iter().try_for_each(|one| progress.attached(&one.content()))?;
+                Ok(Prompt { attachments: attachments.into(), ..prompt })
             });
             match prompt {
                 Ok(prompt) => prompts.push(prompt),

@@ -273,6 +273,11 @@ impl Progress for Observer<'_> {
         let text = serde_json::to_vec(&round).map_err(|e| unwritten(e.to_string()))?;
         host.put_blob(&text).map(Some).map_err(|e| unwritten(e.to_string()))
     }
+    fn attached(&self, content: &[u8]) -> Result<(), Fault> {
+        let host = self.call.host();
+        let unwritten = |e: StoreError| Fault::new("journal", e.to_string()).retryable();
+        if host.stores_blobs() { host.put_blob(content).map(drop).map_err(unwritten) } else { Ok(()) }
+    }
     fn act(&self, place: Place, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
         let go_on = || self.go_on();
         self.threads.block_on(act::act(self.call, place, &tool.event, data, &go_on)).map(|acted| acted.of(call))

@@ -63,6 +63,14 @@ pub trait Progress: Sync {
     fn keep_round(&self, round: KeptRound) -> Result<Option<Digest>, Fault> {
         Watcher::keep_round(&(), round)
     }
+    /// Keeps the content of an attachment, before it is sent.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn attached(&self, content: &[u8]) -> Result<(), Fault> {
+        let _ = content;
+        Ok(())
+    }
     /// See [`Watcher::act`].
     ///
     /// # Errors

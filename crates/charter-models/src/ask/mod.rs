@@ -136,6 +136,10 @@ impl Asking<'_> {
             }
         };
         let mut turns = vec![Turn::Task(self.question.prompt.user.clone(), self.question.prompt.attachments.clone())];
+        let mut attached = self.question.prompt.attachments.iter();
+        if let Some(why) = attached.find_map(|one| wire::refuses(self.question.model.provider, one)) {
+            return Err(Fault::new(codes::REQUEST, why));
+        }
         let mut first: Option<Vec<String>> = None;
         let mut round = self.go_on_after(&mut turns)?;
         let mut before = self.earlier.rounds.last().map(|(digest, _)| *digest);
