@@ -17,15 +17,18 @@ pub(crate) fn not_allowed(model: &Model<'_>, findings: &mut Vec<Finding>) {
                 [] => "has no role".to_owned(),
                 roles => format!("has only the role {}", roles.join(" and ")),
             };
-            let message = format!(
-                "the model of `{name}` can never send `{event}`: it requires the role {}, and the actor {has}",
-                needed.join(" or ")
-            );
+            let (why, help) = match needed.as_slice() {
+                [] => ("only persons approve and vote".to_owned(), "say `agents: true` at the transition".to_owned()),
+                needed => (
+                    format!("it requires the role {}, and the actor {has}", needed.join(" or ")),
+                    format!("give the actor the role with `as` under `actors.{name}`"),
+                ),
+            };
+            let message = format!("the model of `{name}` can never send `{event}`: {why}");
             let at = format!("/actors/{}/config/tools/{at}", escape(name));
             findings.push(
-                Finding::new(Severity::Error, codes::TOOL_NOT_ALLOWED, at, message).help(format!(
-                    "remove it from `tools`, or give the actor the role with `as` under `actors.{name}`"
-                )),
+                Finding::new(Severity::Error, codes::TOOL_NOT_ALLOWED, at, message)
+                    .help(format!("remove it from `tools`, or {help}")),
             );
         }
     }
@@ -42,7 +45,8 @@ fn tools(actor: &ActorDecl) -> Vec<(&str, String)> {
     }
 }
 
-/// The roles of which one is required and none is there; `None`: nothing is lacking.
+/// The roles of which one is required and none is there, or no roles if persons only may send the
+/// event; `None`: nothing is lacking.
 fn lacks<'m>(model: &'m Model<'_>, event: &str, roles: &[&str]) -> Option<Vec<&'m str>> {
     let decl = model.def.events.get(event)?;
     let has = |by: &[String]| by.is_empty() || by.iter().any(|role| roles.contains(&role.as_str()));
@@ -54,17 +58,19 @@ fn lacks<'m>(model: &'m Model<'_>, event: &str, roles: &[&str]) -> Option<Vec<&'
         let of = t.def.quorum.as_ref().and_then(|quorum| quorum.of.as_deref());
         of.is_none_or(|role| roles.contains(&role))
     };
-    let mut needed = Vec::new();
+    let for_persons = |t: &Transition<'_>| !t.def.agents && (t.def.approves.is_some() || t.def.quorum.is_some());
+    let (mut needed, mut is_taken) = (Vec::new(), false);
     for t in model.charts.iter().flat_map(|chart| &chart.transitions).filter(listens) {
-        if has(&t.def.by) && votes(t) {
+        if has(&t.def.by) && votes(t) && !for_persons(t) {
             return None;
         }
+        is_taken = true;
         needed.extend(t.def.by.iter().map(String::as_str).filter(|_| !has(&t.def.by)));
         needed.extend(t.def.quorum.iter().filter(|_| !votes(t)).filter_map(|quorum| quorum.of.as_deref()));
     }
     needed.sort_unstable();
     needed.dedup();
-    (!needed.is_empty()).then_some(needed)
+    is_taken.then_some(needed)
 }
 
 fn texts(value: Option<&Json>) -> Vec<&str> {

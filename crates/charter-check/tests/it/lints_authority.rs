@@ -208,5 +208,9 @@ fn tools_that_are_not_allowed() {
     reports(code, &charter("clerk", "by: boss", "reenter: true", "[X]"), "actors.m.tools[0]", words, &good);
     reports(code, &charter("clerk", "", "by: boss", "{X: null}"), "actors.m.tools.X", words, &good);
     reports(code, &charter("[]", "", "quorum: {count: 2, of: boss}", "[X]"), "actors.m.tools", "has no role", &good);
-    assert!(found(&charter("clerk", "", "reenter: true", "[X, UNKNOWN]"), code).is_empty());
+    let persons = "the model of `m` can never send `X`: only persons approve and vote";
+    reports(code, &charter("boss", "", "quorum: {count: 2, of: boss}", "[X]"), "actors.m.tools", persons, &good);
+    for on in ["reenter: true", "quorum: {count: 2, of: clerk}, agents: true"] {
+        assert!(found(&charter("clerk", "", on, "[X, UNKNOWN]"), code).is_empty(), "{on}");
+    }
 }

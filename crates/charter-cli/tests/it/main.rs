@@ -12,6 +12,8 @@ mod agents_served;
 mod agents_setup;
 #[cfg(all(unix, feature = "models"))]
 mod another;
+#[cfg(unix)]
+mod attached;
 mod backup;
 mod charters;
 mod closed;

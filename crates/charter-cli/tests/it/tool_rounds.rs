@@ -1,7 +1,7 @@
 //! Rounds of tools that are interrupted: by a retry, a fallback, the end of the process, or an
 //! event that leaves the state. No event is sent twice, and none after the state was left.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,6 +19,13 @@ fn sent(scratch: &Scratch) -> Vec<String> {
         format!("{} {code}", record["event"]["type"].as_str().unwrap())
     };
     log(scratch).iter().filter(of_model).map(line).collect()
+}
+
+/// Starts the run in a process that a test kills.
+fn begin(scratch: &Scratch) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_charter"));
+    command.current_dir(&scratch.0).args(["run", "c.yaml", "--run", "r", "--models", "m.toml"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 fn change(scratch: &Scratch, from: &str, to: &str) {
@@ -91,9 +98,7 @@ fn a_killed_process_goes_on_after_the_last_round() {
             }
         });
         let scratch = clerk(&format!("rounds-killed-{kind}"), kind, &server, 5);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_charter"));
-        command.current_dir(&scratch.0).args(["run", "c.yaml", "--run", "r", "--models", "m.toml"]);
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = begin(&scratch);
         while asked.load(Ordering::SeqCst) < 2 {
             assert!(child.try_wait().unwrap().is_none(), "it ended");
             std::thread::sleep(Duration::from_millis(20));
@@ -166,4 +171,91 @@ fn check_says_which_tool_is_wrong_and_where() {
     let line = "error[actor-config]: actor `clerk`: the charter does not declare the event `NOET`; did you mean \
                 `NOTE`?\n  --> c.yaml:10:22\n";
     assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn a_round_that_was_cut_short_is_completed() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let server = Server::new(move |body| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => reply("openai", &[("look_up", json!({"word": "fox"})), ("NOTE", json!({"answer": "a fox"}))]),
+        n => {
+            assert!(body.contains("noted") && body.contains("look_up"), "{body}");
+            forgetful("openai", body, n)
+        }
+    });
+    let scratch = clerk("rounds-cut", "openai", &server, 5);
+    // The first process is killed while its program works; the next one starts it again.
+    change(&scratch, "command: [cat], output: {}", "command: [sh, slow.sh], idempotent: true, output: {}");
+    scratch.file("slow.sh", "test -e started || { touch started; sleep 60; }\ncat\n");
+    let mut child = begin(&scratch);
+    while !scratch.0.join("started").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(sent(&scratch), ["look.up accepted"]);
+    let (output, text) = charter(&scratch, "run --resume r --models m.toml", None);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sent(&scratch), ["look.up accepted", "NOTE accepted"], "{text}");
+    assert_eq!(asked.load(Ordering::SeqCst), 2, "{text}");
+}
+
+#[test]
+fn rounds_are_counted_across_attempts() {
+    let asked = AtomicUsize::new(0);
+    let server = Server::new(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
+        1 | 2 => reply("openai", &[("answer", json!({"sad": true}))]),
+        n => reply("openai", &[("NOTE", json!({"answer": format!("note {n}")}))]),
+    });
+    let scratch = clerk("rounds-counted", "openai", &server, 2);
+    change(&scratch, "retry: {attempts: 1}", "retry: {attempts: 3, backoff: 10ms}");
+    let (output, text) = charter(&scratch, "run c.yaml --run r --models m.toml", None);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sent(&scratch), ["NOTE accepted", "NOTE accepted"], "{text}");
+    let (_, text) = charter(&scratch, "show r", None);
+    assert!(text.contains("rounds"), "{text}");
+}
+
+#[test]
+fn parallel_calls_have_rounds_of_their_own() {
+    let server = Server::new(move |body| {
+        let who = if body.contains("You are one") { "one" } else { "two" };
+        match body.contains(&format!("noted by {who}")) {
+            true => reply("openai", &[("answer", json!({"said": who}))]),
+            false => reply("openai", &[("NOTE", json!({"answer": format!("noted by {who}")}))]),
+        }
+    });
+    let scratch = clerk("rounds-parallel", "openai", &server, 2);
+    let schema = "{type: object, required: [said], properties: {said: {type: string}}}";
+    change(&scratch, schema, &format!("{{type: array, items: {schema}}}\n    calls: [{{name: one}}, {{name: two}}]"));
+    change(&scratch, "'= event.output.said'", "'= event.output[0].said + event.output[1].said'");
+    scratch.file("p.md", "You are {{call.name}}.\n---\nWhat is it?");
+    let (output, text) = charter(&scratch, "run c.yaml --run r --models m.toml", None);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sent(&scratch), ["NOTE accepted", "NOTE accepted"], "{text}");
+    let (_, text) = charter(&scratch, "show r", None);
+    assert!(text.contains("onetwo"), "{text}");
+}
+
+#[test]
+fn a_model_does_not_approve_what_it_has_proposed() {
+    let server = Server::new(move |body| match body.contains("authority") {
+        true => reply("openai", &[("answer", json!({"said": "refused"}))]),
+        false => reply("openai", &[("NOTE", json!({"answer": "pay 7"})), ("APPROVE", json!({}))]),
+    });
+    let scratch = clerk("rounds-own", "openai", &server, 2);
+    change(&scratch, "PAY: null}", "APPROVE: null}");
+    change(&scratch, "said: ''}", "said: '', author: null}");
+    change(&scratch, "  PAY: {by: [manager]}", "  APPROVE: {}");
+    change(
+        &scratch,
+        "              PAY: free",
+        "              APPROVE: {quorum: {count: 1, not_by: context.author}, agents: true}",
+    );
+    change(&scratch, "NOTE: {actions: [", "NOTE: {actions: [{assign: {author: '= by.id'}}, ");
+    let (output, text) = charter(&scratch, "run c.yaml --run r --models m.toml", None);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(sent(&scratch), ["NOTE accepted", "APPROVE authority"], "{text}");
 }
