@@ -260,8 +260,8 @@ impl Progress for Observer<'_> {
         }
     }
     fn earlier(&self, call: usize) -> Result<Earlier, Fault> {
-        let keeps = self.call.config(tools::KEY).is_some() && self.call.host().stores_blobs();
-        if keeps { Earlier::find(self.call, call) } else { Ok(Earlier::default()) }
+        let has_tools = self.call.config(tools::KEY).is_some();
+        if has_tools { Earlier::find(self.call, call) } else { Ok(Earlier::default()) }
     }
     fn keep_round(&self, round: KeptRound) -> Result<Option<Digest>, Fault> {
         let host = self.call.host();

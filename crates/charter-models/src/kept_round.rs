@@ -2,18 +2,22 @@
 //! or with another model. A round is kept before its calls are made, and the question goes on after
 //! it, so that no event is sent twice, whatever the model would call if it was asked again.
 
-use charter_actors::{Call, Fault};
+use std::collections::BTreeMap;
+
+use charter_actors::{Call, Fault, Record, StoreError};
 use charter_kernel::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use crate::exchange::Usage;
-use crate::tools::ToolCall;
+use crate::tools::{Tool, ToolCall};
 
 /// Records that are read at a time.
 const PAGE: usize = 256;
 /// Maximum number of rounds that are read: more than a question has.
 const MAX_ROUNDS: usize = 256;
+/// Maximum number of calls in one round; further ones are not made.
+pub(crate) const MAX_CALLS: usize = 16;
 
 /// A round: the calls of one reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,8 +47,8 @@ pub struct KeptRound {
 /// The rounds that a question has had before.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Earlier {
-    /// The rounds in order, each with the digest of its blob.
-    pub rounds: Vec<(Digest, KeptRound)>,
+    /// The rounds in order, each with the digest of its blob, if the host keeps blobs.
+    pub rounds: Vec<(Option<Digest>, KeptRound)>,
     /// Tokens that this attempt has taken in them.
     pub taken: Usage,
 }
@@ -54,42 +58,74 @@ impl Earlier {
     /// its round, and each round the one before it.
     ///
     /// # Errors
-    /// The journal cannot be read, or lacks a round.
+    /// The journal cannot be read.
     pub(crate) fn find(call: &Call, index: usize) -> Result<Earlier, Fault> {
-        let host = call.host();
-        let unreadable = |e: charter_actors::StoreError| Fault::new("journal", e.to_string()).retryable();
-        let prefix = format!("{}/{}", call.effect, prefix(index));
-        let (mut from, mut last) = (call.effect_id.seq.saturating_add(1), None::<Digest>);
-        loop {
-            let page = host.records(&call.run, from, PAGE).map_err(unreadable)?;
-            for record in &page {
-                let named = record.id.strip_prefix(&prefix).and_then(|rest| rest.split_once('/'));
-                last = named.and_then(|(_, digest)| serde_json::from_value(digest.into()).ok()).or(last);
-                from = record.seq.saturating_add(1);
-            }
-            if page.len() < PAGE {
+        let (mut has_events, mut last) = (false, None);
+        each_event(call, index, &mut |place, _| {
+            has_events = true;
+            last = place.kept;
+        })?;
+        let mut rounds = Vec::new();
+        while let Some(digest) = last.filter(|_| rounds.len() < MAX_ROUNDS) {
+            let text = call.host().blob(digest).map_err(unreadable)?;
+            let round = text.and_then(|text| serde_json::from_slice::<KeptRound>(&text).ok());
+            let Some(round) = round.filter(|round| round.effect == *call.effect) else {
+                rounds.clear();
                 break;
-            }
-        }
-        let mut earlier = Earlier::default();
-        while let Some(digest) = last.filter(|_| earlier.rounds.len() < MAX_ROUNDS) {
-            let lacks = || {
-                let message = format!("the journal lacks a reply of the model ({digest}), whose events are recorded");
-                Fault::new("journal", message)
             };
-            let text = host.blob(digest).map_err(unreadable)?.ok_or_else(lacks)?;
-            let round: KeptRound = serde_json::from_slice(&text).map_err(|_| lacks())?;
-            if round.effect != *call.effect {
-                return Err(lacks());
-            }
             last = round.before;
-            earlier.rounds.push((digest, round));
+            rounds.push((Some(digest), round));
         }
-        earlier.rounds.reverse();
-        let latest = earlier.rounds.last().filter(|(_, round)| round.attempt == call.attempt);
-        earlier.taken = latest.map(|(_, round)| round.taken).unwrap_or_default();
-        Ok(earlier)
+        rounds.reverse();
+        if rounds.is_empty() && has_events {
+            rounds = from_records(call, index)?;
+        }
+        let latest = rounds.last().filter(|(_, round)| round.attempt == call.attempt);
+        let taken = latest.map(|(_, round)| round.taken).unwrap_or_default();
+        Ok(Earlier { rounds, taken })
     }
+}
+
+/// The rounds as far as the records tell them: without calls that sent nothing, and without the
+/// replies. So it is if the host keeps no blobs, or has imported the run.
+fn from_records(call: &Call, index: usize) -> Result<Vec<(Option<Digest>, KeptRound)>, Fault> {
+    let mut rounds: BTreeMap<u32, (Option<Digest>, KeptRound)> = BTreeMap::new();
+    each_event(call, index, &mut |place, record| {
+        let (_, kept) = rounds.entry(place.round).or_insert_with(|| {
+            let (effect, model, calls, message) = (call.effect.to_string(), String::new(), Vec::new(), Json::Null);
+            let (round, taken, before) = (place.round, Usage::default(), None);
+            (place.kept, KeptRound { effect, call: index, round, attempt: 0, model, calls, message, taken, before })
+        });
+        while kept.calls.len() <= place.index && place.index < MAX_CALLS {
+            kept.calls.push(ToolCall { id: String::new(), name: String::new(), arguments: String::new() });
+        }
+        if let Some(call) = kept.calls.get_mut(place.index) {
+            call.name = Tool::of(&record.event.r#type).name;
+            call.arguments = record.event.data.to_string();
+        }
+    })?;
+    Ok(rounds.into_values().collect())
+}
+
+/// Visits the records of the events that one of the parallel calls has sent.
+fn each_event(call: &Call, index: usize, visit: &mut dyn FnMut(Place, &Record)) -> Result<(), Fault> {
+    let prefix = format!("{}/{}", call.effect, prefix(index));
+    let mut from = call.effect_id.seq.saturating_add(1);
+    loop {
+        let page = call.host().records(&call.run, from, PAGE).map_err(unreadable)?;
+        for record in &page {
+            let place = record.id.strip_prefix(&prefix).and_then(|rest| Place::read(index, rest));
+            place.into_iter().for_each(|place| visit(place, record));
+            from = record.seq.saturating_add(1);
+        }
+        if page.len() < PAGE {
+            return Ok(());
+        }
+    }
+}
+
+fn unreadable(error: StoreError) -> Fault {
+    Fault::new("journal", error.to_string()).retryable()
 }
 
 /// How the keys of the events begin that one of the parallel calls sends.
@@ -111,6 +147,14 @@ pub struct Place {
 }
 
 impl Place {
+    /// Reads what follows the prefix in a key.
+    fn read(call: usize, rest: &str) -> Option<Place> {
+        let (place, what) = rest.split_once('/')?;
+        let (round, index) = place.split_once('.')?;
+        let kept = serde_json::from_value(what.into()).ok();
+        Some(Place { call, round: round.parse().ok()?, index: index.parse().ok()?, kept })
+    }
+
     /// The key of the event that is sent there.
     pub(crate) fn key(self, event: &str, data: &Json) -> String {
         let Place { call, round, index, kept } = self;

@@ -259,3 +259,44 @@ fn a_model_does_not_approve_what_it_has_proposed() {
     assert!(output.status.success(), "{text}");
     assert_eq!(sent(&scratch), ["NOTE accepted", "APPROVE authority"], "{text}");
 }
+
+#[test]
+fn an_imported_run_goes_on_after_the_recorded_calls() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let server = Server::new(move |body| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => {
+            // The second call sends nothing.
+            let word = json!({"word": "fox"});
+            reply("openai", &[("NOTE", json!({"answer": "a fox"})), ("HACK", json!({})), ("look_up", word)])
+        }
+        1 => {
+            std::thread::sleep(Duration::from_secs(60));
+            (500, json!({}))
+        }
+        n => {
+            assert!(body.contains("These tools were called for you before") && !body.contains("HACK"), "{body}");
+            forgetful("openai", body, n)
+        }
+    });
+    let scratch = clerk("rounds-imported", "openai", &server, 5);
+    let mut child = begin(&scratch);
+    while asked.load(Ordering::SeqCst) < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (output, text) = charter(&scratch, "export r --output r.jsonl", None);
+    assert!(output.status.success(), "{text}");
+    std::fs::remove_file(scratch.0.join("charter.db")).unwrap();
+    for args in ["import r.jsonl --db other.db", "trust r --yes --charter c.yaml --db other.db --models m.toml"] {
+        let (output, text) = charter(&scratch, args, None);
+        assert!(output.status.success(), "{args}: {text}");
+    }
+    charter(&scratch, "run --resume r --db other.db --models m.toml", None);
+    let (_, text) = charter(&scratch, "log r --db other.db --json", None);
+    assert_eq!(text.matches(r#""kind":"agent""#).count(), 2, "{text}");
+    let (_, text) = charter(&scratch, "show r --db other.db", None);
+    assert!(text.contains("done"), "{text}");
+}

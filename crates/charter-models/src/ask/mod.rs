@@ -142,7 +142,7 @@ impl Asking<'_> {
         }
         let mut first: Option<Vec<String>> = None;
         let mut round = self.go_on_after(&mut turns)?;
-        let mut before = self.earlier.rounds.last().map(|(digest, _)| *digest);
+        let mut before = self.earlier.rounds.last().and_then(|(digest, _)| *digest);
         loop {
             let reply = self.reply(&turns, &wire.schema, round >= self.question.rounds)?;
             if !reply.calls.is_empty() {

@@ -8,13 +8,11 @@ use serde_json::{Value as Json, json};
 
 use super::Asking;
 use crate::codes;
-use crate::kept_round::{KeptRound, Place};
+use crate::kept_round::{KeptRound, MAX_CALLS, Place};
 use crate::prompt::data;
 use crate::tools::{ToolCall, ToolResult};
 use crate::wire::{Reply, Turn};
 
-/// Maximum number of calls in one round; further ones are not made.
-const MAX_CALLS: usize = 16;
 /// Maximum size of the result of a call, in bytes.
 const MAX_RESULT: usize = 64 << 10;
 
@@ -27,10 +25,11 @@ impl Asking<'_> {
         let is_own = rounds.iter().all(|(_, kept)| kept.model == self.exchange.model);
         let mut made = Vec::new();
         for (digest, kept) in rounds {
-            let results = self.make(kept.round, Some(*digest), kept.calls.clone())?;
+            let results = self.make(kept.round, *digest, kept.calls.clone())?;
             match is_own {
                 true => turns.extend([Turn::Calls(kept.message.clone()), Turn::Results(results)]),
-                false => made.extend(results),
+                // Records do not tell the calls that sent nothing.
+                false => made.extend(results.into_iter().filter(|result| !result.call.name.is_empty())),
             }
         }
         if let Some(Turn::Task(text, _)) = turns.first_mut().filter(|_| !made.is_empty()) {
