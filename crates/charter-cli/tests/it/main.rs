@@ -12,7 +12,7 @@ mod agents_served;
 mod agents_setup;
 #[cfg(all(unix, feature = "models"))]
 mod another;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "models"))]
 mod attached;
 mod backup;
 mod charters;
@@ -77,7 +77,7 @@ mod support;
 #[cfg(target_os = "linux")]
 mod told;
 mod tool_calls;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "models"))]
 mod tool_rounds;
 #[cfg(unix)]
 mod trust;
