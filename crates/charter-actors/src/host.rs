@@ -61,6 +61,17 @@ pub trait CallHost: Send + Sync + 'static {
     /// The journal cannot be written.
     fn put_blob(&self, data: &[u8]) -> Result<Digest, StoreError>;
 
+    /// Reads a blob of the journal file; `None`: there is none with this digest.
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Whether this host stores blobs.
+    fn stores_blobs(&self) -> bool {
+        true
+    }
+
     /// Shows the progress of a call to those who follow the run. It is not recorded, and a host may
     /// show nothing.
     fn progress(&self, progress: CallProgress) {

@@ -29,7 +29,7 @@ mod virtual_clock;
 
 pub use address::is_public;
 pub use call::Call;
-pub use charter_journal::{PICODOLLARS, StoreError, UsageFilter, UsageRow, UsageTotals};
+pub use charter_journal::{PICODOLLARS, Record, StoreError, UsageFilter, UsageRow, UsageTotals};
 pub use charter_run::{ActorPolicy, Fault, KeyError, Retry, delay, texts};
 #[cfg(unix)]
 pub use charter_workspace::{DiffLine, FileDiff, LineKind};

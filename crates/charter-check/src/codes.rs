@@ -51,6 +51,7 @@ codes! {
     INVOKE_WITHOUT_TIMEOUT = "invoke-without-timeout": "An invocation has no timeout.";
     INVOKE_WITHOUT_ON_ERROR = "invoke-without-on-error": "An invocation has no `onError`.";
     ERROR_DROPPED = "error-dropped": "An `onError` transition discards the error.";
+    TOOL_NOT_ALLOWED = "tool-not-allowed": "A model is offered an event that its actor may never send.";
     // Ledger and interlocks.
     PERMIT_NEVER_USED = "permit-never-used": "Permits of a kind are granted, but no transition requires them.";
     PERMIT_NEVER_GRANTED = "permit-never-granted": "A transition requires a permit of a kind that is never granted.";

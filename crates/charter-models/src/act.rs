@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use charter_actors::{Call, Fault};
-use charter_kernel::{Digest, EffectId};
+use charter_kernel::EffectId;
 use serde_json::{Map, Value as Json, json};
 
 use crate::codes;
+use crate::kept_round::Place;
 use crate::tools::ToolResult;
 
 /// How often a call looks whether it is still wanted.
@@ -21,40 +22,44 @@ const PAGE: usize = 64;
 pub(crate) struct Acted {
     pub(crate) content: Json,
     pub(crate) failed: bool,
+    pub(crate) repeated: bool,
 }
 
 impl Acted {
     pub(crate) fn of(self, call: crate::tools::ToolCall) -> ToolResult {
-        ToolResult { call, content: self.content, failed: self.failed }
+        ToolResult { call, content: self.content, failed: self.failed, repeated: self.repeated }
     }
 }
 
-/// Sends an event, and waits for the answers of the invocations that its step starts. `place` says
-/// which call of which question it is: a repeated attempt that calls the same gets the first
-/// result.
+/// Sends an event, and waits for the answers of the invocations that its step starts. The same call
+/// in a later attempt, or after a restart, gets the first result.
 ///
 /// # Errors
 /// The event was not recorded, or the run no longer waits for the answer of the model.
 pub(crate) async fn act(
     call: &Call,
-    place: &str,
+    place: Place,
     event: &str,
     data: Json,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<Acted, Fault> {
-    let digest = Digest::of_json(&json!([event, data])).hex();
-    let key = format!("tool/{place}/{}", digest.get(..16).unwrap_or_default());
+    // An event before this one may have left the state that waits for the answer.
+    if !go_on() || !host_waits(call)? {
+        return Err(not_awaited());
+    }
+    let key = place.key(event, &data);
     let mut updates = call.updates();
     let delivery = match call.send(&key, None, event, data).await {
         Ok(delivery) => delivery,
         // Such as an event beyond a limit of the host, which has no record.
         Err(fault) if fault.code == NOT_SENT && !fault.retryable => {
-            return Ok(Acted { content: json!({"error": fault.message}), failed: true });
+            return Ok(Acted { content: json!({"error": fault.message}), failed: true, repeated: false });
         }
         Err(fault) => return Err(fault),
     };
     if let Some(why) = &delivery.refusal {
-        return Ok(Acted { content: json!({"refused": why.code, "message": why.message}), failed: true });
+        let content = json!({"refused": why.code, "message": why.message});
+        return Ok(Acted { content, failed: true, repeated: delivery.repeated });
     }
     let unreadable = |e: charter_actors::StoreError| Fault::new("journal", e.to_string()).retryable();
     let host = call.host();
@@ -103,7 +108,7 @@ pub(crate) async fn act(
             answers.insert(name, json!({"ended": "the run no longer waits for it"}));
         }
         if call.left().is_zero() || !go_on() {
-            return Err(Fault::new(codes::CANCELLED, "the run no longer waits for the answer"));
+            return Err(not_awaited());
         }
         if !open.is_empty() {
             let _ = tokio::time::timeout(LOOK, updates.next()).await;
@@ -112,5 +117,15 @@ pub(crate) async fn act(
     let further = [("emitted", json!(emitted), emitted.is_empty()), ("answers", json!(answers), answers.is_empty())];
     let mut content = Map::from_iter([("accepted".into(), true.into()), ("state".into(), json!(state))]);
     content.extend(further.into_iter().filter(|(.., empty)| !empty).map(|(key, value, _)| (key.to_owned(), value)));
-    Ok(Acted { content: Json::Object(content), failed })
+    Ok(Acted { content: Json::Object(content), failed, repeated: delivery.repeated })
+}
+
+/// Whether the run still waits for the answer of the model.
+fn host_waits(call: &Call) -> Result<bool, Fault> {
+    let snapshot = call.host().snapshot(&call.run)?;
+    Ok(snapshot.invocations().any(|(_, invocation)| invocation.effect == call.effect_id))
+}
+
+fn not_awaited() -> Fault {
+    Fault::new(codes::CANCELLED, "the run no longer waits for the answer")
 }

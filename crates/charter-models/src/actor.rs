@@ -8,9 +8,10 @@
 //! | `budget` | `{tokens, seconds}` of all calls together (50,000 and 120) |
 //! | `maxTokens`, `temperature`, `effort`, `outputMode` | see [`Settings`] |
 //! | `provider`, `model`, `fallback`, `headers` | which model is asked |
-//! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input` and `call` |
+//! | `offline` | the answer when there is no model: a value in which strings may be expressions over `input`, `call` and `results` |
+//! | `offlineTools` | events that these rules send before they answer; `results` is the list of what they gave |
 
-use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use charter_actors::{ConfigError, Fault, Folder};
@@ -23,17 +24,17 @@ use crate::attachments;
 use crate::budget::budget;
 use crate::chain::ask_in_turn;
 use crate::codes;
-use crate::exchange::{Exchange, Usage};
+use crate::exchange::Exchange;
 use crate::model::Model;
 use crate::offline;
-use crate::open::OpenRequest;
+use crate::offline_tools::{self, OfflineEvent};
+pub use crate::progress::Progress;
 use crate::prompt::{Prompt, PromptTemplate};
 use crate::providers::Selection;
 use crate::schema;
 use crate::settings::Settings;
-use crate::tools::{Tool, ToolCall, ToolResult, Toolbox};
+use crate::tools::{Tool, Toolbox};
 use crate::transport::Transport;
-use crate::watcher::{Granted, Watcher};
 use crate::watching::Watching;
 
 /// Keys of the configuration, besides those of [`Settings`].
@@ -50,6 +51,7 @@ pub struct ModelActor {
     pub(crate) budget: Budget,
     settings: Settings,
     offline: Option<Json>,
+    offline_tools: Vec<OfflineEvent>,
     pub(crate) selection: Selection,
     pub(crate) toolbox: Option<Toolbox>,
     attachments: Vec<Json>,
@@ -66,58 +68,6 @@ pub enum Source<'a> {
     /// A model, those to ask if it does not answer, and the tools that they may call.
     Model(&'a Model, &'a [Model], &'a dyn Transport, &'a [Tool]),
 }
-
-/// Observes calls; `call` is the index in the list of calls.
-pub trait Progress: Sync {
-    /// Id of the run that asks, for spans.
-    fn run(&self) -> &str {
-        ""
-    }
-    /// Whether the answer is still wanted.
-    fn go_on(&self) -> bool {
-        true
-    }
-    /// See [`Watcher::sends`].
-    fn sends(&self, call: usize, model: &Model, request: &Arc<OpenRequest>) {
-        let _ = (call, model, request);
-    }
-    /// See [`Watcher::slack`].
-    fn slack(&self) -> Duration {
-        Duration::ZERO
-    }
-    /// See [`Watcher::received`].
-    fn received(&self, call: usize, bytes: usize, piece: &str) {
-        let _ = (call, bytes, piece);
-    }
-    /// Called when a call is delayed.
-    fn note(&self, call: usize, sentence: &str) {
-        let _ = (call, sentence);
-    }
-    /// See [`Watcher::grant`].
-    ///
-    /// # Errors
-    /// A budget of the host does not allow the request.
-    fn grant(&self, call: usize, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
-        let _ = (call, model, spent, question);
-        Ok(Granted { tokens: wanted, short: None })
-    }
-    /// See [`Watcher::act`].
-    ///
-    /// # Errors
-    /// The call was not made.
-    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
-        Watcher::act(&(), place, tool, call, data)
-    }
-    /// See [`Watcher::keep`].
-    ///
-    /// # Errors
-    /// It cannot be written.
-    fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
-        Watcher::keep(&(), model, exchange, has_ended)
-    }
-}
-
-impl Progress for () {}
 
 impl ModelActor {
     /// Parses the configuration of an actor.
@@ -145,7 +95,7 @@ impl ModelActor {
         };
         let offline = config.get("offline").filter(|v| !v.is_null()).cloned();
         if let Some(rules) = &offline {
-            offline::check(rules).map_err(|e| ConfigError::Other(format!("`offline`: {e}")))?;
+            offline::check_after(rules).map_err(|e| ConfigError::Other(format!("`offline`: {e}")))?;
         }
         if template.is_none() && offline.is_none() {
             return Err(ConfigError::missing("prompt", "a path inside the charter's folder; or give `offline` rules"));
@@ -163,14 +113,20 @@ impl ModelActor {
             Schema::compile(schema).map_err(|e| ConfigError::Other(format!("`output`: {e}")))?;
         }
         let settings = Settings::read(decl)?;
+        let toolbox = Toolbox::read(decl)?;
+        let offline_tools = offline_tools::read(decl, toolbox.as_ref())?;
+        if !offline_tools.is_empty() && offline.is_none() {
+            return Err(ConfigError::missing("offline", "with `offlineTools`, the answer after them"));
+        }
         Ok(ModelActor {
             template,
             calls,
             budget: budget(config.get("budget"))?,
             settings,
             offline,
+            offline_tools,
             selection: Selection::read(decl)?,
-            toolbox: Toolbox::read(decl)?,
+            toolbox,
             attachments: attachments::read(decl, folder)?,
             schema,
         })
@@ -194,7 +150,7 @@ impl ModelActor {
         let calls: &[Json] = self.calls.as_deref().unwrap_or(&one);
         let (model, fallback, transport, tools) = match source {
             Source::Model(model, fallback, transport, tools) => (model, fallback, transport, tools),
-            Source::Offline => return (self.offline(calls, input), Vec::new()),
+            Source::Offline => return (self.offline(calls, input, progress), Vec::new()),
         };
         let Some(template) = &self.template else {
             let fault = Fault::new(codes::CONFIG, "the actor has no `prompt`, so it can only answer offline");
@@ -204,7 +160,9 @@ impl ModelActor {
         for call in calls {
             let rendered = template.render(input, call).map_err(|e| Fault::new(codes::CONFIG, e.message));
             let prompt = rendered.and_then(|prompt| {
-                Ok(Prompt { attachments: attachments::of(&self.attachments, input, call)?.into(), ..prompt })
+                let attachments = attachments::of(&self.attachments, input, call)?;
+                attachments.iter().try_for_each(|one| progress.attached(&one.content()))?;
+                Ok(Prompt { attachments: attachments.into(), ..prompt })
             });
             match prompt {
                 Ok(prompt) => prompts.push(prompt),
@@ -271,15 +229,17 @@ impl ModelActor {
         }
     }
 
-    fn offline(&self, calls: &[Json], input: &Json) -> Result<Json, Fault> {
+    fn offline(&self, calls: &[Json], input: &Json, progress: &dyn Progress) -> Result<Json, Fault> {
         let Some(rules) = &self.offline else {
             return Err(Fault::new(
                 codes::CONFIG,
                 "no model is configured, and the actor has no `offline` rules; name a model (`charter run --help` says how)",
             ));
         };
-        let answers = calls.iter().map(|call| {
-            offline::answer(rules, input, call).map_err(|e| Fault::new(codes::CONFIG, format!("`offline`: {e}")))
+        let answers = calls.iter().enumerate().map(|call| {
+            let results = offline_tools::send(&self.offline_tools, input, call, progress)?;
+            offline::answer_after(rules, input, call.1, &results)
+                .map_err(|e| Fault::new(codes::CONFIG, format!("`offline`: {e}")))
         });
         self.together(answers.collect())
     }

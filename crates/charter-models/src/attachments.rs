@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use charter_actors::{ConfigError, Fault, Folder};
+use charter_kernel::Digest;
 use charter_kernel::definition::ActorDecl;
 use serde_json::{Value as Json, json};
 
@@ -20,20 +21,22 @@ const TOKENS: u64 = 2_000;
 /// Bytes of a document that take one token, about.
 const BYTES_PER_TOKEN: usize = 50;
 
-/// A type of attachments: its name, the ends of names of files, and how its content begins.
-struct Kind {
-    media_type: &'static str,
-    ends: &'static [&'static str],
-    begin: &'static [u8],
-}
+/// The media types.
+const TYPES: [&str; 5] = ["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
 
-const KINDS: [Kind; 5] = [
-    Kind { media_type: "image/png", ends: &["png"], begin: b"\x89PNG" },
-    Kind { media_type: "image/jpeg", ends: &["jpg", "jpeg"], begin: b"\xff\xd8\xff" },
-    Kind { media_type: "image/gif", ends: &["gif"], begin: b"GIF8" },
-    Kind { media_type: "image/webp", ends: &["webp"], begin: b"RIFF" },
-    Kind { media_type: "application/pdf", ends: &["pdf"], begin: b"%PDF" },
-];
+/// The media type of a content, by how it begins.
+fn media_type_of(content: &[u8]) -> Option<&'static str> {
+    let is_webp = content.starts_with(b"RIFF") && content.get(8..12) == Some(b"WEBP");
+    let [png, jpeg, gif, webp, pdf] = TYPES;
+    Some(match content {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => png,
+        [0xff, 0xd8, 0xff, ..] => jpeg,
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => gif,
+        _ if is_webp => webp,
+        [b'%', b'P', b'D', b'F', b'-', ..] => pdf,
+        _ => return None,
+    })
+}
 
 /// An image or a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +48,17 @@ pub struct Attachment {
 }
 
 impl Attachment {
+    /// The digest of its content.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_bytes(&self.content())
+    }
+
+    /// Its content.
+    pub(crate) fn content(&self) -> Vec<u8> {
+        STANDARD.decode(&self.data).unwrap_or_default()
+    }
+
     /// Whether it is a document, not an image.
     #[must_use]
     pub fn is_document(&self) -> bool {
@@ -84,12 +98,12 @@ pub(crate) fn read(actor: &ActorDecl, folder: &Folder) -> Result<Vec<Json>, Conf
             offline::check(&entry).map_err(|e| ConfigError::Other(format!("`{KEY}`: {e}")))?;
             return Ok(entry);
         };
-        let expected = "the name of a file beside the charter that ends in `.png`, `.jpg`, `.gif`, `.webp` or `.pdf`";
-        let invalid = || ConfigError::invalid("attachments.file", expected, name);
+        let invalid = || ConfigError::invalid("attachments.file", "the name of a file beside the charter", name);
         let path = name.as_str().ok_or_else(invalid)?;
-        let end = path.rsplit_once('.').map(|(_, end)| end.to_lowercase()).unwrap_or_default();
-        let kind = KINDS.iter().find(|kind| kind.ends.contains(&end.as_str())).ok_or_else(invalid)?;
-        let read = json!({"mediaType": kind.media_type, "data": STANDARD.encode(folder.bytes(path)?)});
+        let content = folder.bytes(path)?;
+        let media_type = media_type_of(&content)
+            .ok_or_else(|| ConfigError::Other(format!("`{KEY}`: `{path}` has none of the types {}", known_types())))?;
+        let read = json!({"mediaType": media_type, "data": STANDARD.encode(content)});
         // Strings that are no expressions stay as they are; base64 never begins with `=`.
         check(std::slice::from_ref(&read)).map_err(|why| ConfigError::Other(format!("`{path}`: {why}")))?;
         Ok(read)
@@ -114,6 +128,10 @@ pub(crate) fn of(entries: &[Json], input: &Json, call: &Json) -> Result<Vec<Atta
     check(&values).map_err(fault)
 }
 
+fn known_types() -> String {
+    format!("`{}`", TYPES.join("`, `"))
+}
+
 fn check(values: &[Json]) -> Result<Vec<Attachment>, String> {
     if values.len() > MAX_COUNT {
         return Err(format!("there are {} attachments; the limit is {MAX_COUNT}", values.len()));
@@ -122,19 +140,18 @@ fn check(values: &[Json]) -> Result<Vec<Attachment>, String> {
     let mut all = Vec::new();
     for value in values {
         let text = |key: &str| value.get(key).and_then(Json::as_str);
-        let (Some(media_type), Some(data)) = (text("mediaType"), text("data")) else {
-            return Err("an attachment needs `mediaType` and `data`, its content in base64".into());
-        };
-        let Some(kind) = KINDS.iter().find(|kind| kind.media_type == media_type) else {
-            let known = KINDS.map(|kind| kind.media_type).join("`, `");
-            return Err(format!("cannot attach `{}`; known types: `{known}`", media_type.escape_debug()));
+        let Some(data) = text("data") else {
+            return Err("an attachment needs `data`, its content in base64".into());
         };
         left = left
             .checked_sub(data.len())
             .ok_or_else(|| format!("the attachments have more than {MAX_BYTES} bytes in base64 together"))?;
         let content = STANDARD.decode(data).map_err(|e| format!("`data` is not base64: {e}"))?;
-        if !content.starts_with(kind.begin) {
-            return Err(format!("the content is not of the type `{media_type}`"));
+        let Some(media_type) = media_type_of(&content) else {
+            return Err(format!("the content has none of the types {}", known_types()));
+        };
+        if let Some(said) = text("mediaType").filter(|said| *said != media_type) {
+            return Err(format!("the content is `{media_type}`, not `{}`", said.escape_debug()));
         }
         all.push(Attachment { media_type: media_type.to_owned(), data: data.to_owned() });
     }
@@ -155,7 +172,8 @@ mod tests {
 
     fn attached(config: Json, input: &Json) -> Result<Vec<String>, String> {
         let decl = ActorDecl { config: serde_json::from_value(config).unwrap(), ..ActorDecl::default() };
-        let folder = Folder::Texts(Arc::new([("a.pdf".to_owned(), "%PDF-1.7".to_owned())].into()));
+        let files = [("a.pdf", "%PDF-1.7"), ("c.png", "<html>")].map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let folder = Folder::Texts(Arc::new(files.into()));
         let entries = read(&decl, &folder).map_err(|e| e.to_string())?;
         let all = of(&entries, input, &Json::Null).map_err(|fault| fault.message)?;
         Ok(all.into_iter().map(|one| format!("{} {}", one.media_type, one.data)).collect())
@@ -163,7 +181,7 @@ mod tests {
 
     #[test]
     fn from_input_and_files() {
-        let png = STANDARD.encode(b"\x89PNG....");
+        let png = STANDARD.encode(b"\x89PNG\r\n\x1a\n....");
         let input = json!({"scan": {"mediaType": "image/png", "data": png}, "no": null});
         let config =
             json!({"attachments": ["= input.scan", "= [input.scan, input.scan]", "= input.no", {"file": "a.pdf"}]});
@@ -174,14 +192,31 @@ mod tests {
     }
 
     #[test]
+    fn types_are_those_of_the_content() {
+        for (content, media_type) in [
+            (&b"\x89PNG\r\n\x1a\n"[..], "image/png"),
+            (b"\xff\xd8\xff\xe0", "image/jpeg"),
+            (b"GIF89a", "image/gif"),
+            (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+            (b"%PDF-2.0", "application/pdf"),
+        ] {
+            let data = STANDARD.encode(content);
+            let found = attached(json!({"attachments": "= input"}), &json!({"data": data})).unwrap();
+            assert_eq!(found, [format!("{media_type} {data}")]);
+        }
+    }
+
+    #[test]
     fn what_is_no_attachment_is_refused() {
-        let png = STANDARD.encode(b"\x89PNG....");
+        let png = STANDARD.encode(b"\x89PNG\r\n\x1a\n....");
         let of = |value: Json| attached(json!({"attachments": "= input.x"}), &json!({"x": value})).unwrap_err();
         for (value, message) in [
-            (json!("text"), "needs `mediaType` and `data`"),
-            (json!({"mediaType": "image/svg+xml", "data": png}), "cannot attach `image/svg+xml`"),
+            (json!("text"), "needs `data`"),
+            (json!({"mediaType": "image/svg+xml", "data": png}), "is `image/png`, not `image/svg+xml`"),
+            (json!({"data": STANDARD.encode("<svg/>")}), "has none of the types `image/png`, `image/jpeg`"),
+            (json!({"data": STANDARD.encode(b"RIFF....WAVE")}), "has none of the types"),
             (json!({"mediaType": "image/png", "data": "%%"}), "`data` is not base64"),
-            (json!({"mediaType": "image/gif", "data": png}), "the content is not of the type `image/gif`"),
+            (json!({"mediaType": "image/gif", "data": png}), "the content is `image/png`, not `image/gif`"),
             (json!(vec![json!({}); 17]), "there are 17 attachments; the limit is 16"),
             (json!({"mediaType": "image/png", "data": "A".repeat(9 << 20)}), "more than 8388608 bytes"),
         ] {
@@ -189,7 +224,8 @@ mod tests {
             assert!(error.contains(message), "{error}");
         }
         for (config, message) in [
-            (json!({"attachments": {"file": "b.exe"}}), "invalid `attachments.file`"),
+            (json!({"attachments": {"file": 7}}), "invalid `attachments.file`"),
+            (json!({"attachments": {"file": "c.png"}}), "`attachments`: `c.png` has none of the types"),
             (json!({"attachments": {"file": "b.png"}}), "no file `b.png` beside the charter"),
             (json!({"attachments": "= ("}), "invalid expression"),
             (

@@ -6,7 +6,7 @@ use std::time::Instant;
 use charter_actors::Fault;
 use serde_json::Value as Json;
 
-use crate::ask::{Budget, Question, REFUSED_MODES, ask};
+use crate::ask::{Budget, Question, REFUSED_MODES, ask_after};
 use crate::codes;
 use crate::exchange::Exchange;
 use crate::model::Model;
@@ -24,7 +24,14 @@ pub(crate) fn ask_in_turn(
     let (mut question, mut next) = (*first, fallback.iter());
     let mut exchanges: Vec<Exchange> = Vec::new();
     loop {
-        let (answer, exchange) = ask(&question, transport, watcher);
+        let earlier = match watcher.earlier() {
+            Ok(earlier) => earlier,
+            Err(fault) => return (Err(fault), exchanges),
+        };
+        if exchanges.is_empty() {
+            question.budget.tokens = question.budget.tokens.saturating_sub(earlier.taken.total());
+        }
+        let (answer, exchange) = ask_after(&earlier, &question, transport, watcher);
         question.budget.tokens = question.budget.tokens.saturating_sub(exchange.usage.total());
         exchanges.push(exchange);
         let fault = match answer {

@@ -2,7 +2,7 @@
 //! and never a key.
 
 use charter_kernel::Digest;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 /// Maximum size of a stored text, in bytes; only the beginning and the end of a longer text are
@@ -12,8 +12,8 @@ const MAX_TEXT: usize = 64 << 10;
 const MAX_MESSAGES: usize = 32;
 
 /// Numbers of tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Usage {
     /// Tokens read by the model, cached ones included.
     pub input: u64,

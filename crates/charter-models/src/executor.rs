@@ -19,8 +19,10 @@ use crate::ask::POLL;
 use crate::attachments;
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
+use crate::kept_round::{Earlier, KeptRound, Place};
 use crate::ledger::{Account, Budgets, Ledger, TokenRequest};
 use crate::model::Model;
+use crate::offline_tools;
 use crate::open::{self, OpenRequest, OpenRequests, WriteOnDrop};
 use crate::providers::{self, Providers, Selection};
 use crate::settings;
@@ -129,7 +131,7 @@ impl Executor for Models {
             .chain(settings::KEYS)
             .chain(providers::KEYS)
             .chain(tools::KEYS)
-            .chain([attachments::KEY])
+            .chain([attachments::KEY, offline_tools::KEY])
             .collect();
         charter_actors::check_keys(actor, &keys)?;
         let read = ModelActor::read(actor, folder)?;
@@ -257,10 +259,28 @@ impl Progress for Observer<'_> {
             std::thread::sleep(POLL);
         }
     }
-    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
+    fn earlier(&self, call: usize) -> Result<Earlier, Fault> {
+        let has_tools = self.call.config(tools::KEY).is_some();
+        if has_tools { Earlier::find(self.call, call) } else { Ok(Earlier::default()) }
+    }
+    fn keep_round(&self, round: KeptRound) -> Result<Option<Digest>, Fault> {
+        let host = self.call.host();
+        if !host.stores_blobs() {
+            return Ok(None);
+        }
+        let round = KeptRound { effect: self.call.effect.to_string(), attempt: self.call.attempt, ..round };
+        let unwritten = |why: String| Fault::new("journal", why).retryable();
+        let text = serde_json::to_vec(&round).map_err(|e| unwritten(e.to_string()))?;
+        host.put_blob(&text).map(Some).map_err(|e| unwritten(e.to_string()))
+    }
+    fn attached(&self, content: &[u8]) -> Result<(), Fault> {
+        let host = self.call.host();
+        let unwritten = |e: StoreError| Fault::new("journal", e.to_string()).retryable();
+        if host.stores_blobs() { host.put_blob(content).map(drop).map_err(unwritten) } else { Ok(()) }
+    }
+    fn act(&self, place: Place, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
         let go_on = || self.go_on();
-        let place = format!("{}.{place}", self.call.attempt);
-        self.threads.block_on(act::act(self.call, &place, &tool.event, data, &go_on)).map(|acted| acted.of(call))
+        self.threads.block_on(act::act(self.call, place, &tool.event, data, &go_on)).map(|acted| acted.of(call))
     }
     fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
         if has_ended {

@@ -15,13 +15,16 @@ mod exchange;
 mod executor;
 #[cfg(feature = "http")]
 mod http;
+mod kept_round;
 mod ledger;
 pub mod limits;
 mod model;
 pub mod offline;
+mod offline_tools;
 mod open;
 mod pause;
 pub mod price;
+mod progress;
 mod prompt;
 mod providers;
 mod redact;
@@ -42,6 +45,7 @@ pub use exchange::{Exchange, Message, Usage};
 pub use executor::Models;
 #[cfg(feature = "http")]
 pub use http::HttpTransport;
+pub use kept_round::{Earlier, KeptRound, Place};
 pub use ledger::{Allowance, Budgets, MAX_COST};
 pub use model::{Model, ModelError, Provider};
 pub use open::OpenRequest;

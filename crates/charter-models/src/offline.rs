@@ -34,7 +34,24 @@ pub enum RuleError {
 /// # Errors
 /// An expression is invalid or fails.
 pub fn answer(rules: &Json, input: &Json, call: &Json) -> Result<Json, RuleError> {
-    fill(rules, &Variables::new(), Some((input, call)))
+    fill(rules, &Variables::new(), Some((input, call, &Json::Null)))
+}
+
+/// Computes the answer of rules that may read `results`, too: what the events gave that were sent
+/// before.
+///
+/// # Errors
+/// An expression is invalid or fails.
+pub(crate) fn answer_after(rules: &Json, input: &Json, call: &Json, results: &Json) -> Result<Json, RuleError> {
+    fill(rules, &Variables::with_results(), Some((input, call, results)))
+}
+
+/// Checks that all expressions compile, which may read `results`.
+///
+/// # Errors
+/// An expression is invalid.
+pub(crate) fn check_after(rules: &Json) -> Result<(), RuleError> {
+    fill(rules, &Variables::with_results(), None).map(drop)
 }
 
 /// Checks that all expressions compile.
@@ -48,6 +65,7 @@ pub fn check(rules: &Json) -> Result<(), RuleError> {
 struct Variables {
     env: Env,
     input: RootId,
+    results: Option<RootId>,
 }
 
 impl Variables {
@@ -55,25 +73,36 @@ impl Variables {
         let mut env = Env::new();
         let input = env.root("input", Type::Dyn);
         env.root("call", Type::Dyn);
-        Variables { env, input }
+        Variables { env, input, results: None }
+    }
+
+    fn with_results() -> Variables {
+        let mut variables = Variables::new();
+        variables.results = Some(variables.env.root("results", Type::Dyn));
+        variables
     }
 }
 
 struct Values<'v> {
     input: (RootId, &'v Json),
     call: &'v Json,
+    results: (Option<RootId>, &'v Json),
 }
 
 impl<'v> Scope<'v> for Values<'v> {
     fn root(&self, id: RootId) -> Option<Value<'v>> {
-        let json = if id == self.input.0 { self.input.1 } else { self.call };
+        let json = match id {
+            id if id == self.input.0 => self.input.1,
+            id if Some(id) == self.results.0 => self.results.1,
+            _ => self.call,
+        };
         Some(Value::from_json(json))
     }
 }
 
 /// Fills in the expressions. The recursion is bounded: rules are part of a charter, which is at
 /// most 128 levels deep.
-fn fill(rules: &Json, variables: &Variables, values: Option<(&Json, &Json)>) -> Result<Json, RuleError> {
+fn fill(rules: &Json, variables: &Variables, values: Option<(&Json, &Json, &Json)>) -> Result<Json, RuleError> {
     Ok(match rules {
         Json::String(text) => match text.strip_prefix("= ") {
             None => rules.clone(),
@@ -81,10 +110,10 @@ fn fill(rules: &Json, variables: &Variables, values: Option<(&Json, &Json)>) -> 
                 let cel = cel.trim();
                 let program = Program::compile(cel, &variables.env)
                     .map_err(|e| RuleError::Invalid { expression: cel.to_owned(), message: e.message.to_string() })?;
-                let Some((input, call)) = values else {
+                let Some((input, call, results)) = values else {
                     return Ok(Json::Null);
                 };
-                let scope = Values { input: (variables.input, input), call };
+                let scope = Values { input: (variables.input, input), call, results: (variables.results, results) };
                 let value = program.eval(&scope, &mut Fuel::new(FUEL)).and_then(|v| v.to_json());
                 value.map_err(|e| RuleError::Failed { expression: cel.to_owned(), message: e.message().to_string() })?
             }

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use charter_actors::ConfigError;
 use charter_kernel::definition::{ActorDecl, EventDecl};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::answer;
 use crate::schema::wire_schema;
 
 /// Keys of the configuration.
-pub(crate) const KEYS: [&str; 2] = ["tools", "rounds"];
+pub(crate) const KEYS: [&str; 2] = [KEY, "rounds"];
+/// The key with the events.
+pub(crate) const KEY: &str = "tools";
 /// The name of the tool that takes the answer.
 pub(crate) const ANSWER: &str = "answer";
 /// Maximum number of tools.
@@ -127,6 +130,12 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// The tool of an event, without what a model is told about it.
+    pub(crate) fn of(event: &str) -> Tool {
+        let (description, schema) = (String::new(), Json::Null);
+        Tool { name: tool_name(event), event: event.to_owned(), description, schema, wrapped: false }
+    }
+
     /// Its size in bytes, about.
     pub(crate) fn size(&self) -> usize {
         self.name.len().saturating_add(self.description.len()).saturating_add(self.schema.to_string().len())
@@ -149,7 +158,7 @@ fn tool_name(event: &str) -> String {
 }
 
 /// A call of a tool by a model.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The provider's id of the call; may be empty.
     pub id: String,
@@ -168,6 +177,20 @@ pub struct ToolResult {
     pub content: Json,
     /// Whether the event was refused or its actor failed.
     pub failed: bool,
+    /// Whether the event was recorded earlier.
+    pub repeated: bool,
+}
+
+impl ToolResult {
+    /// One sentence about the call.
+    pub(crate) fn told(&self, who: &str, event: &str) -> String {
+        let refused = self.content.get("refused").and_then(Json::as_str);
+        match (refused, self.failed) {
+            (Some(code), _) => format!("{who} {event}: refused ({code})"),
+            (None, true) => format!("{who} {event}: it failed"),
+            (None, false) => format!("{who} {event}: accepted"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! The transport of requests to a model.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use charter_actors::{Secret, Secrets};
 
+use crate::attachments::Attachment;
 use crate::redact::redact_body;
 
 /// A request. Headers with secrets are separate, so that they are never stored.
@@ -20,6 +22,8 @@ pub struct Request {
     pub body: String,
     /// The keys of the host: a text may quote one. They are removed from what is kept of the body.
     pub hidden: Vec<Secret>,
+    /// Attachments in the body. What is kept of it has their digests instead.
+    pub attached: Arc<[Attachment]>,
 }
 
 impl Request {
@@ -30,7 +34,13 @@ impl Request {
 
     /// The body as it may be kept.
     pub(crate) fn kept_body(&self) -> Cow<'_, str> {
-        redact_body(&self.hidden.iter().collect(), &self.body)
+        let secrets = self.hidden.iter().collect();
+        // No character of base64 is escaped in JSON.
+        let named = |body: Cow<'_, str>, one: &Attachment| body.replace(&one.data, &one.digest().to_string()).into();
+        match self.attached.iter().fold(Cow::Borrowed(self.body.as_str()), named) {
+            Cow::Borrowed(body) => redact_body(&secrets, body),
+            Cow::Owned(body) => Cow::Owned(redact_body(&secrets, &body).into_owned()),
+        }
     }
 }
 

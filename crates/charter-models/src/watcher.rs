@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use charter_actors::Fault;
+use charter_kernel::Digest;
 use serde_json::Value as Json;
 
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
+use crate::kept_round::{Earlier, KeptRound, Place};
 use crate::model::Model;
 use crate::open::OpenRequest;
 use crate::tools::{Tool, ToolCall, ToolResult};
@@ -47,11 +49,27 @@ pub trait Watcher {
         let _ = (model, spent, question);
         Ok(Granted { tokens: wanted, short: None })
     }
-    /// Makes a call of a tool with these data. `place` says which call of the question it is.
+    /// Returns the rounds of tools that the question has had before.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn earlier(&self) -> Result<Earlier, Fault> {
+        Ok(Earlier::default())
+    }
+    /// Keeps a round before its calls are made; `None`: the host keeps none.
+    ///
+    /// # Errors
+    /// It cannot be written, so its calls must not be made.
+    fn keep_round(&self, round: KeptRound) -> Result<Option<Digest>, Fault> {
+        let _ = round;
+        Ok(None)
+    }
+    /// Makes a call of a tool with these data. A call at the same place, in a later attempt, gets
+    /// the first result.
     ///
     /// # Errors
     /// The call was not made; the question ends.
-    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
+    fn act(&self, place: Place, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
         let _ = (place, call, data);
         Err(Fault::new(codes::CONFIG, format!("this host offers no tools, such as `{}`", tool.name)))
     }

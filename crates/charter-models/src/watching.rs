@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use charter_actors::Fault;
+use charter_kernel::Digest;
 use serde_json::Value as Json;
 
 use crate::actor::Progress;
 use crate::exchange::{Exchange, Usage};
+use crate::kept_round::{Earlier, KeptRound, Place};
 use crate::model::Model;
 use crate::open::OpenRequest;
 use crate::tools::{Tool, ToolCall, ToolResult};
@@ -43,8 +45,14 @@ impl Watcher for Watching<'_> {
     fn grant(&self, model: &Model, spent: Usage, question: u64, wanted: u32) -> Result<Granted, Fault> {
         self.progress.grant(self.call, model, spent, question, wanted)
     }
-    fn act(&self, place: &str, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
-        self.progress.act(&format!("{}.{place}", self.call), tool, call, data)
+    fn earlier(&self) -> Result<Earlier, Fault> {
+        self.progress.earlier(self.call)
+    }
+    fn keep_round(&self, round: KeptRound) -> Result<Option<Digest>, Fault> {
+        self.progress.keep_round(KeptRound { call: self.call, ..round })
+    }
+    fn act(&self, place: Place, tool: &Tool, call: ToolCall, data: Json) -> Result<ToolResult, Fault> {
+        self.progress.act(Place { call: self.call, ..place }, tool, call, data)
     }
     fn keep(&self, model: &Model, exchange: &mut Exchange, has_ended: bool) -> Result<(), Fault> {
         exchange.call = self.call;

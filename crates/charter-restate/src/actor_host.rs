@@ -124,6 +124,14 @@ impl CallHost for ActorHost {
     fn put_blob(&self, _: &[u8]) -> Result<Digest, StoreError> {
         Err(StoreError::NotWritten { reason: "this host stores no blobs of actors".into() })
     }
+
+    fn blob(&self, _: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(None)
+    }
+
+    fn stores_blobs(&self) -> bool {
+        false
+    }
 }
 
 /// The news of a run for a call: the run is looked at again and again.

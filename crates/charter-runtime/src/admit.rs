@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use charter_actors::{ActorConfig, Beside, Blobs, ConfigError, Executor, Executors, Folder, FolderError, KeptFiles};
+use charter_expr::did_you_mean;
 use charter_journal::Manifest;
 
 use crate::charter::{Charter, Kept};
@@ -161,7 +162,11 @@ fn check(executor: &dyn Executor, actor: &ActorConfig, charter: &Charter) -> Res
     executor.check(&actor.name, &actor.decl, &charter.folder)?;
     let events = &charter.machine.definition().events;
     match executor.sends(&actor.decl)?.into_iter().find(|event| !events.contains_key(event)) {
-        Some(event) => Err(ConfigError::Other(format!("the charter does not declare the event `{event}`"))),
+        Some(event) => {
+            let near = did_you_mean(&event, events.keys().map(String::as_str));
+            let near = near.map(|near| format!("; {near}")).unwrap_or_default();
+            Err(ConfigError::Other(format!("the charter does not declare the event `{event}`{near}")))
+        }
         None => Ok(()),
     }
 }

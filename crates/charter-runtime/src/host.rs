@@ -95,6 +95,10 @@ impl CallHost for Inner {
         self.store.put_blob(data)
     }
 
+    fn blob(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store.blob(digest)
+    }
+
     fn put_usage(&self, rows: Vec<UsageRow>) -> Result<(), StoreError> {
         self.store.put_usage(rows)
     }

@@ -12,6 +12,7 @@ mod loops;
 mod order;
 mod overwritten;
 mod reach;
+mod tools;
 mod unused;
 
 pub(crate) use unused::used_names;
@@ -49,6 +50,7 @@ const ALL: &[Lint] = &[
     invocations::timeouts,
     invocations::errors,
     invocations::dropped,
+    tools::not_allowed,
     ledger::kinds,
     interlocks::rows,
 ];

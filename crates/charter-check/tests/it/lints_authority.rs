@@ -194,3 +194,23 @@ fn a_role_that_only_a_task_names_is_used() {
     reports("unused-role", &charter(""), "roles.boss", "role `boss` is never used", &charter(", by: boss"));
     assert!(found(&charter(", by: [operator, boss]"), "unused-role").is_empty());
 }
+
+#[test]
+fn tools_that_are_not_allowed() {
+    let charter = |by: &str, event: &str, on: &str, tools: &str| {
+        format!(
+            "roles: {{clerk: {{}}, boss: {{}}}}\nactors: {{m: {{kind: model, tools: {tools}, as: {by}, offline: {{}}, timeout: 1m}}}}\nevents: {{X: {{{event}}}}}\nstates: {{a: {{invoke: {{src: m, onDone: b, onError: b}}, on: {{X: {{target: b, {on}}}}}}}, b: {{}}}}"
+        )
+    };
+    let code = "tool-not-allowed";
+    let good = charter("[clerk]", "by: [boss, clerk]", "by: clerk", "[X]");
+    let words = "the model of `m` can never send `X`: it requires the role boss, and the actor has only the role clerk";
+    reports(code, &charter("clerk", "by: boss", "reenter: true", "[X]"), "actors.m.tools[0]", words, &good);
+    reports(code, &charter("clerk", "", "by: boss", "{X: null}"), "actors.m.tools.X", words, &good);
+    reports(code, &charter("[]", "", "quorum: {count: 2, of: boss}", "[X]"), "actors.m.tools", "has no role", &good);
+    let persons = "the model of `m` can never send `X`: only persons approve and vote";
+    reports(code, &charter("boss", "", "quorum: {count: 2, of: boss}", "[X]"), "actors.m.tools", persons, &good);
+    for on in ["reenter: true", "quorum: {count: 2, of: clerk}, agents: true"] {
+        assert!(found(&charter("clerk", "", on, "[X, UNKNOWN]"), code).is_empty(), "{on}");
+    }
+}

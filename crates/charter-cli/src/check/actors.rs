@@ -5,8 +5,10 @@ use std::cmp::Reverse;
 use charter_actors::{ConfigError, FolderError};
 use charter_check::{Finding, Report, Severity};
 use charter_expr::nearest;
+use charter_expr::pointer::join;
 use charter_format::Diagnostic;
 use charter_runtime::ActorError;
+use serde_json::Value as Json;
 
 use crate::io::Failure;
 use crate::load::Loaded;
@@ -37,10 +39,10 @@ pub(super) fn add(loaded: &Loaded, report: &mut Report) -> Result<(), Failure> {
 
 fn finding(loaded: &Loaded, objection: &ActorError, kinds: &[String]) -> Finding {
     let (name, why) = (&objection.actor, objection.error.to_string());
-    let at = charter_expr::pointer::join("/actors", name);
+    let at = join("/actors", name);
     let ConfigError::UnknownKind { kind, .. } = &objection.error else {
         let at = match key(loaded, name, &why) {
-            Some(key) => format!("{at}/config/{key}"),
+            Some(key) => format!("{at}/config{key}"),
             None => at,
         };
         let message = format!("actor `{name}`: {why}");
@@ -80,15 +82,23 @@ fn is_local(loaded: &Loaded, name: &str, error: &ConfigError) -> bool {
     }
 }
 
-/// Finds the key of the actor that the message quotes, or whose value it quotes.
-fn key<'a>(loaded: &'a Loaded, name: &str, why: &str) -> Option<&'a str> {
+/// Finds the key of the actor that the message quotes, or whose value it quotes, as a pointer.
+fn key(loaded: &Loaded, name: &str, why: &str) -> Option<String> {
     let actor = loaded.document.definition.actors.get(name)?;
     let mut quoted = why.split('`').skip(1).step_by(2);
     quoted.find_map(|word| {
-        let mut all = actor.config.iter();
         let outer = word.split('.').next().unwrap_or_default();
-        let found = all.find(|(key, value)| *key == outer || value.as_str() == Some(word));
-        found.map(|(key, _)| key.as_str())
+        actor.config.iter().find_map(|(key, value)| {
+            let at = join("", key);
+            match value {
+                Json::String(text) if text == word => Some(at),
+                Json::Array(words) if words.iter().any(|one| one == word) => {
+                    words.iter().position(|one| one == word).map(|index| format!("{at}/{index}"))
+                }
+                Json::Object(map) if map.contains_key(word) => Some(join(&at, word)),
+                _ => (key == outer).then_some(at),
+            }
+        })
     })
 }
 

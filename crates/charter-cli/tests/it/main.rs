@@ -14,6 +14,8 @@ mod agents_served;
 mod agents_setup;
 #[cfg(all(unix, feature = "models"))]
 mod another;
+#[cfg(all(unix, feature = "models"))]
+mod attached;
 mod backup;
 mod charters;
 mod closed;
@@ -80,6 +82,8 @@ mod support;
 #[cfg(target_os = "linux")]
 mod told;
 mod tool_calls;
+#[cfg(all(unix, feature = "models"))]
+mod tool_rounds;
 #[cfg(unix)]
 mod trust;
 mod two;

@@ -9,7 +9,7 @@ use crate::usage::sql;
 use serde_json::{Value as Json, json};
 
 /// A clerk that may look things up and note them; only a manager may pay.
-fn clerk(name: &str, kind: &str, server: &Server, rounds: u32) -> Scratch {
+pub(crate) fn clerk(name: &str, kind: &str, server: &Server, rounds: u32) -> Scratch {
     let scratch = Scratch::new(name);
     scratch.file(
         "c.yaml",
@@ -76,7 +76,7 @@ states:
 }
 
 /// A reply that calls tools, or with an answer, as a provider gives it.
-fn reply(kind: &str, calls: &[(&str, Json)]) -> (u16, Json) {
+pub(crate) fn reply(kind: &str, calls: &[(&str, Json)]) -> (u16, Json) {
     let usage = json!({"input_tokens": 9, "output_tokens": 1});
     let body = match kind {
         "anthropic" => {
@@ -141,7 +141,7 @@ fn script(kind: &'static str) -> Server {
     })
 }
 
-fn log(scratch: &Scratch) -> Vec<Json> {
+pub(crate) fn log(scratch: &Scratch) -> Vec<Json> {
     let (_, text) = charter(scratch, "log r --json", None);
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -8,6 +8,7 @@ use charter_kernel::definition::{
     Role, Stream, UniqueDecl,
 };
 use indexmap::IndexMap;
+use serde_json::Value as Json;
 
 use super::action::block;
 use super::context::{Context, Scope, Space, text};
@@ -120,12 +121,23 @@ fn actor(cx: &mut Context, node: &Node, types: &Types) -> ActorDecl {
                 if key == "as" || (key == "by" && node.get("kind").and_then(Node::text) == Some("human")) {
                     cx.roles(&entry.value);
                 }
-                let value = cx.at("config", |cx| cx.field(key, entry, |_, node| node.json()));
+                let value = cx.at("config", |cx| cx.field(key, entry, value_with_places));
                 read.config.insert(key.to_owned(), value);
             }
         }
     }
     read
+}
+
+/// Reads a value whose keys are those of a kind of actor, with the places of its parts, but not of
+/// theirs.
+fn value_with_places(cx: &mut Context, node: &Node) -> Json {
+    match &node.value {
+        Value::List(_) => drop(cx.items(node, |_, _| ())),
+        Value::Map(_) => node.entries().iter().for_each(|entry| cx.field(&entry.key.text, entry, |_, _| ())),
+        _ => {}
+    }
+    node.json()
 }
 
 fn projection(cx: &mut Context, node: &Node) -> Projection {

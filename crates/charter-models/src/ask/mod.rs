@@ -19,6 +19,7 @@ use self::waits::Limit;
 use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
+use crate::kept_round::Earlier;
 use crate::model::Model;
 use crate::open::OpenRequest;
 use crate::pause;
@@ -75,7 +76,18 @@ pub fn ask(
     transport: &dyn Transport,
     watcher: &dyn Watcher,
 ) -> (Result<Json, Fault>, Exchange) {
+    ask_after(&Earlier::default(), question, transport, watcher)
+}
+
+/// Asks a question that has had rounds of tools before.
+pub(crate) fn ask_after(
+    earlier: &Earlier,
+    question: &Question<'_>,
+    transport: &dyn Transport,
+    watcher: &dyn Watcher,
+) -> (Result<Json, Fault>, Exchange) {
     let mut asking = Asking {
+        earlier,
         question,
         transport,
         watcher,
@@ -103,6 +115,7 @@ pub fn ask(
 }
 
 struct Asking<'a> {
+    earlier: &'a Earlier,
     question: &'a Question<'a>,
     transport: &'a dyn Transport,
     watcher: &'a dyn Watcher,
@@ -123,13 +136,18 @@ impl Asking<'_> {
             }
         };
         let mut turns = vec![Turn::Task(self.question.prompt.user.clone(), self.question.prompt.attachments.clone())];
+        let mut attached = self.question.prompt.attachments.iter();
+        if let Some(why) = attached.find_map(|one| wire::refuses(self.question.model.provider, one)) {
+            return Err(Fault::new(codes::REQUEST, why));
+        }
         let mut first: Option<Vec<String>> = None;
-        let mut round = 0u32;
+        let mut round = self.go_on_after(&mut turns)?;
+        let mut before = self.earlier.rounds.last().and_then(|(digest, _)| *digest);
         loop {
             let reply = self.reply(&turns, &wire.schema, round >= self.question.rounds)?;
             if !reply.calls.is_empty() {
                 self.write_down()?;
-                let results = self.round(round, reply.calls)?;
+                let results = self.round(round, &reply, &mut before)?;
                 turns.extend([Turn::Calls(reply.message), Turn::Results(results)]);
                 round = round.saturating_add(1);
                 continue;

@@ -2,6 +2,7 @@
 //! input of a tool that the model has to use, so that it follows the schema.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
@@ -62,6 +63,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         secrets: model.key.iter().map(|key| ("x-api-key", key.clone())).collect(),
         body: body.to_string(),
         hidden: Vec::new(),
+        attached: Arc::default(),
     }
 }
 

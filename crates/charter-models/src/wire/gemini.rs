@@ -1,6 +1,8 @@
 //! Google's Gemini API (API reference, "models.streamGenerateContent"). The key is sent in a
 //! header, never in the address.
 
+use std::sync::Arc;
+
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
 
@@ -62,6 +64,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         secrets: model.key.iter().map(|key| ("x-goog-api-key", key.clone())).collect(),
         body: body.to_string(),
         hidden: Vec::new(),
+        attached: Arc::default(),
     }
 }
 

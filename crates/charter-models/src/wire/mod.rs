@@ -131,6 +131,12 @@ pub enum End {
     Broken,
 }
 
+/// Says why a provider does not take an attachment; `None`: it does.
+pub(crate) fn refuses(provider: Provider, attachment: &Attachment) -> Option<String> {
+    let refused = provider == Provider::Gemini && attachment.media_type == "image/gif";
+    refused.then(|| "Gemini takes no `image/gif`; attach `image/png`, `image/jpeg` or `image/webp`".to_owned())
+}
+
 /// Builds the request for a conversation.
 #[must_use]
 pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
@@ -141,6 +147,9 @@ pub fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     };
     let further = model.headers.iter().map(|(name, value)| (name.clone().into(), value.clone()));
     request.headers.extend(further);
+    if let Some(Turn::Task(_, attachments)) = talk.turns.first() {
+        request.attached = attachments.clone();
+    }
     request.hidden.extend(model.key.iter().chain(&model.others).cloned());
     request
 }

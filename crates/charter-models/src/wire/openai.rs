@@ -2,6 +2,7 @@
 //! servers offer as well.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use charter_actors::Fault;
 use serde_json::{Value as Json, json};
@@ -74,6 +75,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
             .collect(),
         body: body.to_string(),
         hidden: Vec::new(),
+        attached: Arc::default(),
     }
 }
 

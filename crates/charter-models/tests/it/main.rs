@@ -41,4 +41,6 @@ mod tls;
 #[cfg(feature = "tools")]
 mod tool;
 #[cfg(feature = "http")]
+mod tool_loop;
+#[cfg(feature = "http")]
 mod wire;
