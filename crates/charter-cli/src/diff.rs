@@ -193,9 +193,6 @@ impl Page<'_> {
         let bullet = if self.markdown { "- " } else { "" };
         match &change.example {
             Some(example) => {
-                if !example.input.is_null() {
-                    let _ = writeln!(out, "{indent}input {}", self.code(&example.input.to_string()));
-                }
                 for event in &example.events {
                     let _ = writeln!(out, "{indent}{bullet}{}", self.code(&with_algorithm(event).to_string()));
                 }

@@ -70,10 +70,7 @@ pub struct Change {
 /// The shortest list of events that was found for a change. The versions differ at the last event.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Example {
-    /// The input of the run.
-    #[serde(skip_serializing_if = "Json::is_null")]
-    pub input: Json,
-    /// The events, in the form that `charter step` accepts.
+    /// The start of the run and the events, in the form that `charter step` accepts.
     pub events: Vec<Json>,
     /// What the old version does with the last event.
     pub old: String,
@@ -83,7 +80,7 @@ pub struct Example {
 
 impl Example {
     fn new(trace: Trace, old: String, new: String) -> Example {
-        Example { input: trace.input, events: trace.events, old, new }
+        Example { events: std::iter::once(trace.start).chain(trace.events).collect(), old, new }
     }
 }
 
