@@ -28,6 +28,20 @@ fn begin(scratch: &Scratch) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
+/// Starts the run in a process that is killed while its program works; the next process starts the
+/// program again.
+fn kill_at_work(scratch: &Scratch) {
+    change(scratch, "command: [cat], output: {}", "command: [sh, slow.sh], idempotent: true, output: {}");
+    scratch.file("slow.sh", "test -e started || { touch started; sleep 60; }\ncat\n");
+    let mut child = begin(scratch);
+    while !scratch.0.join("started").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 fn change(scratch: &Scratch, from: &str, to: &str) {
     let text = std::fs::read_to_string(scratch.0.join("c.yaml")).unwrap();
     assert!(text.contains(from), "{from}");
@@ -185,16 +199,7 @@ fn a_round_that_was_cut_short_is_completed() {
         }
     });
     let scratch = clerk("rounds-cut", "openai", &server, 5);
-    // The first process is killed while its program works; the next one starts it again.
-    change(&scratch, "command: [cat], output: {}", "command: [sh, slow.sh], idempotent: true, output: {}");
-    scratch.file("slow.sh", "test -e started || { touch started; sleep 60; }\ncat\n");
-    let mut child = begin(&scratch);
-    while !scratch.0.join("started").exists() {
-        assert!(child.try_wait().unwrap().is_none(), "it ended");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_at_work(&scratch);
     assert_eq!(sent(&scratch), ["look.up accepted"]);
     let (output, text) = charter(&scratch, "run --resume r --models m.toml", None);
     assert!(output.status.success(), "{text}");
@@ -299,4 +304,25 @@ fn an_imported_run_goes_on_after_the_recorded_calls() {
     assert_eq!(text.matches(r#""kind":"agent""#).count(), 2, "{text}");
     let (_, text) = charter(&scratch, "show r --db other.db", None);
     assert!(text.contains("done"), "{text}");
+}
+
+#[test]
+fn the_tokens_of_earlier_rounds_count_for_the_budget() {
+    let server = Server::new(|body| {
+        let (status, mut answer) = match body.contains("reading") {
+            true => reply("openai", &[("answer", json!({"said": "done"}))]),
+            false => reply("openai", &[("look_up", json!({"word": "fox"}))]),
+        };
+        answer["usage"] = json!({"prompt_tokens": 8_000, "completion_tokens": 10});
+        (status, answer)
+    });
+    let scratch = clerk("rounds-budget", "openai", &server, 5);
+    // What is left of it after the first round does not suffice for another question.
+    change(&scratch, "rounds: 5", "rounds: 5\n    budget: {tokens: 8100}");
+    kill_at_work(&scratch);
+    let (output, text) = charter(&scratch, "run --resume r --models m.toml", None);
+    assert!(output.status.success(), "{text}");
+    let (_, text) = charter(&scratch, "show r", None);
+    assert!(text.contains("budget") && !text.contains("done"), "{text}");
+    assert_eq!(server.times(), 1, "{text}");
 }
