@@ -122,6 +122,16 @@ pub(super) fn machine(name: &str) -> Option<String> {
 }
 
 impl Shell<'_> {
+    pub(super) fn network(&mut self, host: Option<&str>) {
+        self.does("network");
+        self.description.network(host);
+    }
+
+    pub(super) fn pushes_to(&mut self, host: Option<&str>) {
+        self.does("network");
+        self.description.pushes_to(host);
+    }
+
     /// Follows a program that talks to other machines; `false` if it is none.
     pub(super) fn networking(&mut self, program: &str, args: &[Arg]) -> bool {
         if program == "curl" {

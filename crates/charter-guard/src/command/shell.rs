@@ -402,14 +402,4 @@ impl<'a> Shell<'a> {
             self.current.opaque |= self.description.reasons.len() > before;
         }
     }
-
-    pub(super) fn network(&mut self, host: Option<&str>) {
-        self.does("network");
-        self.description.network(host);
-    }
-
-    pub(super) fn pushes_to(&mut self, host: Option<&str>) {
-        self.does("network");
-        self.description.pushes_to(host);
-    }
 }
