@@ -1,8 +1,11 @@
 //! Commands of the shell itself, and programs without effects on files.
 
+use std::rc::Rc;
+
 use super::environment;
 use super::expand::Arg;
-use super::shell::{Shell, Value};
+use super::shell::{MAX_VARIABLES, Shell, Value};
+use super::syntax::Command;
 use crate::data::Usage;
 use crate::path::{self, Depth};
 
@@ -93,6 +96,18 @@ pub(super) fn knows(program: &str) -> bool {
 }
 
 impl Shell<'_> {
+    /// A function that a command line defines.
+    pub(super) fn define(&mut self, name: &str, body: &Rc<Command>) {
+        if super::simple::is_known_program(name) || self.is_trusted_program(name) {
+            self.opaque(format!("a function `{name}` instead of the program"));
+        }
+        if self.state.functions.len() >= MAX_VARIABLES {
+            self.opaque("too many functions");
+            return;
+        }
+        self.state.functions.insert(name.to_owned(), Some(Rc::clone(body)));
+    }
+
     /// Follows one of these; `false` if it is another program.
     pub(super) fn builtin(&mut self, program: &str, args: &[Arg]) -> bool {
         if HARMLESS.contains(&program) {

@@ -46,7 +46,10 @@ impl Shell<'_> {
             self.description.does.read = true;
             return;
         };
+        let names = args.iter().filter(|arg| !arg.text.starts_with('-')).count();
         match command.exact() {
+            // With a second name, it is no command that is known.
+            Some("get-url") if names > 1 => self.touch(&Arg::literal(".git/config"), Usage::Write, Depth::One),
             Some(command @ ("show" | "get-url" | "update" | "prune")) => {
                 let names = self.options("git remote", args, REMOTE_READ).map(|parsed| parsed.positional);
                 // Without a name, `show` lists them.

@@ -373,17 +373,6 @@ impl<'a> Shell<'a> {
         }
     }
 
-    fn define(&mut self, name: &str, body: &Rc<Command>) {
-        if super::simple::is_known_program(name) || self.is_trusted_program(name) {
-            self.opaque(format!("a function `{name}` instead of the program"));
-        }
-        if self.state.functions.len() >= MAX_VARIABLES {
-            self.opaque("too many functions");
-            return;
-        }
-        self.state.functions.insert(name.to_owned(), Some(Rc::clone(body)));
-    }
-
     /// Adds a use of a path.
     pub(super) fn touch(&mut self, arg: &Arg, usage: Usage, depth: Depth) {
         self.does(usage.name());
