@@ -310,7 +310,7 @@ impl Asking<'_> {
         let written =
             estimate(reply.calls.iter().map(|c| c.arguments.len()).fold(reply.text.len(), usize::saturating_add));
         let estimated = Usage { input: question, output: written, estimated: true, ..Usage::default() };
-        let usage = reply.usage.map_or(estimated, Usage::plausible);
+        let usage = reply.counts.usage_or(question, written).plausible();
         if usage.total() > MAX_USAGE {
             self.exchange.count(estimated, sent);
             let message = format!("the server reports {} tokens for one request, which cannot be", usage.total());

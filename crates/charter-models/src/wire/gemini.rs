@@ -75,12 +75,11 @@ fn inline(attachment: &Attachment) -> Json {
 /// Parses the chunks of a response. A response that is not streamed has a single chunk.
 pub(super) fn chunks(chunks: &[Json], streamed: bool, tools: &[Tool]) -> Result<Reply, Fault> {
     let mut reply = Reply::default();
-    let (mut reason, mut seen) = (None, false);
+    let (mut reason, mut seen, mut blocking) = (None, false, None);
     let (mut calls, mut said) = (Vec::new(), Vec::new());
     for chunk in chunks {
         if let Some(blocked) = text(chunk, "/promptFeedback/blockReason") {
-            reply.end = End::Declined(format!("the prompt was blocked ({blocked})"));
-            return Ok(reply);
+            blocking = Some(blocked);
         }
         seen |= chunk.get("candidates").is_some();
         let parts = chunk.pointer("/candidates/0/content/parts").and_then(Json::as_array);
@@ -101,13 +100,18 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool, tools: &[Tool]) -> Result<
             reply.model = Some(model.to_owned());
         }
         if let Some(usage) = chunk.get("usageMetadata") {
-            let counts = Counts::read(Provider::Gemini, usage);
-            // Nothing was written if there is no count of it.
-            let output = Some(counts.output.unwrap_or_default());
-            reply.usage = Counts { output, ..counts }.usage().or(reply.usage);
+            reply.counts = reply.counts.larger(Counts::read(Provider::Gemini, usage));
         }
     }
+    if reply.counts.input.is_some() && said.is_empty() {
+        // Nothing was written, and there is no count of it.
+        reply.counts.output.get_or_insert(0);
+    }
     reply.called(calls, || Json::Array(said), tools);
+    if let Some(blocked) = blocking {
+        reply.end = End::Declined(format!("the prompt was blocked ({blocked})"));
+        return Ok(reply);
+    }
     if !seen {
         return Err(protocol("it has no `candidates`"));
     }

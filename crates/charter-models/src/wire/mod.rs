@@ -14,12 +14,12 @@ use serde_json::Value as Json;
 
 use crate::attachments::Attachment;
 use crate::codes;
-use crate::exchange::Usage;
 use crate::model::{Model, Provider};
 use crate::settings::{OutputMode, Settings};
 use crate::sse;
 use crate::tools::{ANSWER, Tool, ToolCall, ToolResult};
 use crate::transport::{Request, Response};
+pub use counts::Counts;
 pub(crate) use taken::{MAX_USAGE, Received, no_count, tokens};
 
 /// The content of one request.
@@ -82,8 +82,8 @@ impl Turn {
 pub struct Reply {
     /// The text of the reply, which should be JSON.
     pub text: String,
-    /// Numbers of tokens, if the server reports them.
-    pub usage: Option<Usage>,
+    /// Numbers of tokens, as far as the server reports them.
+    pub counts: Counts,
     /// The name that the model reports.
     pub model: Option<String>,
     /// How the reply ended.

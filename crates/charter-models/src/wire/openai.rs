@@ -155,8 +155,9 @@ fn take_calls(reply: &mut Reply, calls: Vec<ToolCall>, tools: &[Tool]) {
 }
 
 fn about(reply: &mut Reply, body: &Json) {
-    let counted = body.get("usage").and_then(|usage| Counts::read(Provider::OpenAi, usage).usage());
-    reply.usage = counted.or(reply.usage);
+    if let Some(usage) = body.get("usage") {
+        reply.counts = reply.counts.larger(Counts::read(Provider::OpenAi, usage));
+    }
     if let Some(model) = text(body, "/model").filter(|m| !m.is_empty()) {
         reply.model = Some(model.to_owned());
     }

@@ -18,6 +18,8 @@ mod matrix;
 #[cfg(feature = "http")]
 mod providers;
 #[cfg(feature = "http")]
+mod reported;
+#[cfg(feature = "http")]
 mod secrets;
 #[cfg(unix)]
 mod sentinel;
