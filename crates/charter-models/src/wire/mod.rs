@@ -96,19 +96,21 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Sorts what a model called: calls of its tools, unless it answers. Without such calls, any
-    /// other one is the answer; several become one text, of which only one value may match.
+    /// Sorts what a model called. If it has tools, only calls of `answer` are an answer, and only
+    /// without others beside them, whose results it could not know. If it has none, any call is the
+    /// answer; several become one text, of which only one value may match.
     fn called(&mut self, calls: Vec<ToolCall>, message: impl FnOnce() -> Json, tools: &[Tool]) {
-        let is_own = |call: &ToolCall| tools.iter().any(|tool| tool.name == call.name);
-        let has_own = calls.iter().any(is_own);
-        let is_answer = |call: &&ToolCall| !call.arguments.trim().is_empty() && (!has_own || call.name == ANSWER);
-        let mut answers: Vec<&str> = calls.iter().filter(is_answer).map(|call| call.arguments.as_str()).collect();
+        let is_answer = |call: &ToolCall| tools.is_empty() || call.name.is_empty() || call.name == ANSWER;
+        if !calls.iter().all(is_answer) {
+            (self.calls, self.message) = (calls, message());
+            return;
+        }
+        let arguments = calls.iter().map(|call| call.arguments.as_str());
+        let mut answers: Vec<&str> = arguments.filter(|text| !text.trim().is_empty()).collect();
         answers.dedup();
-        match answers.is_empty() {
+        if !answers.is_empty() {
             // Which of several answers counts is decided where they are read.
-            false => self.text = answers.join("\n"),
-            true if has_own => (self.calls, self.message) = (calls, message()),
-            true => {}
+            self.text = answers.join("\n");
         }
     }
 }
