@@ -24,6 +24,9 @@ pub struct Request {
     pub hidden: Vec<Secret>,
     /// Attachments in the body. What is kept of it has their digests instead.
     pub attached: Arc<[Attachment]>,
+    /// Who asks: an invocation, and a call in it. A cassette tells equal requests apart by it;
+    /// empty: unknown.
+    pub asker: String,
 }
 
 impl Request {

@@ -241,7 +241,7 @@ impl Asking<'_> {
         let system = stated.as_deref().unwrap_or(system);
         let (settings, mode) = (self.question.settings, self.mode);
         let talk = Conversation { system, turns, schema, max_tokens: limit.tokens, settings, mode, tools, last };
-        let request = wire::request(model, &talk);
+        let request = Request { asker: self.watcher.asker(), ..wire::request(model, &talk) };
         let _permit = self.permit()?;
         let left = self.time_left()?;
         let watcher = self.watcher;

@@ -76,6 +76,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         body: body.to_string(),
         hidden: Vec::new(),
         attached: Arc::default(),
+        asker: String::new(),
     }
 }
 

@@ -8,6 +8,7 @@ mod broken;
 #[cfg(feature = "http")]
 mod broken_counts;
 mod calls;
+mod cassettes;
 #[cfg(feature = "http")]
 mod ended_early;
 #[cfg(feature = "tools")]
