@@ -54,6 +54,9 @@ impl Transport for HttpTransport {
     ) -> Result<Response, TransportError> {
         let failed = |error: &ureq::Error| match error {
             ureq::Error::Timeout(ureq::Timeout::PerRead) => TransportError::Stalled(self.idle.as_secs()),
+            ureq::Error::Timeout(ureq::Timeout::Connect) if within > CONNECT => {
+                TransportError::Unreachable(unreachable_through(&self.agent, &request.url, error))
+            }
             ureq::Error::Timeout(_) => TransportError::Timeout(within.as_secs()),
             other if is_refused_certificate(other) => {
                 TransportError::Refused(unreachable_through(&self.agent, &request.url, other))

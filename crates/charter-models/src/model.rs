@@ -116,6 +116,8 @@ pub struct Model {
     pub limits: Option<Arc<Limits>>,
     /// What its tokens cost, if that is known.
     pub price: Option<Price>,
+    /// Whether it is the model of a cassette.
+    pub recorded: bool,
 }
 
 impl Model {
@@ -150,6 +152,7 @@ impl Model {
             headers: Vec::new(),
             limits: None,
             price: None,
+            recorded: false,
         }
     }
 

@@ -4,6 +4,7 @@
 //! The functions are synchronous: the caller provides a thread, and stops it through
 //! [`Watcher::go_on`].
 
+mod faults;
 mod rounds;
 mod waits;
 
@@ -15,7 +16,9 @@ use charter_actors::{Fault, Secrets, retry_after};
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
+use self::faults::{Failed, broken_off, fault_of, is_rejected};
 use self::waits::Limit;
+pub(crate) use self::waits::{SECONDS, Share};
 use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
@@ -76,18 +79,22 @@ pub fn ask(
     transport: &dyn Transport,
     watcher: &dyn Watcher,
 ) -> (Result<Json, Fault>, Exchange) {
-    ask_after(&Earlier::default(), question, transport, watcher)
+    let time = question.budget.time;
+    ask_after(&Earlier::default(), Share { time, all: time, raise: "`budget.seconds`" }, question, transport, watcher)
 }
 
-/// Asks a question that has had rounds of tools before.
+/// Asks a question that has had rounds of tools before, within a part of its time.
 pub(crate) fn ask_after(
     earlier: &Earlier,
+    share: Share,
     question: &Question<'_>,
     transport: &dyn Transport,
     watcher: &dyn Watcher,
 ) -> (Result<Json, Fault>, Exchange) {
     let mut asking = Asking {
         earlier,
+        share,
+        acted: Duration::ZERO,
         question,
         transport,
         watcher,
@@ -116,6 +123,9 @@ pub(crate) fn ask_after(
 
 struct Asking<'a> {
     earlier: &'a Earlier,
+    share: Share,
+    /// How long tools took.
+    acted: Duration,
     question: &'a Question<'a>,
     transport: &'a dyn Transport,
     watcher: &'a dyn Watcher,
@@ -250,7 +260,9 @@ impl Asking<'_> {
         }
         let open = Arc::new(OpenRequest::new(model.provider, question));
         watcher.sends(model, &open);
-        let sent = self.transport.send(&request, left.saturating_add(watcher.slack()), &mut |line| {
+        // Before the next model is asked, there is no time beyond the part of this one.
+        let slack = if self.share.time < self.question.budget.time { Duration::ZERO } else { watcher.slack() };
+        let sent = self.transport.send(&request, left.saturating_add(slack), &mut |line| {
             open.arrived(line);
             watcher.received(line.len(), &wire::piece(model.provider, line));
             watcher.go_on()
@@ -264,7 +276,12 @@ impl Asking<'_> {
                 self.exchange.sent = self.exchange.sent.saturating_add(sent.into());
                 self.keep(&request, None, &error.to_string());
                 self.exchange.count(taken.unwrap_or_default(), sent);
-                return Err(fault_of(&error).into());
+                return Err(match (error, taken) {
+                    (TransportError::Timeout(_), None) => self.time_is_up("the server did not answer"),
+                    (TransportError::Timeout(_), Some(_)) => self.time_is_up("the answer was not complete"),
+                    (error, _) => fault_of(&error),
+                }
+                .into());
             }
         };
         // Before anything reads, shortens or stores it.
@@ -343,41 +360,4 @@ impl Asking<'_> {
         let response = self.secrets.redact(response);
         self.exchange.push(&request.kept_body(), status, &response);
     }
-}
-
-/// A failed attempt, and the pause that the server requests.
-struct Failed {
-    fault: Fault,
-    wait: Option<Duration>,
-}
-
-impl From<Fault> for Failed {
-    fn from(fault: Fault) -> Failed {
-        Failed { fault, wait: None }
-    }
-}
-
-fn broken_off() -> Fault {
-    Fault::new(codes::UNAVAILABLE, "the stream of the answer ended early").retryable()
-}
-
-fn fault_of(error: &TransportError) -> Fault {
-    let message = error.to_string();
-    match error {
-        TransportError::Unreachable(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
-        // Another attempt gets the same certificate.
-        TransportError::Refused(_) => Fault::new(codes::UNAVAILABLE, message),
-        TransportError::Stalled(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
-        TransportError::Protocol(_) => Fault::new(codes::PROTOCOL, message).retryable(),
-        TransportError::Timeout(_) => Fault::new(codes::BUDGET, message).retryable(),
-        TransportError::TooLarge(_) => Fault::new(codes::TOO_LARGE, message),
-        TransportError::Cancelled => Fault::new(codes::CANCELLED, message),
-        TransportError::NotRecorded(_) => Fault::new(codes::CASSETTE, message),
-    }
-}
-
-/// Whether the server rejects the content of a request.
-fn is_rejected(fault: &Fault) -> bool {
-    let status = fault.details.get("status").and_then(Json::as_u64);
-    fault.code == codes::REQUEST && matches!(status, Some(400 | 422 | 501))
 }

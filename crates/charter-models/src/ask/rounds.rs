@@ -1,6 +1,7 @@
 //! Rounds of tools: the model calls some, the run judges each call, and the model gets the results.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use charter_actors::Fault;
 use charter_kernel::Digest;
@@ -69,9 +70,16 @@ impl Asking<'_> {
 
     /// Makes calls, one after another.
     fn make(&mut self, round: u32, kept: Option<Digest>, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, Fault> {
+        let begun = Instant::now();
+        let results = self.make_in_turn(round, kept, calls);
+        self.acted = self.acted.saturating_add(begun.elapsed());
+        results
+    }
+
+    fn make_in_turn(&self, round: u32, kept: Option<Digest>, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, Fault> {
         let mut results = Vec::new();
         for (index, call) in calls.into_iter().enumerate() {
-            self.time_left()?;
+            self.time_for_tools()?;
             let failed = |call: ToolCall, why: &str| {
                 let content = json!({"error": why});
                 ToolResult { call, content, failed: true, repeated: false }
