@@ -49,7 +49,7 @@ pub struct ModelActor {
     /// The configuration of each parallel call; `None` if there is a single call.
     pub(crate) calls: Option<Vec<Json>>,
     pub(crate) budget: Budget,
-    settings: Settings,
+    pub(crate) settings: Settings,
     offline: Option<Json>,
     offline_tools: Vec<OfflineEvent>,
     pub(crate) selection: Selection,

@@ -146,6 +146,9 @@ impl Executor for Models {
             return Err(ConfigError::Other("no model is configured, and the actor has no `offline` rules".into()));
         }
         let counted = self.providers.as_ref().filter(|_| !self.replays());
+        if counted.is_some() {
+            read.settings.check(&models)?;
+        }
         match counted.and_then(|(providers, _)| providers.budgets.lacks_price(&models)) {
             Some(why) => Err(ConfigError::Other(why)),
             None => Ok(()),

@@ -95,6 +95,7 @@ pub(crate) fn ask_after(
         earlier,
         share,
         acted: Duration::ZERO,
+        told: false,
         question,
         transport,
         watcher,
@@ -126,6 +127,8 @@ struct Asking<'a> {
     share: Share,
     /// How long tools took.
     acted: Duration,
+    /// Whether it was told that `effort` is not sent.
+    told: bool,
     question: &'a Question<'a>,
     transport: &'a dyn Transport,
     watcher: &'a dyn Watcher,
@@ -145,6 +148,12 @@ impl Asking<'_> {
                 return Err(Fault::new(codes::CONFIG, format!("invalid schema of the answer: {why}")));
             }
         };
+        if let Some(wanted) = self.question.settings.mode.filter(|wanted| *wanted != self.mode) {
+            let (wanted, mode, title) = (wanted.word(), self.mode.word(), self.question.model.title());
+            self.watcher.note(&format!(
+                "`{title}` is asked with `outputMode: {mode}`, because it does not take `{wanted}` here"
+            ));
+        }
         let mut turns = vec![Turn::Task(self.question.prompt.user.clone(), self.question.prompt.attachments.clone())];
         let mut attached = self.question.prompt.attachments.iter();
         if let Some(why) = attached.find_map(|one| wire::refuses(self.question.model.provider, one)) {
@@ -247,6 +256,11 @@ impl Asking<'_> {
         let attached = turns.iter().map(Turn::attached).fold(0, u64::saturating_add);
         let question = estimate(size.saturating_add(schema.to_string().len())).saturating_add(attached);
         let limit = self.limit(question)?;
+        if let Some(why) = self.question.settings.lacks_thoughts(model, limit.tokens)
+            && !std::mem::replace(&mut self.told, true)
+        {
+            self.watcher.note(&format!("asking without `effort`: {why}"));
+        }
         let stated = self.mode.in_prompt().then(|| format!("{system}\n\nThe JSON Schema of your answer:\n{schema}"));
         let system = stated.as_deref().unwrap_or(system);
         let (settings, mode) = (self.question.settings, self.mode);

@@ -39,7 +39,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     });
     // Thoughts need room for the answer behind them, and leave neither the choice of the tool nor
     // the temperature to us.
-    let thoughts = talk.settings.effort.map(|effort| effort.tokens().min(talk.max_tokens / 2)).filter(|n| *n >= 1_024);
+    let thoughts = talk.settings.thoughts(model.provider, talk.max_tokens);
     let tool = |name: &str, description: &str, schema: &Json| json!({"name": name, "description": description, "input_schema": schema});
     let by_tool = talk.mode == OutputMode::Tool;
     let answer = by_tool.then(|| tool(ANSWER, ANSWER_IS, talk.schema));

@@ -38,8 +38,8 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     add(&mut config, "responseMimeType", json);
     add(&mut config, "responseJsonSchema", (talk.mode == OutputMode::JsonSchema).then(|| plain(talk.schema)));
     add(&mut config, "temperature", talk.settings.temperature);
-    let thoughts = talk.settings.effort.map(|effort| json!({"thinkingBudget": effort.tokens()}));
-    add(&mut config, "thinkingConfig", thoughts);
+    let thoughts = talk.settings.thoughts(model.provider, talk.max_tokens);
+    add(&mut config, "thinkingConfig", thoughts.map(|tokens| json!({"thinkingBudget": tokens})));
     let mut body = json!({
         "systemInstruction": {"parts": [{"text": talk.system}]},
         "contents": contents,
