@@ -322,7 +322,7 @@ impl Progress for Observer<'_> {
             self.call.host().put_usage(vec![row]).map_err(failed)?;
         }
         drop(open);
-        exchange.written = (exchange.spent, exchange.sent, exchange.millis);
+        exchange.wrote();
         self.account.written(exchange.call, model);
         Ok(())
     }

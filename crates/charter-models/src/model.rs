@@ -219,6 +219,19 @@ impl Model {
         self
     }
 
+    /// What the key of the model is set with, as far as this is known.
+    pub(crate) fn key_variable(&self) -> &'static str {
+        match self.provider {
+            provider if self.base_url != provider.base_url() => {
+                "CHARTER_MODEL_KEY for the address of `--model-url`, or `key` of the provider in the file of `--models`"
+            }
+            Provider::OpenAi => "OPENAI_API_KEY",
+            Provider::Anthropic => "ANTHROPIC_API_KEY",
+            Provider::Gemini => "GEMINI_API_KEY",
+            Provider::Azure => "`key` of the provider in the file of `--models`",
+        }
+    }
+
     /// The secrets that are removed from everything that is kept or shown.
     #[must_use]
     pub fn secrets(&self) -> Secrets {

@@ -358,6 +358,10 @@ impl Asking<'_> {
                 codes::CUT_OFF,
                 format!("the answer exceeds the limit of {} tokens: {}", limit.tokens, limit.advice),
             )),
+            End::NoRoom => Err(Fault::new(
+                codes::CUT_OFF,
+                "the answer is cut off, because the context window of the model is full: shorten the prompt or its data, or ask a model with a larger one",
+            )),
             End::Declined(why) => Err(Fault::new(codes::DECLINED, format!("the model declined to answer: {why}"))),
             End::Broken => Err(broken_off()),
         }

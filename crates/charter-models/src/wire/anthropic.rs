@@ -189,6 +189,7 @@ fn counts(usage: &Json) -> Counts {
 fn end(reason: Option<&str>) -> End {
     match reason {
         Some("max_tokens") => End::CutOff,
+        Some("model_context_window_exceeded") => End::NoRoom,
         Some("refusal") => End::Declined("the model refused".into()),
         _ => End::Complete,
     }

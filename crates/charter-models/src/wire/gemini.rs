@@ -15,6 +15,9 @@ use crate::settings::OutputMode;
 use crate::tools::{Tool, ToolCall, ToolResult};
 use crate::transport::Request;
 
+/// What stands for a call that cannot be read.
+const BROKEN_CALL: &str = "(a call that cannot be read)";
+
 pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     let result = |result: &ToolResult| {
         let mut response = json!({"name": result.call.name, "response": {"result": result.content}});
@@ -119,6 +122,11 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool, tools: &[Tool]) -> Result<
     reply.end = match reason {
         Some("STOP") => End::Complete,
         Some("MAX_TOKENS") => End::CutOff,
+        // No call and no answer: as an answer that does not match, it is repaired.
+        Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") if reply.calls.is_empty() => {
+            reply.text = BROKEN_CALL.to_owned();
+            End::Complete
+        }
         Some(other) => End::Declined(format!("it stopped with `{other}`")),
         None if streamed => End::Broken,
         None => End::Complete,

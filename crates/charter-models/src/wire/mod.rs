@@ -127,6 +127,8 @@ pub enum End {
     Complete,
     /// The reply reached the token limit.
     CutOff,
+    /// The context window of the model is full.
+    NoRoom,
     /// The model or a filter refused, with this message.
     Declined(String),
     /// The stream ended early.
@@ -227,6 +229,13 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     let (status, title) = (response.status, model.title());
     match status {
+        401 | 403 if model.key.is_none() => Fault::new(
+            codes::AUTHENTICATION,
+            format!(
+                "the server of `{title}` wants a key (status {status}), and none was sent: set {}{said}",
+                model.key_variable()
+            ),
+        ),
         401 | 403 => Fault::new(
             codes::AUTHENTICATION,
             format!("the server of `{title}` rejects the key (status {status}){said}"),

@@ -99,7 +99,7 @@ fn task(text: &str, attachments: &[Attachment]) -> Json {
 pub(super) fn complete(body: Option<&Json>, tools: &[Tool]) -> Result<Reply, Fault> {
     let body = body.ok_or_else(|| protocol("it is empty"))?;
     let message = body.pointer("/choices/0/message").ok_or_else(|| protocol("it has no `choices[0].message`"))?;
-    let mut reply = Reply { text: text(message, "/content").unwrap_or_default().to_owned(), ..Reply::default() };
+    let mut reply = Reply { text: content(message), ..Reply::default() };
     let calls = message.get("tool_calls").and_then(Json::as_array);
     let calls = calls.into_iter().flatten().map(|call| {
         let of = |pointer: &str| text(call, pointer).unwrap_or_default().to_owned();
@@ -118,7 +118,7 @@ pub(super) fn stream(chunks: &[Json], tools: &[Tool]) -> Result<Reply, Fault> {
     let mut calls: BTreeMap<u64, ToolCall> = BTreeMap::new();
     for chunk in chunks {
         done |= chunk.is_null();
-        reply.text.push_str(text(chunk, "/choices/0/delta/content").unwrap_or_default());
+        reply.text.push_str(&chunk.pointer("/choices/0/delta").map(content).unwrap_or_default());
         let parts = chunk.pointer("/choices/0/delta/tool_calls").and_then(Json::as_array);
         for part in parts.into_iter().flatten() {
             let call = calls.entry(count(part, "/index").unwrap_or_default()).or_insert_with(|| ToolCall {
@@ -140,6 +140,18 @@ pub(super) fn stream(chunks: &[Json], tools: &[Tool]) -> Result<Reply, Fault> {
         reason => end(reason, &refusal),
     };
     Ok(reply)
+}
+
+/// The text of a message or a part of one: a text, or a list of parts, of which thoughts are none.
+fn content(message: &Json) -> String {
+    match message.get("content") {
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Array(parts)) => {
+            let said = parts.iter().filter(|part| text(part, "/type") == Some("text"));
+            said.filter_map(|part| text(part, "/text")).collect()
+        }
+        _ => String::new(),
+    }
 }
 
 /// The answer is the arguments of a tool call if there is one, or else what the model says.

@@ -1,8 +1,9 @@
 //! What servers report of the tokens of one answer is what is counted.
 
+use charter_models::codes;
 use serde_json::{Value as Json, json};
 
-use crate::servers::{Act, JSON, STREAM, anthropic, server};
+use crate::servers::{Act, JSON, STREAM, anthropic, gemini, server};
 use crate::wire::{GOOD, asked, model};
 
 /// A stream of Anthropic with these counts at its beginning and at its end.
@@ -75,4 +76,36 @@ fn a_count_that_is_missing_does_not_hide_the_other() {
             assert!(usage.output > 0 || output == Some(0), "{body}: {usage:?}");
         }
     }
+}
+
+/// Mistral's models that think send a list of parts.
+#[test]
+fn an_answer_in_parts_and_one_after_a_byte_order_mark() {
+    let parts = |text: &str| json!([{"type": "thinking", "thinking": [{"type": "text", "text": "{}"}]}, {"type": "text", "text": text}]);
+    let whole = json!({"choices": [{"message": {"content": parts(GOOD)}, "finish_reason": "stop"}]});
+    let piece = |text: &str| json!({"choices": [{"delta": {"content": parts(text)}}]});
+    let stream = format!("data: {}\n\ndata: {}\n\ndata: [DONE]\n\n", piece(&GOOD[..9]), piece(&GOOD[9..]));
+    let Act::Say(status, headers, body) = gemini(GOOD) else { panic!() };
+    for (provider, act) in [
+        ("openai", Act::Say(200, JSON, whole.to_string())),
+        ("openai", Act::Say(200, STREAM, stream)),
+        ("gemini", Act::Say(status, headers, format!("\u{feff}{body}"))),
+    ] {
+        let (answer, exchange) = asked(&model(provider, &server(vec![act])));
+        assert_eq!((answer.unwrap()["text"].as_str(), exchange.requests), (Some("ja, gewiß"), 1), "{provider}");
+    }
+}
+
+#[test]
+fn a_broken_call_is_repaired_and_a_full_context_is_not() {
+    let broken = json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "content": {}}]});
+    let (answer, exchange) =
+        asked(&model("gemini", &server(vec![Act::Say(200, JSON, broken.to_string()), gemini(GOOD)])));
+    assert_eq!((answer.unwrap()["sure"].clone(), exchange.requests), (json!(0.9), 2));
+    let content = json!([{"type": "text", "text": "{\"su"}]);
+    let full = json!({"content": content, "stop_reason": "model_context_window_exceeded"}).to_string();
+    let (answer, exchange) = asked(&model("anthropic", &server(vec![Act::Say(200, JSON, full)])));
+    let fault = answer.unwrap_err();
+    assert_eq!((fault.code.as_str(), exchange.requests), (codes::CUT_OFF, 1));
+    assert!(fault.message.contains("context window"), "{fault:?}");
 }
