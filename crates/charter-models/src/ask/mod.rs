@@ -35,7 +35,7 @@ use crate::trace;
 use crate::transport::{Request, Transport, TransportError};
 use crate::watcher::Watcher;
 pub(crate) use crate::wire::tokens as estimate;
-use crate::wire::{self, Conversation, End, MAX_USAGE, Received, Reply, Turn};
+use crate::wire::{self, Conversation, Dialect, End, MAX_USAGE, Received, Reply, Turn};
 
 /// How often a pause checks whether the answer is still wanted.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
@@ -96,6 +96,7 @@ pub(crate) fn ask_after(
         share,
         acted: Duration::ZERO,
         told: false,
+        dialect: Dialect::default(),
         question,
         transport,
         watcher,
@@ -129,6 +130,7 @@ struct Asking<'a> {
     acted: Duration,
     /// Whether it was told that `effort` is not sent.
     told: bool,
+    dialect: Dialect,
     question: &'a Question<'a>,
     transport: &'a dyn Transport,
     watcher: &'a dyn Watcher,
@@ -201,6 +203,12 @@ impl Asking<'_> {
                 Err(failed) => failed,
             };
             let fault = failed.fault;
+            let other = self.dialect.next(self.question.model, &fault.message).filter(|_| is_rejected(&fault));
+            if let Some((dialect, refused)) = other {
+                self.watcher.note(&format!("the server does not take `{refused}`; asking again without it"));
+                self.dialect = dialect;
+                continue;
+            }
             if let Some(mode) = self.other_mode(&fault) {
                 let refused = self.mode.word();
                 self.watcher.note(&format!("the server refuses the output mode `{refused}`; trying `{}`", mode.word()));
@@ -264,7 +272,8 @@ impl Asking<'_> {
         let stated = self.mode.in_prompt().then(|| format!("{system}\n\nThe JSON Schema of your answer:\n{schema}"));
         let system = stated.as_deref().unwrap_or(system);
         let (settings, mode) = (self.question.settings, self.mode);
-        let talk = Conversation { system, turns, schema, max_tokens: limit.tokens, settings, mode, tools, last };
+        let (max_tokens, dialect) = (limit.tokens, self.dialect);
+        let talk = Conversation { system, turns, schema, max_tokens, settings, mode, tools, last, dialect };
         let request = Request { asker: self.watcher.asker(), ..wire::request(model, &talk) };
         let _permit = self.permit()?;
         let left = self.time_left()?;

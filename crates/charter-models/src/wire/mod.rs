@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod counts;
+mod dialect;
 mod gemini;
 mod openai;
 mod taken;
@@ -20,6 +21,7 @@ use crate::sse;
 use crate::tools::{ANSWER, Tool, ToolCall, ToolResult};
 use crate::transport::{Request, Response};
 pub use counts::Counts;
+pub use dialect::Dialect;
 pub(crate) use taken::{MAX_USAGE, Received, no_count, tokens};
 
 /// The content of one request.
@@ -41,6 +43,8 @@ pub struct Conversation<'a> {
     pub tools: &'a [Tool],
     /// Whether it must answer now.
     pub last: bool,
+    /// What the server takes.
+    pub dialect: Dialect,
 }
 
 /// A message of a conversation.

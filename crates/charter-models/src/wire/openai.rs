@@ -33,8 +33,8 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         "model": model.name,
         "messages": messages,
         "stream": true,
-        "stream_options": {"include_usage": true},
     });
+    add(&mut body, "stream_options", (!talk.dialect.no_stream_options).then(|| json!({"include_usage": true})));
     let format = match talk.mode {
         OutputMode::JsonSchema => {
             Some(json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": talk.schema}}))
@@ -58,10 +58,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     add(&mut body, "tool_choice", choice);
     add(&mut body, "temperature", talk.settings.temperature);
     add(&mut body, "reasoning_effort", talk.settings.effort.map(Effort::word));
-    // OpenAI has renamed this parameter; other servers only know the old name.
-    let renamed = model.provider == Provider::Azure || model.base_url == Provider::OpenAi.base_url();
-    let limit = if renamed { "max_completion_tokens" } else { "max_tokens" };
-    add(&mut body, limit, Some(talk.max_tokens));
+    add(&mut body, talk.dialect.limit(model), Some(talk.max_tokens));
     Request {
         url: format!("{}/chat/completions", model.base_url),
         headers: vec![("content-type".into(), "application/json".into())],

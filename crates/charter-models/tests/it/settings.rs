@@ -196,3 +196,30 @@ fn a_refused_mode_is_replaced() {
     let (answer, exchange) = asked("openai", &server5, &Settings::default());
     assert_eq!((answer.unwrap_err().code.as_str(), exchange.requests), (codes::REQUEST, 3));
 }
+
+/// Gateways that know other parameters.
+#[test]
+fn a_parameter_that_a_server_does_not_take_is_changed() {
+    let refused = |message: &str| Act::Say(400, JSON, json!({"error": {"message": message}}).to_string());
+    let server1 = server(vec![
+        refused(
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        ),
+        refused("Unrecognized request argument supplied: stream_options"),
+        openai(GOOD),
+    ]);
+    let (answer, exchange) = asked("openai", &server1, &Settings::default());
+    assert_eq!((answer.unwrap()["sure"].clone(), exchange.requests), (json!(0.9), 3));
+    let bodies: Vec<Json> = server1.asked.lock().unwrap().iter().map(|asked| asked.body.clone()).collect();
+    assert!(bodies[1]["max_completion_tokens"].is_u64() && bodies[1].get("max_tokens").is_none());
+    assert!(bodies[1]["stream_options"].is_object() && bodies[2].get("stream_options").is_none());
+    // What is wrong with the value, or refused again, is not tried again.
+    for (message, requests) in [
+        ("max_tokens is too large: 16384", 1),
+        ("max_tokens and max_completion_tokens are not supported", 2),
+        ("stream_options is not supported", 2),
+    ] {
+        let (answer, exchange) = asked("openai", &server(vec![refused(message)]), &Settings::default());
+        assert_eq!((answer.unwrap_err().code.as_str(), exchange.requests), (codes::REQUEST, requests), "{message}");
+    }
+}
