@@ -151,7 +151,8 @@ impl Settings {
         self.effort.map(|effort| effort.tokens().min(max_tokens / 2)).filter(|tokens| *tokens >= least)
     }
 
-    /// Says why the effort is not sent with this limit of the answer; `None`: it is, or none is set.
+    /// Says why the effort is not sent with this limit of the answer; `None`: it is, or there is
+    /// none.
     pub(crate) fn lacks_thoughts(&self, model: &Model, max_tokens: u32) -> Option<String> {
         let least = self.effort.and_then(|_| least_thoughts(model.provider))?;
         self.thoughts(model.provider, max_tokens).is_none().then(|| {
