@@ -49,7 +49,7 @@ pub use host::{ActorEvent, CallHost, Delivery, RunUpdate, RunUpdates};
 pub use kept::{Blobs, KeptFiles, NamedFile};
 pub use network::{Network, NetworkError, is_this_machine};
 pub use progress::{ArrivingText, CallProgress};
-pub use retry_after::retry_after;
+pub use retry_after::{date_of_response, retry_after};
 pub use secret::{Secret, Secrets, perform};
 pub use shown::Shown;
 pub use variables::Variables;

@@ -14,11 +14,11 @@ use crate::pipe;
 /// Maximum size of a file in bytes.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Reads a file; `what` says what its keys are, for the error about an unknown one.
+/// Reads a file.
 ///
 /// # Errors
 /// The file cannot be read, is not TOML, or has an unknown key or a wrong value.
-pub(crate) fn read<T: DeserializeOwned>(path: &Path, keys: &[&str], what: &str) -> Result<T, Failure> {
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let name = path.display().to_string();
     let cannot = |e: std::io::Error| Failure::new(format!("cannot read `{name}`: {}", plain(&e)));
     let mut text = String::new();
@@ -30,7 +30,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path, keys: &[&str], what: &str) 
             MAX_BYTES >> 20
         )));
     }
-    toml::from_str(&text).map_err(|e| invalid(&name, &text, &e, keys, what))
+    toml::from_str(&text).map_err(|e| invalid(&name, &text, &e))
 }
 
 /// Whether a value is a word or a number, which quotes make a string.
@@ -39,16 +39,18 @@ fn is_plain(word: &str) -> bool {
 }
 
 /// The place of an error, as errors in charters have it.
-fn invalid(name: &str, text: &str, error: &toml::de::Error, keys: &[&str], what: &str) -> Failure {
+fn invalid(name: &str, text: &str, error: &toml::de::Error) -> Failure {
     let span = error.span().unwrap_or(0..text.len());
     let word = text.get(span.clone()).unwrap_or_default().trim_matches(['"', '\'']);
     let span = Span { start: span.start, end: span.end };
     let said = error.message().trim_end();
     let diagnostic = match said.starts_with("unknown field") {
         true => {
+            // The message quotes the key, and then those that may be there.
+            let keys: Vec<&str> = said.split('`').skip(3).step_by(2).collect();
             let help = match nearest(word, keys.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
-                None => format!("the keys are the {what}: {}", keys.join(", ")),
+                None => format!("the keys here are `{}`", keys.join("`, `")),
             };
             Diagnostic::error(codes::UNKNOWN_KEY, span, format!("unknown key `{word}`")).help(help)
         }

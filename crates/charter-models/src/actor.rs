@@ -49,7 +49,7 @@ pub struct ModelActor {
     /// The configuration of each parallel call; `None` if there is a single call.
     pub(crate) calls: Option<Vec<Json>>,
     pub(crate) budget: Budget,
-    settings: Settings,
+    pub(crate) settings: Settings,
     offline: Option<Json>,
     offline_tools: Vec<OfflineEvent>,
     pub(crate) selection: Selection,
@@ -174,6 +174,7 @@ impl ModelActor {
             tokens: self.budget.tokens.checked_div(shares).unwrap_or_default(),
             time: self.budget.time.min(within),
         };
+        let raise = if within < self.budget.time { "`timeout` or `attemptTimeout`" } else { "`budget.seconds`" };
         let failed = AtomicBool::new(false);
         let within = tracing::Span::current();
         let results: Vec<(Result<Json, Fault>, Vec<Exchange>)> = std::thread::scope(|scope| {
@@ -187,7 +188,7 @@ impl ModelActor {
                     let question = Question { model, prompt, schema, settings, budget, tools, rounds };
                     scope.spawn(move || {
                         let watcher = Watching { call, progress, failed };
-                        let result = within.in_scope(|| ask_in_turn(&question, fallback, transport, &watcher));
+                        let result = within.in_scope(|| ask_in_turn(&question, fallback, raise, transport, &watcher));
                         if result.0.is_err() {
                             failed.store(true, Ordering::Relaxed);
                         }

@@ -1,5 +1,6 @@
 //! Cassettes: recorded responses of models, with which a run can be tested or repeated without a
-//! model. One line of JSON per request: `{"request": {"url", "body"}, "response": {...}, "mark"}`.
+//! model. One line of JSON per request: `{"request": {"url", "body", "asker"}, "response":
+//! {...}, "mark"}`. `asker` is who asked, which tells equal requests apart.
 //! Request headers are not recorded, so keys are not either. A key that a body quotes is replaced
 //! by `[secret]`, which on replay is any word, because the key may not be known then.
 //!
@@ -7,7 +8,7 @@
 //! removed or moved is noticed. It is no signature: who changes a cassette on purpose can make new
 //! marks, or remove all of them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -42,6 +43,17 @@ impl Entry {
 struct RecordedRequest {
     url: String,
     body: Json,
+    /// [`Request::asker`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    asker: String,
+}
+
+/// A recorded response.
+#[derive(Debug)]
+struct Recorded {
+    asker: String,
+    response: Response,
+    used: bool,
 }
 
 /// Error for a line of a cassette that is not a recorded request.
@@ -56,16 +68,19 @@ pub struct CassetteError {
 
 /// Answers from a cassette instead of a server. Requests are matched by their body, not by the
 /// server's address. A repeated request gets its next recorded response, or the last one if there
-/// are no more.
+/// are no more. Of equal requests, each gets the responses that were recorded for its asker, in
+/// whatever order they arrive.
 #[derive(Debug)]
 pub struct Cassette {
-    answers: Mutex<BTreeMap<String, VecDeque<Response>>>,
+    answers: Mutex<BTreeMap<String, Vec<Recorded>>>,
     /// The bodies that had secrets, with their keys in `answers`.
     redacted: Vec<(Json, String)>,
     model: Option<Model>,
     /// The mark of the last line; `None`: the lines have no marks.
     mark: Option<String>,
     complete: usize,
+    /// Whether each response answers once.
+    once: bool,
 }
 
 impl Cassette {
@@ -75,7 +90,7 @@ impl Cassette {
     /// # Errors
     /// A line is not a recorded request.
     pub fn parse(text: &str) -> Result<Cassette, CassetteError> {
-        let mut answers: BTreeMap<String, VecDeque<Response>> = BTreeMap::new();
+        let mut answers: BTreeMap<String, Vec<Recorded>> = BTreeMap::new();
         let (mut model, mut mark, mut redacted) = (None, None, Vec::new());
         let complete = text.rsplit_once('\n').map_or(text.len(), |(complete, _)| complete.len());
         let complete_lines = text.get(..complete).unwrap_or_default().lines().count();
@@ -91,11 +106,12 @@ impl Cassette {
             if line.contains(Secrets::REDACTED) && !answers.contains_key(&key) {
                 redacted.push((entry.request.body, key.clone()));
             }
-            answers.entry(key).or_default().push_back(entry.response);
+            let (asker, response) = (entry.request.asker, entry.response);
+            answers.entry(key).or_default().push(Recorded { asker, response, used: false });
         }
         let mark = mark.unwrap_or_else(|| Some(String::new()));
         let complete = text.rfind('\n').map_or(0, |end| end.saturating_add(1));
-        Ok(Cassette { answers: Mutex::new(answers), redacted, model, mark, complete })
+        Ok(Cassette { answers: Mutex::new(answers), redacted, model, mark, complete, once: false })
     }
 
     /// The size of the complete lines, in bytes: a recording is continued there.
@@ -127,6 +143,19 @@ fn check_mark(entry: &Entry, line: usize, last: &mut Option<Option<String>>) -> 
             "its `mark` does not fit: this line was changed, or one before it was removed or moved; to use a cassette that was changed on purpose, remove the marks of all lines",
         ),
     }
+}
+
+/// Takes the next response to a request of this asker, or to any if none was recorded for it. If
+/// there are no more, the last one answers again, unless each answers `once`.
+fn next(all: &mut [Recorded], asker: &str, once: bool) -> Option<Response> {
+    let is_known = all.iter().any(|one| one.asker == asker);
+    let fits = |one: &Recorded| one.asker == asker || !is_known;
+    if let Some(one) = all.iter_mut().find(|one| !one.used && fits(one)) {
+        one.used = true;
+        return Some(one.response.clone());
+    }
+    let last = all.iter().rev().find(|one| fits(one));
+    last.filter(|_| !once).map(|one| one.response.clone())
 }
 
 /// Derives the model of a request from its address and body.
@@ -164,9 +193,7 @@ impl Transport for Cassette {
         {
             found.clone_from(key);
         }
-        let response = answers
-            .get_mut(&found)
-            .and_then(|queue| if queue.len() > 1 { queue.pop_front() } else { queue.front().cloned() });
+        let response = answers.get_mut(&found).and_then(|all| next(all, &request.asker, self.once));
         drop(answers);
         let mut response = response.ok_or_else(|| {
             TransportError::NotRecorded(
@@ -211,7 +238,7 @@ impl<T: Transport, W: Write + Send> Transport for Recorder<T, W> {
     ) -> Result<Response, TransportError> {
         let mut response = self.through.send(request, within, line)?;
         redact(&request.secrets(), &mut response);
-        let request = RecordedRequest { url: request.url.clone(), body: body(request)? };
+        let request = RecordedRequest { url: request.url.clone(), body: body(request)?, asker: request.asker.clone() };
         let mut entry = Entry { request, response, mark: None };
         let cannot = |e: &dyn std::fmt::Display| TransportError::NotRecorded(format!("cannot write the cassette: {e}"));
         let mut guard = self.to.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +252,7 @@ impl<T: Transport, W: Write + Send> Transport for Recorder<T, W> {
     }
 }
 
-/// Answers from a cassette, and sends and records what it does not have.
+/// Answers from a cassette, each line once, and sends and records what it does not have.
 #[derive(Debug)]
 pub struct Missing<T, W> {
     cassette: Cassette,
@@ -236,7 +263,7 @@ impl<T: Transport, W: Write + Send> Missing<T, W> {
     /// Creates a transport that completes a cassette; `to` writes after its complete lines.
     pub fn new(cassette: Cassette, through: T, to: W) -> Missing<T, W> {
         let recorder = Recorder::continuing(&cassette, through, to);
-        Missing { cassette, recorder }
+        Missing { cassette: Cassette { once: true, ..cassette }, recorder }
     }
 }
 

@@ -112,6 +112,9 @@ pub struct Exchange {
     /// The part of `spent`, of `sent` and of `millis` that has been written down.
     #[serde(skip)]
     pub(crate) written: (Usage, u32, u64),
+    /// Whether a part of `spent` that is not written down yet is an estimate.
+    #[serde(skip)]
+    pub(crate) estimates: bool,
     /// The digest of the blob with this exchange.
     #[serde(skip)]
     pub(crate) stored: Option<Digest>,
@@ -132,7 +135,13 @@ pub struct Exchange {
 impl Exchange {
     /// The part of `spent` that is not written down yet.
     pub(crate) fn unwritten(&self) -> Usage {
-        self.spent.minus(self.written.0)
+        Usage { estimated: self.estimates, ..self.spent.minus(self.written.0) }
+    }
+
+    /// Notes that everything is written down.
+    pub(crate) fn wrote(&mut self) {
+        self.written = (self.spent, self.sent, self.millis);
+        self.estimates = false;
     }
 
     /// Counts tokens, and whether they were paid for.
@@ -140,6 +149,7 @@ impl Exchange {
         self.usage.add(usage);
         if sent {
             self.spent.add(usage);
+            self.estimates |= usage.estimated;
         }
     }
 
@@ -187,7 +197,18 @@ fn floor(text: &str, mut at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Exchange, MAX_TEXT};
+    use super::{Exchange, MAX_TEXT, Usage};
+
+    #[test]
+    fn an_estimate_is_noted_in_its_own_row_only() {
+        let mut exchange = Exchange::default();
+        exchange.count(Usage { input: 9, estimated: true, ..Usage::default() }, true);
+        assert!(exchange.unwritten().estimated);
+        exchange.wrote();
+        exchange.count(Usage { input: 10, ..Usage::default() }, true);
+        assert_eq!(exchange.unwritten(), Usage { input: 10, ..Usage::default() });
+        assert!(exchange.usage.estimated, "of both together");
+    }
 
     #[test]
     fn sizes_are_bounded() {

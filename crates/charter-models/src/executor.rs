@@ -93,14 +93,17 @@ impl Models {
         let account = self.ledger.account(budgets, call);
         let threads = tokio::runtime::Handle::current();
         // Pauses must not outlast the time that the charter gives the invocation.
-        let deadline = call.host().snapshot(&call.run)?.timeout_of(call.effect_id);
+        let snapshot = call.host().snapshot(&call.run)?;
+        let deadline = snapshot.timeout_of(call.effect_id);
+        let owner = snapshot.invocations().find(|(_, invocation)| invocation.effect == call.effect_id);
+        let asker = format!("{}/{}", owner.map_or("", |(actor, _)| actor.id()), call.invocation);
         let until = deadline.map_or(call.deadline, |due| due.min(call.deadline));
         let within = Duration::from_millis(u64::try_from(until.since(call.clock().now()).0).unwrap_or(0));
         open.begin(until);
         // If the host ends the request, the error is that of the host.
         let slack = if within <= actor.budget.time { SLACK } else { Duration::ZERO };
         let open = counted.map(|_| open);
-        let progress = Observer { call, shown: Shown::default(), stopped, account, threads, open, slack };
+        let progress = Observer { call, asker, shown: Shown::default(), stopped, account, threads, open, slack };
         let (answer, exchanges) = actor.answer(source, &call.input, within, &progress);
         answer.map_err(|fault| {
             let of_fault = |exchange: &&Exchange| exchange.fault.as_ref() == Some(&fault.code);
@@ -143,6 +146,9 @@ impl Executor for Models {
             return Err(ConfigError::Other("no model is configured, and the actor has no `offline` rules".into()));
         }
         let counted = self.providers.as_ref().filter(|_| !self.replays());
+        if counted.is_some() {
+            read.settings.check(&models)?;
+        }
         match counted.and_then(|(providers, _)| providers.budgets.lacks_price(&models)) {
             Some(why) => Err(ConfigError::Other(why)),
             None => Ok(()),
@@ -212,6 +218,8 @@ impl Drop for StopOnDrop {
 
 struct Observer<'a> {
     call: &'a Call,
+    /// The invocation and its actor: the same in a replay, whatever else the run does meanwhile.
+    asker: String,
     shown: Shown,
     stopped: Arc<AtomicBool>,
     account: Account<'a>,
@@ -224,6 +232,9 @@ struct Observer<'a> {
 impl Progress for Observer<'_> {
     fn run(&self) -> &str {
         &self.call.run
+    }
+    fn asker(&self, call: usize) -> String {
+        format!("{}/{call}", self.asker)
     }
     fn go_on(&self) -> bool {
         !self.stopped.load(Ordering::Relaxed)
@@ -311,7 +322,7 @@ impl Progress for Observer<'_> {
             self.call.host().put_usage(vec![row]).map_err(failed)?;
         }
         drop(open);
-        exchange.written = (exchange.spent, exchange.sent, exchange.millis);
+        exchange.wrote();
         self.account.written(exchange.call, model);
         Ok(())
     }

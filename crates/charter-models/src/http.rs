@@ -3,7 +3,9 @@
 use std::io::BufRead as _;
 use std::time::Duration;
 
-use charter_actors::{ClientOptions, Network, client_in, is_refused_certificate, unreachable_through};
+use charter_actors::{
+    ClientOptions, Network, client_in, date_of_response, is_refused_certificate, unreachable_through,
+};
 
 use crate::transport::{Request, Response, Transport, TransportError};
 
@@ -52,6 +54,9 @@ impl Transport for HttpTransport {
     ) -> Result<Response, TransportError> {
         let failed = |error: &ureq::Error| match error {
             ureq::Error::Timeout(ureq::Timeout::PerRead) => TransportError::Stalled(self.idle.as_secs()),
+            ureq::Error::Timeout(ureq::Timeout::Connect) if within > CONNECT => {
+                TransportError::Unreachable(unreachable_through(&self.agent, &request.url, error))
+            }
             ureq::Error::Timeout(_) => TransportError::Timeout(within.as_secs()),
             other if is_refused_certificate(other) => {
                 TransportError::Refused(unreachable_through(&self.agent, &request.url, other))
@@ -76,7 +81,7 @@ impl Transport for HttpTransport {
             status: answer.status().as_u16(),
             content_type: header("content-type").unwrap_or_default(),
             retry_after: header("retry-after"),
-            date: header("date"),
+            date: date_of_response(header("retry-after").as_deref(), header("date")),
             body: String::new(),
             replayed: false,
         };

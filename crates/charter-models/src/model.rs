@@ -116,6 +116,8 @@ pub struct Model {
     pub limits: Option<Arc<Limits>>,
     /// What its tokens cost, if that is known.
     pub price: Option<Price>,
+    /// Whether it is the model of a cassette.
+    pub recorded: bool,
 }
 
 impl Model {
@@ -150,6 +152,7 @@ impl Model {
             headers: Vec::new(),
             limits: None,
             price: None,
+            recorded: false,
         }
     }
 
@@ -214,6 +217,19 @@ impl Model {
     pub fn key(mut self, key: Secret) -> Model {
         self.key = Some(key);
         self
+    }
+
+    /// What the key of the model is set with, as far as this is known.
+    pub(crate) fn key_variable(&self) -> &'static str {
+        match self.provider {
+            provider if self.base_url != provider.base_url() => {
+                "CHARTER_MODEL_KEY for the address of `--model-url`, or `key` of the provider in the file of `--models`"
+            }
+            Provider::OpenAi => "OPENAI_API_KEY",
+            Provider::Anthropic => "ANTHROPIC_API_KEY",
+            Provider::Gemini => "GEMINI_API_KEY",
+            Provider::Azure => "`key` of the provider in the file of `--models`",
+        }
     }
 
     /// The secrets that are removed from everything that is kept or shown.

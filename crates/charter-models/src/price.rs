@@ -50,22 +50,27 @@ pub fn dollars(text: &str) -> Option<u64> {
     decimal(text, 6)?.checked_mul(PICODOLLARS.checked_div(MILLION)?)
 }
 
-/// Renders an amount in picodollars: `$1.25`, with as many decimal places as it takes to show three
-/// digits of a small amount.
+/// Renders an amount in picodollars: `$1.25`, rounded to a cent; below a dollar with up to four
+/// decimal places, and below a cent with up to six. What cost something is never shown as nothing.
 #[must_use]
 pub fn show(cost: u64) -> String {
-    // Powers of ten: the smallest shown part of a dollar.
     let places = match cost {
-        0 | 100_000_000_000.. => 2,
-        1_000_000_000.. => 4,
+        0 | PICODOLLARS.. => 2,
+        10_000_000_000.. => 4,
         _ => 6,
     };
-    let unit = PICODOLLARS.checked_div(10u64.saturating_pow(places)).unwrap_or(1).max(1);
-    // Rounded up: what cost something is never shown as nothing.
-    let count = cost.div_ceil(unit);
     let per_dollar = 10u64.saturating_pow(places);
+    let unit = PICODOLLARS.checked_div(per_dollar).unwrap_or(1).max(1);
+    let nearest = cost.saturating_add(unit / 2).checked_div(unit).unwrap_or(0);
+    let count = if cost > 0 { nearest.max(1) } else { nearest };
     let (whole, part) = (count.checked_div(per_dollar).unwrap_or(0), count.checked_rem(per_dollar).unwrap_or(0));
-    format!("${whole}.{part:0width$}", width = places as usize)
+    let mut text = format!("${whole}.{part:0width$}", width = places as usize);
+    for _ in 2..places {
+        if text.ends_with('0') {
+            text.pop();
+        }
+    }
+    text
 }
 
 /// Parses a decimal number without sign and exponent to a multiple of `10^-places`.
@@ -95,11 +100,16 @@ mod tests {
         for (cost, text) in [
             (0, "$0.00"),
             (1, "$0.000001"),
-            (999_999_999, "$0.001000"),
-            (1_230_000_000, "$0.0013"),
-            (123_400_000_000, "$0.13"),
+            (999_999_999, "$0.001"),
+            (1_010_000_000, "$0.00101"),
+            (1_230_000_000, "$0.00123"),
+            (20_402_501_000, "$0.0204"),
+            (100_001_000_000, "$0.10"),
+            (123_400_000_000, "$0.1234"),
+            (999_999_000_000, "$1.00"),
             (2_500_000_000_000, "$2.50"),
-            (u64::MAX, "$18446744.08"),
+            (2_504_000_000_000, "$2.50"),
+            (u64::MAX, "$18446744.07"),
         ] {
             assert_eq!(show(cost), text);
         }

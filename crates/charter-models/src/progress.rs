@@ -20,6 +20,11 @@ pub trait Progress: Sync {
     fn run(&self) -> &str {
         ""
     }
+    /// See [`Watcher::asker`].
+    fn asker(&self, call: usize) -> String {
+        let _ = call;
+        String::new()
+    }
     /// Whether the answer is still wanted.
     fn go_on(&self) -> bool {
         true

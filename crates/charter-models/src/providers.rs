@@ -60,8 +60,9 @@ impl Providers {
     }
 
     fn selected(&self, selection: &Selection) -> Result<Vec<Model>, ConfigError> {
+        let recorded = self.recorded.clone().map(|model| Model { recorded: true, ..model });
         if self.named.is_empty() && self.unusable.is_empty() {
-            return Ok(self.default.iter().chain(&self.recorded).cloned().collect());
+            return Ok(self.default.clone().into_iter().chain(recorded).collect());
         }
         let mut models: Vec<Model> = Vec::new();
         match &selection.first {
@@ -75,7 +76,7 @@ impl Providers {
         for name in &selection.fallback {
             models.push(self.find("fallback", name)?);
         }
-        models.extend(self.recorded.clone());
+        models.extend(recorded);
         Ok(models)
     }
 

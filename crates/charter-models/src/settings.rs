@@ -4,12 +4,17 @@
 use charter_actors::ConfigError;
 use charter_kernel::definition::ActorDecl;
 
-use crate::model::Provider;
+use crate::model::{Model, Provider};
 
 /// Keys of the configuration.
 pub(crate) const KEYS: [&str; 5] = ["maxTokens", "temperature", "effort", "outputMode", "promptCaching"];
 /// Minimum of `maxTokens`.
 const MIN_TOKENS: u64 = 16;
+/// The least tokens for thoughts that Anthropic takes, and Gemini.
+const MIN_THOUGHTS: u32 = 1_024;
+const MIN_THOUGHTS_OF_GEMINI: u32 = 128;
+/// The highest `temperature` of Anthropic.
+const MAX_TEMPERATURE_OF_ANTHROPIC: f64 = 1.0;
 
 /// How an actor wants to be answered. What is `None` is left to the model.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -129,7 +134,50 @@ impl OutputMode {
     }
 }
 
+/// The least tokens for thoughts of a provider that wants a number of them.
+fn least_thoughts(provider: Provider) -> Option<u32> {
+    match provider {
+        Provider::Anthropic => Some(MIN_THOUGHTS),
+        Provider::Gemini => Some(MIN_THOUGHTS_OF_GEMINI),
+        Provider::OpenAi | Provider::Azure => None,
+    }
+}
+
 impl Settings {
+    /// The tokens for thoughts, where the provider wants a number: at most half of the limit of the
+    /// answer, in which they count. `None`: no effort is set, or half of the limit is too few.
+    pub(crate) fn thoughts(&self, provider: Provider, max_tokens: u32) -> Option<u32> {
+        let least = least_thoughts(provider)?;
+        self.effort.map(|effort| effort.tokens().min(max_tokens / 2)).filter(|tokens| *tokens >= least)
+    }
+
+    /// Says why the effort is not sent with this limit of the answer; `None`: it is, or there is
+    /// none.
+    pub(crate) fn lacks_thoughts(&self, model: &Model, max_tokens: u32) -> Option<String> {
+        let least = self.effort.and_then(|_| least_thoughts(model.provider))?;
+        self.thoughts(model.provider, max_tokens).is_none().then(|| {
+            let (title, double) = (model.title(), least.saturating_mul(2));
+            format!(
+                "`{title}` thinks with at least {least} tokens, and with at most half of those of the answer, {max_tokens}; `effort` needs {double}"
+            )
+        })
+    }
+
+    /// Checks the settings for the models of an actor.
+    pub(crate) fn check(&self, models: &[Model]) -> Result<(), ConfigError> {
+        for model in models {
+            if let Some(why) = self.max_tokens.and_then(|most| self.lacks_thoughts(model, most)) {
+                return Err(ConfigError::Other(format!("`maxTokens`: {why}: raise `maxTokens`, or remove `effort`")));
+            }
+            let is_sent = model.provider == Provider::Anthropic && self.effort.is_none();
+            if let Some(t) = self.temperature.filter(|t| is_sent && *t > MAX_TEMPERATURE_OF_ANTHROPIC) {
+                let title = model.title();
+                return Err(ConfigError::Other(format!("`temperature`: `{title}` takes 0 to 1, found `{t}`")));
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the settings in the configuration of an actor.
     ///
     /// # Errors

@@ -5,6 +5,8 @@
 pub(crate) fn events(text: &str) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let (mut name, mut data): (String, Option<String>) = (String::new(), None);
+    // A byte order mark is not a part of the first field.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     // An empty line ends an event. An event that is not ended when the stream ends is returned as
     // well, because some servers omit the line.
     for line in text.lines().chain([""]) {
@@ -43,5 +45,6 @@ mod tests {
         let found: Vec<_> = found.iter().map(|(n, d)| (n.as_str(), d.as_str())).collect();
         assert_eq!(found, [("", "a\nb"), ("end", "c"), ("", "[DONE]")]);
         assert_eq!(events("data: a\r\n\r\ndata: b\r\n").len(), 2);
+        assert_eq!(events("\u{feff}data: a\n\ndata: b").len(), 2);
     }
 }

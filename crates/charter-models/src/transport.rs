@@ -24,6 +24,9 @@ pub struct Request {
     pub hidden: Vec<Secret>,
     /// Attachments in the body. What is kept of it has their digests instead.
     pub attached: Arc<[Attachment]>,
+    /// Who asks: an invocation, and a call in it. A cassette tells equal requests apart by it;
+    /// empty: unknown.
+    pub asker: String,
 }
 
 impl Request {
@@ -69,9 +72,8 @@ pub struct Response {
 impl Response {
     /// Whether the body is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
-        self.content_type.starts_with("text/event-stream")
-            || self.body.starts_with("data:")
-            || self.body.starts_with("event:")
+        let body = self.body.strip_prefix('\u{feff}').unwrap_or(&self.body);
+        self.content_type.starts_with("text/event-stream") || body.starts_with("data:") || body.starts_with("event:")
     }
 }
 

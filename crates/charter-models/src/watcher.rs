@@ -13,12 +13,18 @@ use crate::kept_round::{Earlier, KeptRound, Place};
 use crate::model::Model;
 use crate::open::OpenRequest;
 use crate::tools::{Tool, ToolCall, ToolResult};
+#[cfg(doc)]
+use crate::transport::Request;
 
 /// Observes a question and may stop it.
 pub trait Watcher {
     /// Id of the run that asks, for spans.
     fn run(&self) -> &str {
         ""
+    }
+    /// Who asks, so that a cassette tells equal requests apart: see [`Request::asker`].
+    fn asker(&self) -> String {
+        String::new()
     }
     /// Whether the answer is still wanted.
     fn go_on(&self) -> bool {

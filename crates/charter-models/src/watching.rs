@@ -27,6 +27,9 @@ impl Watcher for Watching<'_> {
     fn run(&self) -> &str {
         self.progress.run()
     }
+    fn asker(&self) -> String {
+        self.progress.asker(self.call)
+    }
     fn go_on(&self) -> bool {
         self.progress.go_on() && !self.failed.load(Ordering::Relaxed)
     }

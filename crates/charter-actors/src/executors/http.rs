@@ -183,7 +183,7 @@ impl Request {
                 "the response is compressed (`content-encoding: {}`), although the request asked for an uncompressed one",
                 self.secrets.redact(&encoding)
             );
-            return Err(Fault::new("malformed", message).with("status", status.as_u16()));
+            return Err(Fault::new("malformed", message).retryable().with("status", status.as_u16()));
         }
         let body = response.body_mut().with_config().limit(limit).read_to_vec().map_err(|e| match e {
             ureq::Error::BodyExceedsLimit(_) => {

@@ -63,29 +63,6 @@ struct Entry {
     headers: BTreeMap<String, String>,
 }
 
-/// The keys of the file.
-const KEYS: [&str; 19] = [
-    "actor",
-    "address",
-    "budget",
-    "cache-write",
-    "cached",
-    "concurrent",
-    "day",
-    "default",
-    "headers",
-    "input",
-    "key",
-    "kind",
-    "output",
-    "per-minute",
-    "prices",
-    "providers",
-    "run",
-    "tokens",
-    "usd",
-];
-
 /// Adds the providers of a file to those of the environment; a name in the file wins.
 ///
 /// `model` is the default instead of that of the file.
@@ -99,7 +76,7 @@ pub(crate) fn add(
     allow_insecure: bool,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), Failure> {
-    let file: File = options_file::read(path, &KEYS, "those of providers")?;
+    let file: File = options_file::read(path)?;
     let name = path.display();
     for (host, entry) in file.providers {
         let wrong = |why: &dyn std::fmt::Display| Failure::new(format!("`{name}`: provider `{host}`: {why}"));
@@ -116,7 +93,10 @@ pub(crate) fn add(
             );
             return Err(wrong(&why));
         }
-        match entry.key.as_deref().map(|key| keys::read(key, variable)) {
+        // At its provider's own address, a model has that key unless the file names another one.
+        let own =
+            keys::of(model.provider, model.base_url != model.provider.base_url()).filter(|name| *name != keys::OWN);
+        match entry.key.as_deref().or(own).map(|key| keys::read(key, variable)) {
             Some(Err(why)) => drop(providers.unusable.insert(host, why)),
             Some(Ok(key)) => drop(providers.named.insert(host, model.key(key))),
             None => drop(providers.named.insert(host, model)),

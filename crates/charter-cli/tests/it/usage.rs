@@ -233,6 +233,17 @@ fn money_needs_prices() {
         ("[budget.run]\nusd = 1.5\n", vec!["bad.toml:2"]),
         ("[budget.run]\nusd = \"1,5\"\n", vec!["`budget.run.usd`", "`1,5`", "2.50"]),
         ("[budget.runs]\nusd = \"1\"\n", vec!["unknown key `runs`", "did you mean `run`?"]),
+        (
+            "[providers.near]\nkind = \"openai\"\nzone = \"eu\"\n",
+            vec![
+                "unknown key `zone`",
+                "the keys here are `kind`, `address`, `key`, `concurrent`, `per-minute`, `headers`",
+            ],
+        ),
+        (
+            "default = \"near:a\"\n[providers.near]\nkind = \"openai\"\n",
+            vec!["the provider `near` cannot be used: the variable OPENAI_API_KEY with its key is not set"],
+        ),
         ("[prices.\"near:a\"]\ninput = \"-1\"\noutput = \"1\"\n", vec!["the price of `near:a`", "`input`", "`-1`"]),
         ("[prices.near]\ninput = \"1\"\noutput = \"1\"\n", vec!["the price of `near`", "PROVIDER:NAME"]),
     ] {

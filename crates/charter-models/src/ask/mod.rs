@@ -4,6 +4,7 @@
 //! The functions are synchronous: the caller provides a thread, and stops it through
 //! [`Watcher::go_on`].
 
+mod faults;
 mod rounds;
 mod waits;
 
@@ -15,7 +16,9 @@ use charter_actors::{Fault, Secrets, retry_after};
 use charter_kernel::Schema;
 use serde_json::Value as Json;
 
+use self::faults::{Failed, broken_off, fault_of, is_rejected};
 use self::waits::Limit;
+pub(crate) use self::waits::{SECONDS, Share};
 use crate::answer::{self, MAX_BYTES};
 use crate::codes;
 use crate::exchange::{Exchange, Usage};
@@ -32,7 +35,7 @@ use crate::trace;
 use crate::transport::{Request, Transport, TransportError};
 use crate::watcher::Watcher;
 pub(crate) use crate::wire::tokens as estimate;
-use crate::wire::{self, Conversation, End, MAX_USAGE, Received, Reply, Turn};
+use crate::wire::{self, Conversation, Dialect, End, MAX_USAGE, Received, Reply, Turn};
 
 /// How often a pause checks whether the answer is still wanted.
 pub(crate) const POLL: Duration = Duration::from_millis(50);
@@ -76,18 +79,24 @@ pub fn ask(
     transport: &dyn Transport,
     watcher: &dyn Watcher,
 ) -> (Result<Json, Fault>, Exchange) {
-    ask_after(&Earlier::default(), question, transport, watcher)
+    let time = question.budget.time;
+    ask_after(&Earlier::default(), Share { time, all: time, raise: "`budget.seconds`" }, question, transport, watcher)
 }
 
-/// Asks a question that has had rounds of tools before.
+/// Asks a question that has had rounds of tools before, within a part of its time.
 pub(crate) fn ask_after(
     earlier: &Earlier,
+    share: Share,
     question: &Question<'_>,
     transport: &dyn Transport,
     watcher: &dyn Watcher,
 ) -> (Result<Json, Fault>, Exchange) {
     let mut asking = Asking {
         earlier,
+        share,
+        acted: Duration::ZERO,
+        told: false,
+        dialect: Dialect::default(),
         question,
         transport,
         watcher,
@@ -116,6 +125,12 @@ pub(crate) fn ask_after(
 
 struct Asking<'a> {
     earlier: &'a Earlier,
+    share: Share,
+    /// How long tools took.
+    acted: Duration,
+    /// Whether it was told that `effort` is not sent.
+    told: bool,
+    dialect: Dialect,
     question: &'a Question<'a>,
     transport: &'a dyn Transport,
     watcher: &'a dyn Watcher,
@@ -135,6 +150,12 @@ impl Asking<'_> {
                 return Err(Fault::new(codes::CONFIG, format!("invalid schema of the answer: {why}")));
             }
         };
+        if let Some(wanted) = self.question.settings.mode.filter(|wanted| *wanted != self.mode) {
+            let (wanted, mode, title) = (wanted.word(), self.mode.word(), self.question.model.title());
+            self.watcher.note(&format!(
+                "`{title}` is asked with `outputMode: {mode}`, because it does not take `{wanted}` here"
+            ));
+        }
         let mut turns = vec![Turn::Task(self.question.prompt.user.clone(), self.question.prompt.attachments.clone())];
         let mut attached = self.question.prompt.attachments.iter();
         if let Some(why) = attached.find_map(|one| wire::refuses(self.question.model.provider, one)) {
@@ -182,6 +203,12 @@ impl Asking<'_> {
                 Err(failed) => failed,
             };
             let fault = failed.fault;
+            let other = self.dialect.next(self.question.model, &fault.message).filter(|_| is_rejected(&fault));
+            if let Some((dialect, refused)) = other {
+                self.watcher.note(&format!("the server does not take `{refused}`; asking again without it"));
+                self.dialect = dialect;
+                continue;
+            }
             if let Some(mode) = self.other_mode(&fault) {
                 let refused = self.mode.word();
                 self.watcher.note(&format!("the server refuses the output mode `{refused}`; trying `{}`", mode.word()));
@@ -237,11 +264,17 @@ impl Asking<'_> {
         let attached = turns.iter().map(Turn::attached).fold(0, u64::saturating_add);
         let question = estimate(size.saturating_add(schema.to_string().len())).saturating_add(attached);
         let limit = self.limit(question)?;
+        if let Some(why) = self.question.settings.lacks_thoughts(model, limit.tokens)
+            && !std::mem::replace(&mut self.told, true)
+        {
+            self.watcher.note(&format!("asking without `effort`: {why}"));
+        }
         let stated = self.mode.in_prompt().then(|| format!("{system}\n\nThe JSON Schema of your answer:\n{schema}"));
         let system = stated.as_deref().unwrap_or(system);
         let (settings, mode) = (self.question.settings, self.mode);
-        let talk = Conversation { system, turns, schema, max_tokens: limit.tokens, settings, mode, tools, last };
-        let request = wire::request(model, &talk);
+        let (max_tokens, dialect) = (limit.tokens, self.dialect);
+        let talk = Conversation { system, turns, schema, max_tokens, settings, mode, tools, last, dialect };
+        let request = Request { asker: self.watcher.asker(), ..wire::request(model, &talk) };
         let _permit = self.permit()?;
         let left = self.time_left()?;
         let watcher = self.watcher;
@@ -250,7 +283,9 @@ impl Asking<'_> {
         }
         let open = Arc::new(OpenRequest::new(model.provider, question));
         watcher.sends(model, &open);
-        let sent = self.transport.send(&request, left.saturating_add(watcher.slack()), &mut |line| {
+        // Before the next model is asked, there is no time beyond the part of this one.
+        let slack = if self.share.time < self.question.budget.time { Duration::ZERO } else { watcher.slack() };
+        let sent = self.transport.send(&request, left.saturating_add(slack), &mut |line| {
             open.arrived(line);
             watcher.received(line.len(), &wire::piece(model.provider, line));
             watcher.go_on()
@@ -264,7 +299,12 @@ impl Asking<'_> {
                 self.exchange.sent = self.exchange.sent.saturating_add(sent.into());
                 self.keep(&request, None, &error.to_string());
                 self.exchange.count(taken.unwrap_or_default(), sent);
-                return Err(fault_of(&error).into());
+                return Err(match (error, taken) {
+                    (TransportError::Timeout(_), None) => self.time_is_up("the server did not answer"),
+                    (TransportError::Timeout(_), Some(_)) => self.time_is_up("the answer was not complete"),
+                    (error, _) => fault_of(&error),
+                }
+                .into());
             }
         };
         // Before anything reads, shortens or stores it.
@@ -310,7 +350,7 @@ impl Asking<'_> {
         let written =
             estimate(reply.calls.iter().map(|c| c.arguments.len()).fold(reply.text.len(), usize::saturating_add));
         let estimated = Usage { input: question, output: written, estimated: true, ..Usage::default() };
-        let usage = reply.usage.map_or(estimated, Usage::plausible);
+        let usage = reply.counts.usage_or(question, written).plausible();
         if usage.total() > MAX_USAGE {
             self.exchange.count(estimated, sent);
             let message = format!("the server reports {} tokens for one request, which cannot be", usage.total());
@@ -326,6 +366,10 @@ impl Asking<'_> {
             End::CutOff => Err(Fault::new(
                 codes::CUT_OFF,
                 format!("the answer exceeds the limit of {} tokens: {}", limit.tokens, limit.advice),
+            )),
+            End::NoRoom => Err(Fault::new(
+                codes::CUT_OFF,
+                "the answer is cut off, because the context window of the model is full: shorten the prompt or its data, or ask a model with a larger one",
             )),
             End::Declined(why) => Err(Fault::new(codes::DECLINED, format!("the model declined to answer: {why}"))),
             End::Broken => Err(broken_off()),
@@ -343,41 +387,4 @@ impl Asking<'_> {
         let response = self.secrets.redact(response);
         self.exchange.push(&request.kept_body(), status, &response);
     }
-}
-
-/// A failed attempt, and the pause that the server requests.
-struct Failed {
-    fault: Fault,
-    wait: Option<Duration>,
-}
-
-impl From<Fault> for Failed {
-    fn from(fault: Fault) -> Failed {
-        Failed { fault, wait: None }
-    }
-}
-
-fn broken_off() -> Fault {
-    Fault::new(codes::UNAVAILABLE, "the stream of the answer ended early").retryable()
-}
-
-fn fault_of(error: &TransportError) -> Fault {
-    let message = error.to_string();
-    match error {
-        TransportError::Unreachable(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
-        // Another attempt gets the same certificate.
-        TransportError::Refused(_) => Fault::new(codes::UNAVAILABLE, message),
-        TransportError::Stalled(_) => Fault::new(codes::UNAVAILABLE, message).retryable(),
-        TransportError::Protocol(_) => Fault::new(codes::PROTOCOL, message).retryable(),
-        TransportError::Timeout(_) => Fault::new(codes::BUDGET, message).retryable(),
-        TransportError::TooLarge(_) => Fault::new(codes::TOO_LARGE, message),
-        TransportError::Cancelled => Fault::new(codes::CANCELLED, message),
-        TransportError::NotRecorded(_) => Fault::new(codes::CASSETTE, message),
-    }
-}
-
-/// Whether the server rejects the content of a request.
-fn is_rejected(fault: &Fault) -> bool {
-    let status = fault.details.get("status").and_then(Json::as_u64);
-    fault.code == codes::REQUEST && matches!(status, Some(400 | 422 | 501))
 }

@@ -1,6 +1,7 @@
 //! Rounds of tools: the model calls some, the run judges each call, and the model gets the results.
 
 use std::borrow::Cow;
+use std::time::Instant;
 
 use charter_actors::Fault;
 use charter_kernel::Digest;
@@ -10,11 +11,13 @@ use super::Asking;
 use crate::codes;
 use crate::kept_round::{KeptRound, MAX_CALLS, Place};
 use crate::prompt::data;
-use crate::tools::{ToolCall, ToolResult};
+use crate::tools::{ANSWER, ToolCall, ToolResult};
 use crate::wire::{Reply, Turn};
 
 /// Maximum size of the result of a call, in bytes.
 const MAX_RESULT: usize = 64 << 10;
+/// The result of an answer in the same reply as calls.
+const EARLY: &str = "this answer came before the results of the other calls; answer again, knowing them";
 
 impl Asking<'_> {
     /// Goes on after the rounds that the question has had before, and returns their number. The
@@ -29,7 +32,7 @@ impl Asking<'_> {
             match is_own {
                 true => turns.extend([Turn::Calls(kept.message.clone()), Turn::Results(results)]),
                 // Records do not tell the calls that sent nothing.
-                false => made.extend(results.into_iter().filter(|result| !result.call.name.is_empty())),
+                false => made.extend(results.into_iter().filter(|r| !r.call.name.is_empty() && r.call.name != ANSWER)),
             }
         }
         if let Some(Turn::Task(text, _)) = turns.first_mut().filter(|_| !made.is_empty()) {
@@ -67,9 +70,16 @@ impl Asking<'_> {
 
     /// Makes calls, one after another.
     fn make(&mut self, round: u32, kept: Option<Digest>, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, Fault> {
+        let begun = Instant::now();
+        let results = self.make_in_turn(round, kept, calls);
+        self.acted = self.acted.saturating_add(begun.elapsed());
+        results
+    }
+
+    fn make_in_turn(&self, round: u32, kept: Option<Digest>, calls: Vec<ToolCall>) -> Result<Vec<ToolResult>, Fault> {
         let mut results = Vec::new();
         for (index, call) in calls.into_iter().enumerate() {
-            self.time_left()?;
+            self.time_for_tools()?;
             let failed = |call: ToolCall, why: &str| {
                 let content = json!({"error": why});
                 ToolResult { call, content, failed: true, repeated: false }
@@ -77,6 +87,7 @@ impl Asking<'_> {
             let tool = self.question.tools.iter().find(|tool| tool.name == call.name);
             let mut result = match tool {
                 _ if index >= MAX_CALLS => failed(call, "too many calls at once; call it again"),
+                None if call.name == ANSWER => failed(call, EARLY),
                 None => failed(call, "there is no such tool"),
                 Some(tool) => match tool.data(&call.arguments) {
                     Err(why) => failed(call, &format!("the arguments cannot be read: {why}")),

@@ -10,10 +10,24 @@ use crate::codes;
 use crate::limits::{Full, Permit};
 use crate::transport::TransportError;
 
+/// Detail of a fault: the time of the actor is used up.
+pub(crate) const SECONDS: &str = "seconds";
+
 /// The limit of tokens of an answer, and what to do if it is too low.
 pub(super) struct Limit {
     pub(super) tokens: u32,
     pub(super) advice: Cow<'static, str>,
+}
+
+/// The part of the time of an actor that one of its models has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    /// The part.
+    pub(crate) time: Duration,
+    /// The time of all its models.
+    pub(crate) all: Duration,
+    /// What has to be raised for more.
+    pub(crate) raise: &'static str,
 }
 
 impl Asking<'_> {
@@ -39,12 +53,32 @@ impl Asking<'_> {
     }
 
     pub(super) fn time_left(&self) -> Result<Duration, Fault> {
-        let left = self.question.budget.time.saturating_sub(self.begun.elapsed());
-        if left.is_zero() {
-            let seconds = self.question.budget.time.as_secs_f32();
-            return Err(Fault::new(codes::BUDGET, format!("the time budget of {seconds} s is used up")).retryable());
-        }
-        Ok(left)
+        let left = self.rest();
+        if left.is_zero() { Err(self.time_is_up("there is no answer yet")) } else { Ok(left) }
+    }
+
+    /// Whether there is time for a call of a tool, which does not shorten the part of the model.
+    pub(super) fn time_for_tools(&self) -> Result<(), Fault> {
+        let is_over = self.begun.elapsed() >= self.question.budget.time;
+        if is_over { Err(self.time_is_up("there is no answer yet")) } else { Ok(()) }
+    }
+
+    /// The rest of the time. What tools take does not shorten the part of a model.
+    fn rest(&self) -> Duration {
+        let elapsed = self.begun.elapsed();
+        let part = self.share.time.saturating_sub(elapsed.saturating_sub(self.acted));
+        self.question.budget.time.saturating_sub(elapsed).min(part)
+    }
+
+    /// The fault if the time of the model is over.
+    pub(super) fn time_is_up(&self, what: &str) -> Fault {
+        let Share { time, all, raise } = self.share;
+        let (seconds, whole) = (time.as_secs_f32(), all.as_secs_f32());
+        let time = match time < all {
+            true => format!("the part of `{}`, {seconds:.1} of {whole} s, is used up", self.exchange.model),
+            false => format!("the time of {whole} s is used up"),
+        };
+        Fault::new(codes::BUDGET, format!("{time}: {what}; raise {raise}")).retryable().with(SECONDS, whole)
     }
 
     /// Waits until the limits of the provider allow a request.
@@ -59,7 +93,7 @@ impl Asking<'_> {
                 Ok(permit) => return Ok(Some(permit)),
                 Err(full) => full,
             };
-            let left = self.question.budget.time.saturating_sub(self.begun.elapsed());
+            let left = self.rest();
             let wait = if let Full::Sent(_, wait) = full { wait } else { POLL };
             if wait >= left {
                 let message = format!("the limit of this host for `{}` is reached: {full}", model.host);

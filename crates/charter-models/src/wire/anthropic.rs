@@ -10,7 +10,6 @@ use serde_json::{Value as Json, json};
 use super::counts::Counts;
 use super::{ANSWER_IS, Conversation, End, Reply, Turn, add, count, protocol, text};
 use crate::attachments::Attachment;
-use crate::exchange::Usage;
 use crate::model::{Model, Provider};
 use crate::settings::OutputMode;
 use crate::tools::{ANSWER, Tool, ToolCall, ToolResult};
@@ -40,7 +39,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     });
     // Thoughts need room for the answer behind them, and leave neither the choice of the tool nor
     // the temperature to us.
-    let thoughts = talk.settings.effort.map(|effort| effort.tokens().min(talk.max_tokens / 2)).filter(|n| *n >= 1_024);
+    let thoughts = talk.settings.thoughts(model.provider, talk.max_tokens);
     let tool = |name: &str, description: &str, schema: &Json| json!({"name": name, "description": description, "input_schema": schema});
     let by_tool = talk.mode == OutputMode::Tool;
     let answer = by_tool.then(|| tool(ANSWER, ANSWER_IS, talk.schema));
@@ -64,6 +63,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         body: body.to_string(),
         hidden: Vec::new(),
         attached: Arc::default(),
+        asker: String::new(),
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) fn complete(body: Option<&Json>, tools: &[Tool]) -> Result<Reply, Fau
     let content = body.get("content").and_then(Json::as_array).ok_or_else(|| protocol("it has no `content`"))?;
     let mut reply = Reply::default();
     take_blocks(&mut reply, content.clone(), tools);
-    reply.usage = counted(body.get("usage"), count(body, "/usage/output_tokens"));
+    reply.counts = body.get("usage").map(counts).unwrap_or_default();
     reply.model = text(body, "/model").map(str::to_owned);
     reply.end = end(text(body, "/stop_reason"));
     Ok(reply)
@@ -103,14 +103,12 @@ pub(super) fn complete(body: Option<&Json>, tools: &[Tool]) -> Result<Reply, Fau
 pub(super) fn stream(chunks: &[Json], tools: &[Tool]) -> Result<Reply, Fault> {
     let mut reply = Reply { end: End::Broken, ..Reply::default() };
     let mut blocks: BTreeMap<u64, Block> = BTreeMap::new();
-    let (mut read, mut output) = (None, None);
     for chunk in chunks {
         let at = count(chunk, "/index").unwrap_or_default();
         match text(chunk, "/type").unwrap_or_default() {
             "message_start" => {
                 reply.model = text(chunk, "/message/model").map(str::to_owned);
-                read = chunk.pointer("/message/usage");
-                output = count(chunk, "/message/usage/output_tokens");
+                reply.counts = chunk.pointer("/message/usage").map(counts).unwrap_or_default();
             }
             "content_block_start" => {
                 let begun = chunk.get("content_block").cloned().unwrap_or_default();
@@ -124,7 +122,8 @@ pub(super) fn stream(chunks: &[Json], tools: &[Tool]) -> Result<Reply, Fault> {
                 block.signature.push_str(text(chunk, "/delta/signature").unwrap_or_default());
             }
             "message_delta" => {
-                output = count(chunk, "/usage/output_tokens").or(output);
+                let total = chunk.get("usage").map(counts).unwrap_or_default();
+                reply.counts = reply.counts.larger(total);
                 reply.end = end(text(chunk, "/delta/stop_reason"));
             }
             _ => {}
@@ -137,7 +136,6 @@ pub(super) fn stream(chunks: &[Json], tools: &[Tool]) -> Result<Reply, Fault> {
     if let Some(broken) = broken {
         (reply.text, reply.calls, reply.message) = (broken, Vec::new(), Json::Null);
     }
-    reply.usage = counted(read, output);
     Ok(reply)
 }
 
@@ -184,14 +182,14 @@ fn take_blocks(reply: &mut Reply, blocks: Vec<Json>, tools: &[Tool]) {
     reply.called(calls.collect(), || Json::Array(blocks), tools);
 }
 
-/// The usage, from the counts of what was read.
-fn counted(read: Option<&Json>, output: Option<u64>) -> Option<Usage> {
-    Counts { output, ..Counts::read(Provider::Anthropic, read?) }.usage()
+fn counts(usage: &Json) -> Counts {
+    Counts::read(Provider::Anthropic, usage)
 }
 
 fn end(reason: Option<&str>) -> End {
     match reason {
         Some("max_tokens") => End::CutOff,
+        Some("model_context_window_exceeded") => End::NoRoom,
         Some("refusal") => End::Declined("the model refused".into()),
         _ => End::Complete,
     }

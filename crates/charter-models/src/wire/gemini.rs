@@ -15,6 +15,9 @@ use crate::settings::OutputMode;
 use crate::tools::{Tool, ToolCall, ToolResult};
 use crate::transport::Request;
 
+/// What stands for a call that cannot be read.
+const BROKEN_CALL: &str = "(a call that cannot be read)";
+
 pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     let result = |result: &ToolResult| {
         let mut response = json!({"name": result.call.name, "response": {"result": result.content}});
@@ -38,8 +41,8 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     add(&mut config, "responseMimeType", json);
     add(&mut config, "responseJsonSchema", (talk.mode == OutputMode::JsonSchema).then(|| plain(talk.schema)));
     add(&mut config, "temperature", talk.settings.temperature);
-    let thoughts = talk.settings.effort.map(|effort| json!({"thinkingBudget": effort.tokens()}));
-    add(&mut config, "thinkingConfig", thoughts);
+    let thoughts = talk.settings.thoughts(model.provider, talk.max_tokens);
+    add(&mut config, "thinkingConfig", thoughts.map(|tokens| json!({"thinkingBudget": tokens})));
     let mut body = json!({
         "systemInstruction": {"parts": [{"text": talk.system}]},
         "contents": contents,
@@ -65,6 +68,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         body: body.to_string(),
         hidden: Vec::new(),
         attached: Arc::default(),
+        asker: String::new(),
     }
 }
 
@@ -75,12 +79,11 @@ fn inline(attachment: &Attachment) -> Json {
 /// Parses the chunks of a response. A response that is not streamed has a single chunk.
 pub(super) fn chunks(chunks: &[Json], streamed: bool, tools: &[Tool]) -> Result<Reply, Fault> {
     let mut reply = Reply::default();
-    let (mut reason, mut seen) = (None, false);
+    let (mut reason, mut seen, mut blocking) = (None, false, None);
     let (mut calls, mut said) = (Vec::new(), Vec::new());
     for chunk in chunks {
         if let Some(blocked) = text(chunk, "/promptFeedback/blockReason") {
-            reply.end = End::Declined(format!("the prompt was blocked ({blocked})"));
-            return Ok(reply);
+            blocking = Some(blocked);
         }
         seen |= chunk.get("candidates").is_some();
         let parts = chunk.pointer("/candidates/0/content/parts").and_then(Json::as_array);
@@ -101,19 +104,29 @@ pub(super) fn chunks(chunks: &[Json], streamed: bool, tools: &[Tool]) -> Result<
             reply.model = Some(model.to_owned());
         }
         if let Some(usage) = chunk.get("usageMetadata") {
-            let counts = Counts::read(Provider::Gemini, usage);
-            // Nothing was written if there is no count of it.
-            let output = Some(counts.output.unwrap_or_default());
-            reply.usage = Counts { output, ..counts }.usage().or(reply.usage);
+            reply.counts = reply.counts.larger(Counts::read(Provider::Gemini, usage));
         }
     }
+    if reply.counts.input.is_some() && said.is_empty() {
+        // Nothing was written, and there is no count of it.
+        reply.counts.output.get_or_insert(0);
+    }
     reply.called(calls, || Json::Array(said), tools);
+    if let Some(blocked) = blocking {
+        reply.end = End::Declined(format!("the prompt was blocked ({blocked})"));
+        return Ok(reply);
+    }
     if !seen {
         return Err(protocol("it has no `candidates`"));
     }
     reply.end = match reason {
         Some("STOP") => End::Complete,
         Some("MAX_TOKENS") => End::CutOff,
+        // No call and no answer: as an answer that does not match, it is repaired.
+        Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") if reply.calls.is_empty() => {
+            reply.text = BROKEN_CALL.to_owned();
+            End::Complete
+        }
         Some(other) => End::Declined(format!("it stopped with `{other}`")),
         None if streamed => End::Broken,
         None => End::Complete,

@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod counts;
+mod dialect;
 mod gemini;
 mod openai;
 mod taken;
@@ -14,12 +15,13 @@ use serde_json::Value as Json;
 
 use crate::attachments::Attachment;
 use crate::codes;
-use crate::exchange::Usage;
 use crate::model::{Model, Provider};
 use crate::settings::{OutputMode, Settings};
 use crate::sse;
 use crate::tools::{ANSWER, Tool, ToolCall, ToolResult};
 use crate::transport::{Request, Response};
+pub use counts::Counts;
+pub use dialect::Dialect;
 pub(crate) use taken::{MAX_USAGE, Received, no_count, tokens};
 
 /// The content of one request.
@@ -41,6 +43,8 @@ pub struct Conversation<'a> {
     pub tools: &'a [Tool],
     /// Whether it must answer now.
     pub last: bool,
+    /// What the server takes.
+    pub dialect: Dialect,
 }
 
 /// A message of a conversation.
@@ -82,8 +86,8 @@ impl Turn {
 pub struct Reply {
     /// The text of the reply, which should be JSON.
     pub text: String,
-    /// Numbers of tokens, if the server reports them.
-    pub usage: Option<Usage>,
+    /// Numbers of tokens, as far as the server reports them.
+    pub counts: Counts,
     /// The name that the model reports.
     pub model: Option<String>,
     /// How the reply ended.
@@ -96,19 +100,21 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Sorts what a model called: calls of its tools, unless it answers. Without such calls, any
-    /// other one is the answer; several become one text, of which only one value may match.
+    /// Sorts what a model called. If it has tools, only calls of `answer` are an answer, and only
+    /// without others beside them, whose results it could not know. If it has none, any call is the
+    /// answer; several become one text, of which only one value may match.
     fn called(&mut self, calls: Vec<ToolCall>, message: impl FnOnce() -> Json, tools: &[Tool]) {
-        let is_own = |call: &ToolCall| tools.iter().any(|tool| tool.name == call.name);
-        let has_own = calls.iter().any(is_own);
-        let is_answer = |call: &&ToolCall| !call.arguments.trim().is_empty() && (!has_own || call.name == ANSWER);
-        let mut answers: Vec<&str> = calls.iter().filter(is_answer).map(|call| call.arguments.as_str()).collect();
+        let is_answer = |call: &ToolCall| tools.is_empty() || call.name.is_empty() || call.name == ANSWER;
+        if !calls.iter().all(is_answer) {
+            (self.calls, self.message) = (calls, message());
+            return;
+        }
+        let arguments = calls.iter().map(|call| call.arguments.as_str());
+        let mut answers: Vec<&str> = arguments.filter(|text| !text.trim().is_empty()).collect();
         answers.dedup();
-        match answers.is_empty() {
+        if !answers.is_empty() {
             // Which of several answers counts is decided where they are read.
-            false => self.text = answers.join("\n"),
-            true if has_own => (self.calls, self.message) = (calls, message()),
-            true => {}
+            self.text = answers.join("\n");
         }
     }
 }
@@ -125,6 +131,8 @@ pub enum End {
     Complete,
     /// The reply reached the token limit.
     CutOff,
+    /// The context window of the model is full.
+    NoRoom,
     /// The model or a filter refused, with this message.
     Declined(String),
     /// The stream ended early.
@@ -225,6 +233,13 @@ pub fn refusal(model: &Model, response: &Response) -> Fault {
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     let (status, title) = (response.status, model.title());
     match status {
+        401 | 403 if model.key.is_none() => Fault::new(
+            codes::AUTHENTICATION,
+            format!(
+                "the server of `{title}` wants a key (status {status}), and none was sent: set {}{said}",
+                model.key_variable()
+            ),
+        ),
         401 | 403 => Fault::new(
             codes::AUTHENTICATION,
             format!("the server of `{title}` rejects the key (status {status}){said}"),

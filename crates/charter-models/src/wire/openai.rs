@@ -33,8 +33,8 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         "model": model.name,
         "messages": messages,
         "stream": true,
-        "stream_options": {"include_usage": true},
     });
+    add(&mut body, "stream_options", (!talk.dialect.no_stream_options).then(|| json!({"include_usage": true})));
     let format = match talk.mode {
         OutputMode::JsonSchema => {
             Some(json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": talk.schema}}))
@@ -58,10 +58,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
     add(&mut body, "tool_choice", choice);
     add(&mut body, "temperature", talk.settings.temperature);
     add(&mut body, "reasoning_effort", talk.settings.effort.map(Effort::word));
-    // OpenAI has renamed this parameter; other servers only know the old name.
-    let renamed = model.provider == Provider::Azure || model.base_url == Provider::OpenAi.base_url();
-    let limit = if renamed { "max_completion_tokens" } else { "max_tokens" };
-    add(&mut body, limit, Some(talk.max_tokens));
+    add(&mut body, talk.dialect.limit(model), Some(talk.max_tokens));
     Request {
         url: format!("{}/chat/completions", model.base_url),
         headers: vec![("content-type".into(), "application/json".into())],
@@ -76,6 +73,7 @@ pub(super) fn request(model: &Model, talk: &Conversation<'_>) -> Request {
         body: body.to_string(),
         hidden: Vec::new(),
         attached: Arc::default(),
+        asker: String::new(),
     }
 }
 
@@ -98,7 +96,7 @@ fn task(text: &str, attachments: &[Attachment]) -> Json {
 pub(super) fn complete(body: Option<&Json>, tools: &[Tool]) -> Result<Reply, Fault> {
     let body = body.ok_or_else(|| protocol("it is empty"))?;
     let message = body.pointer("/choices/0/message").ok_or_else(|| protocol("it has no `choices[0].message`"))?;
-    let mut reply = Reply { text: text(message, "/content").unwrap_or_default().to_owned(), ..Reply::default() };
+    let mut reply = Reply { text: content(message), ..Reply::default() };
     let calls = message.get("tool_calls").and_then(Json::as_array);
     let calls = calls.into_iter().flatten().map(|call| {
         let of = |pointer: &str| text(call, pointer).unwrap_or_default().to_owned();
@@ -117,7 +115,7 @@ pub(super) fn stream(chunks: &[Json], tools: &[Tool]) -> Result<Reply, Fault> {
     let mut calls: BTreeMap<u64, ToolCall> = BTreeMap::new();
     for chunk in chunks {
         done |= chunk.is_null();
-        reply.text.push_str(text(chunk, "/choices/0/delta/content").unwrap_or_default());
+        reply.text.push_str(&chunk.pointer("/choices/0/delta").map(content).unwrap_or_default());
         let parts = chunk.pointer("/choices/0/delta/tool_calls").and_then(Json::as_array);
         for part in parts.into_iter().flatten() {
             let call = calls.entry(count(part, "/index").unwrap_or_default()).or_insert_with(|| ToolCall {
@@ -141,6 +139,18 @@ pub(super) fn stream(chunks: &[Json], tools: &[Tool]) -> Result<Reply, Fault> {
     Ok(reply)
 }
 
+/// The text of a message or a part of one: a text, or a list of parts, of which thoughts are none.
+fn content(message: &Json) -> String {
+    match message.get("content") {
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Array(parts)) => {
+            let said = parts.iter().filter(|part| text(part, "/type") == Some("text"));
+            said.filter_map(|part| text(part, "/text")).collect()
+        }
+        _ => String::new(),
+    }
+}
+
 /// The answer is the arguments of a tool call if there is one, or else what the model says.
 fn take_calls(reply: &mut Reply, calls: Vec<ToolCall>, tools: &[Tool]) {
     let said = if reply.text.is_empty() { Json::Null } else { json!(reply.text) };
@@ -155,8 +165,9 @@ fn take_calls(reply: &mut Reply, calls: Vec<ToolCall>, tools: &[Tool]) {
 }
 
 fn about(reply: &mut Reply, body: &Json) {
-    let counted = body.get("usage").and_then(|usage| Counts::read(Provider::OpenAi, usage).usage());
-    reply.usage = counted.or(reply.usage);
+    if let Some(usage) = body.get("usage") {
+        reply.counts = reply.counts.larger(Counts::read(Provider::OpenAi, usage));
+    }
     if let Some(model) = text(body, "/model").filter(|m| !m.is_empty()) {
         reply.model = Some(model.to_owned());
     }

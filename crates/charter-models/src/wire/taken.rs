@@ -17,10 +17,7 @@ const MAX_VALUES: usize = 1_000;
 /// What was received of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
-    input: Option<u64>,
-    output: Option<u64>,
-    cached: u64,
-    cache_written: u64,
+    counts: Counts,
     /// Whether `output` is the count of the whole answer.
     is_whole: bool,
     /// About as many tokens as were received.
@@ -51,7 +48,7 @@ impl Received {
             let list = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
             list.iter().for_each(|value| received.note(provider, value));
         }
-        if received.input.is_none() && received.output.is_none() {
+        if !received.reports() {
             received.search(provider, body);
         }
         received
@@ -59,37 +56,36 @@ impl Received {
 
     /// Whether the server reports tokens, or a text of the model has arrived.
     pub(crate) fn says_anything(&self) -> bool {
-        self.has_text || self.input.is_some() || self.output.is_some()
+        self.has_text || self.reports()
+    }
+
+    fn reports(&self) -> bool {
+        self.counts.input.is_some() || self.counts.output.is_some()
     }
 
     /// The tokens. What the server does not report is an estimate, of a request of about so many.
     pub(crate) fn taken(&self, question: u64) -> Usage {
-        let output = match (self.output, self.is_whole) {
+        let output = match (self.counts.output, self.is_whole) {
             (Some(output), true) => output,
             // What was reported at the beginning of a stream, and what came after it.
             (output, _) => output.unwrap_or_default().max(self.written),
         };
-        let reported = Usage {
-            input: self.input.unwrap_or(question),
-            output,
-            cached: self.cached,
-            cache_written: self.cache_written,
-            estimated: self.input.is_none() || self.output != Some(output),
-        };
+        let counted = self.counts.usage_or(question, output);
+        let reported = Usage { output, estimated: counted.estimated || counted.output != output, ..counted };
         match reported.plausible() {
             usage if usage.total() <= MAX_USAGE => usage,
             _ => Usage { input: question, output: self.written, estimated: true, ..Usage::default() },
         }
     }
 
-    /// Notes what one value of the body reports. Servers report the same again, or more.
+    /// Notes what one value of the body reports.
     fn note(&mut self, provider: Provider, value: &Json) {
         for place in places(provider) {
             if let Some(usage) = value.pointer(place) {
                 self.add(provider, usage);
                 let ends = value.pointer("/candidates/0/finishReason").is_some_and(Json::is_string);
                 self.is_whole |= match provider {
-                    Provider::OpenAi | Provider::Azure => self.output.is_some(),
+                    Provider::OpenAi | Provider::Azure => self.counts.output.is_some(),
                     Provider::Anthropic => *place == "/usage" && count(usage, "/output_tokens").is_some(),
                     Provider::Gemini => ends,
                 };
@@ -98,11 +94,7 @@ impl Received {
     }
 
     fn add(&mut self, provider: Provider, usage: &Json) {
-        let Counts { input, output, cached, cache_written } = Counts::read(provider, usage);
-        self.input = self.input.max(input);
-        self.output = self.output.max(output);
-        self.cached = self.cached.max(cached.unwrap_or_default());
-        self.cache_written = self.cache_written.max(cache_written.unwrap_or_default());
+        self.counts = self.counts.larger(Counts::read(provider, usage));
     }
 
     /// Searches a body that cannot be parsed. Within a text of JSON, the quotes of such a key would

@@ -1,7 +1,8 @@
 //! Responses that break off, stall or are none: they are asked for again, within the budgets.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use charter_models::cassette::{Cassette, Recorder};
 use charter_models::{HttpTransport, codes};
 use serde_json::json;
 
@@ -169,4 +170,22 @@ fn cached_tokens_count_and_absurd_counts_are_a_fault() {
     for count in [json!(-1), json!(1e300), json!("200000000"), json!(true), json!(1e9), json!(0.5), json!([1])] {
         assert_eq!(absurd(count.clone()).0, Err(codes::PROTOCOL.to_owned()), "{count}");
     }
+}
+
+/// This server sends no `Date`, with which its date could be compared.
+#[test]
+fn a_date_in_retry_after_is_obeyed() {
+    let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3_600));
+    let header: &'static str = format!("retry-after: {date}\r\n").leak();
+    let mut tape = Vec::new();
+    let recorder = Recorder::new(HttpTransport::default(), &mut tape);
+    let busy = model("openai", &server(vec![Act::Say(429, header, String::new())]));
+    let fault = asked_within(&busy, &recorder, 10_000, Duration::from_secs(9)).0.unwrap_err();
+    let wait = fault.details["retryAfterMs"].as_u64().unwrap();
+    assert!((3_590_000..=3_600_000).contains(&wait), "{wait}");
+    // A cassette is replayed later, with the same pause.
+    let cassette = Cassette::parse(std::str::from_utf8(&tape).unwrap()).unwrap();
+    std::thread::sleep(Duration::from_millis(1_100));
+    let again = asked_within(&busy, &cassette, 10_000, Duration::from_secs(9)).0.unwrap_err();
+    assert_eq!(again.details["retryAfterMs"], wait);
 }

@@ -134,3 +134,13 @@ fn the_status_of_a_body_that_is_no_text_counts() {
     let (answer, exchange) = asked(&model("openai", &server));
     assert_eq!((answer.unwrap_err().code.as_str(), exchange.requests), (codes::AUTHENTICATION, 1));
 }
+
+#[test]
+fn a_server_that_wants_a_key_that_was_not_sent() {
+    let mut model = model("openai", &server(vec![Act::Say(401, "", String::new())]));
+    model.key = None;
+    let fault = asked(&model).0.unwrap_err();
+    assert_eq!(fault.code, codes::AUTHENTICATION);
+    let expected = "the server of `openai:m` wants a key (status 401), and none was sent: set CHARTER_MODEL_KEY for";
+    assert!(fault.message.starts_with(expected), "{fault:?}");
+}

@@ -103,19 +103,22 @@ fn gemini_keeps_the_signatures_of_thoughts() {
 }
 
 #[test]
-fn an_answer_beside_calls_is_the_answer() {
+fn calls_come_before_an_answer_beside_them() {
     let call = |name: &str, n: u64| json!({"id": "x", "type": "function", "function": {"name": name, "arguments": json!({"n": n}).to_string()}});
     let body = |calls: &[Json]| {
         whole(&json!({"choices": [{"message": {"content": null, "tool_calls": calls}, "finish_reason": "tool_calls"}]}))
     };
-    let found = read(Provider::OpenAi, &body(&[call("look", 1), call("answer", 2)]));
+    for names in [["look", "answer"], ["look", "look"], ["other", "look"], ["other", "answer"]] {
+        let found = read(Provider::OpenAi, &body(&[call(names[0], 1), call(names[1], 2)]));
+        assert_eq!((found.text.as_str(), found.calls.len()), ("", 2), "{names:?}");
+        assert_eq!(found.message["tool_calls"][0]["function"]["name"], names[0]);
+    }
+    let found = read(Provider::OpenAi, &body(&[call("answer", 2)]));
     assert_eq!((found.text.as_str(), found.calls.len()), ("{\"n\":2}", 0));
-    let found = read(Provider::OpenAi, &body(&[call("look", 1), call("look", 2)]));
-    assert_eq!((found.text.as_str(), found.calls.len()), ("", 2));
-    // A tool that there is not is an answer only if nothing else is called.
-    let found = read(Provider::OpenAi, &body(&[call("other", 1), call("look", 2)]));
-    assert_eq!((found.text.as_str(), found.calls.len()), ("", 2));
-    assert_eq!(found.message["tool_calls"][0]["function"]["name"], "other");
-    let found = read(Provider::OpenAi, &body(&[call("other", 1)]));
+    // A tool that there is not is no answer, unless the model has no tools at all.
+    let alone = body(&[call("other", 1)]);
+    let found = read(Provider::OpenAi, &alone);
+    assert_eq!((found.text.as_str(), found.calls.len()), ("", 1));
+    let found = reply(Provider::OpenAi, &alone, &[]).unwrap();
     assert_eq!((found.text.as_str(), found.calls.len()), ("{\"n\":1}", 0));
 }

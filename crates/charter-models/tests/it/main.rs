@@ -8,6 +8,7 @@ mod broken;
 #[cfg(feature = "http")]
 mod broken_counts;
 mod calls;
+mod cassettes;
 #[cfg(feature = "http")]
 mod ended_early;
 #[cfg(feature = "tools")]
@@ -17,6 +18,8 @@ mod fred;
 mod matrix;
 #[cfg(feature = "http")]
 mod providers;
+#[cfg(feature = "http")]
+mod reported;
 #[cfg(feature = "http")]
 mod secrets;
 #[cfg(unix)]

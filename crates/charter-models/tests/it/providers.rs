@@ -75,6 +75,43 @@ fn the_next_model_answers() {
 }
 
 #[test]
+fn a_server_that_does_not_answer_leaves_time_for_the_next() {
+    let Act::Say(_, _, whole) = openai(GOOD) else { panic!() };
+    let begun = || Act::Stall(whole[..whole.len() / 2].to_owned(), Duration::from_secs(9));
+    let hangs = || Act::Hang(Duration::from_secs(9));
+    let ask = |config: Json, within: u64, acts: [Act; 2]| {
+        let servers = acts.map(|act| server(vec![act]));
+        let (first, next) =
+            (model("near", Provider::OpenAi, &servers[0]), [model("far", Provider::OpenAi, &servers[1])]);
+        let transport = HttpTransport::default();
+        let source = Source::Model(&first, &next, &transport, &[]);
+        let (answer, exchanges) =
+            read(config).unwrap().answer(source, &json!({"q": 1}), Duration::from_millis(within), &());
+        (answer, exchanges.len())
+    };
+    let seconds = |n: f64| json!({"budget": {"seconds": n}});
+    for act in [hangs(), begun()] {
+        let time = Instant::now();
+        let (answer, asked) = ask(seconds(2.0), 20_000, [act, openai(GOOD)]);
+        assert_eq!((answer.unwrap()["sure"].clone(), asked), (json!(0.9), 2));
+        assert!((900..1_900).contains(&time.elapsed().as_millis()), "{:?}", time.elapsed());
+    }
+    for (config, within, acts, what, raise) in [
+        (seconds(1.0), 20_000, [hangs(), hangs()], "the server did not answer", "`budget.seconds`"),
+        (seconds(1.0), 20_000, [hangs(), begun()], "the answer was not complete", "`budget.seconds`"),
+        (json!({}), 1_000, [hangs(), begun()], "the answer was not complete", "`timeout` or `attemptTimeout`"),
+    ] {
+        let fault = ask(config, within, acts).0.unwrap_err();
+        let expected = format!("of 1 s, is used up: {what}; raise {raise}");
+        assert!(
+            fault.message.starts_with("the part of `far:m`, 0.") && fault.message.ends_with(&expected),
+            "{fault:?}"
+        );
+        assert_eq!((fault.code.as_str(), fault.retryable), (codes::BUDGET, true));
+    }
+}
+
+#[test]
 fn azure_and_headers() {
     let server = server(vec![openai(GOOD)]);
     let azure = model("work", Provider::Azure, &server).header("X-Team", "a b").unwrap();

@@ -8,7 +8,7 @@ use charter_models::ask::{Budget, Question, ask};
 use charter_models::{HttpTransport, Place, Settings, Tool, ToolCall, ToolResult, Watcher};
 use serde_json::{Value as Json, json};
 
-use crate::servers::{Act, STREAM, anthropic, gemini, openai, server};
+use crate::servers::{Act, JSON, STREAM, anthropic, gemini, openai, server};
 use crate::wire::{GOOD, model, prompt, schema};
 
 /// Refuses what is over 100, and keeps the calls.
@@ -142,5 +142,62 @@ fn a_refused_call_is_corrected_in_the_next_round() {
         assert_eq!(ids, json!(["t0", "t1"]), "{provider}");
         assert!(results[0].contains("the limit is 100") && results[1].contains("accepted"), "{provider}: {results:?}");
         assert_eq!(results.len(), 2, "{provider}");
+    }
+}
+
+/// A reply that is not streamed, with these calls.
+fn whole(provider: &str, calls: &[(&str, Json)]) -> Act {
+    let calls = calls.iter().enumerate();
+    let body = match provider {
+        "openai" => {
+            let call = |(n, (name, data)): (usize, &(&str, Json))| {
+                let function = json!({"name": name, "arguments": data.to_string()});
+                json!({"id": format!("t{n}"), "type": "function", "function": function})
+            };
+            let message = json!({"content": null, "tool_calls": calls.map(call).collect::<Vec<_>>()});
+            json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+        }
+        "anthropic" => {
+            let block = |(n, (name, data)): (usize, &(&str, Json))| json!({"type": "tool_use", "id": format!("t{n}"), "name": name, "input": data});
+            json!({"content": calls.map(block).collect::<Vec<_>>(), "stop_reason": "tool_use"})
+        }
+        _ => {
+            let part =
+                |(_, (name, data)): (usize, &(&str, Json))| json!({"functionCall": {"name": name, "args": data}});
+            let parts: Vec<Json> = calls.map(part).collect();
+            json!({"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]})
+        }
+    };
+    Act::Say(200, JSON, body.to_string())
+}
+
+#[test]
+fn an_answer_beside_calls_is_asked_for_again_after_them() {
+    for (provider, answer) in [("openai", openai(GOOD)), ("anthropic", anthropic(GOOD)), ("gemini", gemini(GOOD))] {
+        let early = json!({"sure": 1, "text": "paid"});
+        let beside = whole(provider, &[("PAY", json!({"sum": 7})), ("answer", early)]);
+        // A tool that there is not is no answer either, and costs no repair.
+        let unknown = whole(provider, &[("NOPE", json!({"x": 1}))]);
+        let server = server(vec![beside, unknown, answer]);
+        let (model, prompt, schema, judge) = (model(provider, &server), prompt(), schema(), Judge::default());
+        let pay = json!({"type": "object"});
+        let tool =
+            Tool { name: "PAY".into(), event: "PAY".into(), description: "Pays.".into(), schema: pay, wrapped: false };
+        let question = Question {
+            model: &model,
+            prompt: &prompt,
+            schema: Some(&schema),
+            settings: &Settings::default(),
+            budget: Budget { tokens: 100_000, time: Duration::from_secs(20) },
+            tools: &[tool],
+            rounds: 5,
+        };
+        let (given, _) = ask(&question, &HttpTransport::default(), &judge);
+        assert_eq!(given.unwrap()["text"], "ja, gewiß", "{provider}");
+        assert_eq!(*judge.0.lock().unwrap(), [r#"0.0 PAY {"sum":7}"#], "{provider}");
+        let asked = server.asked.lock().unwrap();
+        let (second, third) = (asked[1].body.to_string(), asked[2].body.to_string());
+        assert!(second.contains("came before the results of the other calls"), "{second}");
+        assert!(third.contains("there is no such tool"), "{third}");
     }
 }

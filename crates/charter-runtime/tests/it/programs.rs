@@ -250,6 +250,7 @@ const BUSY: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\ncon
 const LATER: &str = "HTTP/1.1 503 Busy\r\nretry-after: 1\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy";
 const MUCH_LATER: &str =
     "HTTP/1.1 503 Busy\r\nretry-after: 999999\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy";
+const IN_2100: &str = "HTTP/1.1 503 Busy\r\nretry-after: Fri, 31 Dec 2100 23:59:59 GMT\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy";
 const GZIP: &str = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
 const MOVED: &str =
     "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -288,6 +289,11 @@ fn the_pause_that_a_server_requests() {
     let e = run(&actor(port), json!({}));
     assert_eq!((&e["status"], &e["retryAfterMs"], &e["retryable"]), (&json!(503), &json!(999_999_000), &json!(true)));
     assert_eq!(heard.lock().unwrap().len(), 1);
+    // A date, although the server does not say what it takes for now.
+    let (port, heard) = server(vec![IN_2100]);
+    let e = run(&actor(port), json!({}));
+    assert!(e["retryAfterMs"].as_u64() > Some(1_000_000_000_000), "{e}");
+    assert_eq!(heard.lock().unwrap().len(), 1);
 }
 
 #[test]
@@ -302,6 +308,7 @@ fn failures_of_servers() {
         (&json!("failed"), &json!(400), &json!("no"), &json!(false))
     );
     let e = answer(GZIP, "");
+    assert_eq!((&e["code"], &e["retryable"]), (&json!("malformed"), &json!(true)), "as the table in actors.md says");
     assert!(e["message"].as_str().unwrap().starts_with("the response is compressed (`content-encoding: gzip`)"), "{e}");
     // Redirects are not followed: the charter decides where its data goes.
     let e = answer(MOVED, "");

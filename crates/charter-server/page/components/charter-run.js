@@ -28,9 +28,12 @@ function spent(usage) {
   if (!usage) return "";
   const tokens = ` · ${usage.estimated ? "about " : ""}${(usage.input + usage.output).toLocaleString("en")} tokens`;
   if (usage.unpriced === usage.questions) return tokens;
-  // As `charter show` does: small amounts with more places, and rounded up, so that nothing looks free.
-  const places = usage.picodollars >= 1e11 || usage.picodollars === 0 ? 2 : usage.picodollars >= 1e9 ? 4 : 6;
-  const cost = `$${(Math.ceil(usage.picodollars / 10 ** (12 - places)) / 10 ** places).toFixed(places)}`;
+  // As `charter show` does: small amounts with more places.
+  const places = usage.picodollars >= 1e12 || usage.picodollars === 0 ? 2 : usage.picodollars >= 1e10 ? 4 : 6;
+  // What cost something is never shown as nothing.
+  const least = usage.picodollars > 0 ? 1 : 0;
+  const count = Math.max(Math.round(usage.picodollars / 10 ** (12 - places)), least);
+  const cost = `$${(count / 10 ** places).toFixed(places).replace(/(\.\d\d\d*?)0+$/, "$1")}`;
   return `${tokens}, ${cost}${usage.unpriced ? " and questions without a price" : ""}`;
 }
 
