@@ -35,7 +35,7 @@ impl Received {
         let body = body.trim_start_matches(['\u{feff}', '\n', '\r', ' ', '\t']);
         let mut received = Received::default();
         let (mut events, mut said) = (0u64, 0usize);
-        for line in body.lines().filter(|line| line.starts_with("data:")) {
+        for line in sse::lines(body).filter(|line| line.starts_with("data:")) {
             events = events.saturating_add(1);
             said = said.saturating_add(piece(provider, line).len());
         }
