@@ -119,15 +119,25 @@ impl Received {
     }
 }
 
-/// Returns what a value of the body reports as tokens read or written, if that is no count.
+/// Returns what a value of the body reports as a number of tokens, if that is no count.
 pub(crate) fn no_count(provider: Provider, value: &Json) -> Option<&Json> {
     let counts: &[&str] = match provider {
-        Provider::OpenAi | Provider::Azure => &["prompt_tokens", "completion_tokens"],
-        Provider::Anthropic => &["input_tokens", "output_tokens"],
-        Provider::Gemini => &["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"],
+        Provider::OpenAi | Provider::Azure => {
+            &["/prompt_tokens", "/completion_tokens", "/prompt_tokens_details/cached_tokens"]
+        }
+        Provider::Anthropic => {
+            &["/input_tokens", "/output_tokens", "/cache_read_input_tokens", "/cache_creation_input_tokens"]
+        }
+        Provider::Gemini => &[
+            "/promptTokenCount",
+            "/candidatesTokenCount",
+            "/thoughtsTokenCount",
+            "/toolUsePromptTokenCount",
+            "/cachedContentTokenCount",
+        ],
     };
     let usages = places(provider).iter().filter_map(|place| value.pointer(place));
-    let mut found = usages.flat_map(|usage| counts.iter().filter_map(|count| usage.get(count)));
+    let mut found = usages.flat_map(|usage| counts.iter().filter_map(|count| usage.pointer(count)));
     found.find(|count| !count.is_null() && !count.is_u64())
 }
 
