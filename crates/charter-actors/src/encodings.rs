@@ -5,8 +5,28 @@ const MAX_WAYS: usize = 16;
 /// Maximum number of backslashes before a character: JSON within JSON, five times.
 const MAX_SLASHES: usize = 32;
 
+/// Maximum number of bytes of an escape that is not complete.
+const MAX_UNFINISHED: usize = 96;
+
 /// Returns the lengths that `needle` may have at the beginning of `text`; none if it is not there.
 pub(crate) fn ends(needle: &str, text: &str) -> Vec<usize> {
+    follow(needle, text, |_, _| false)
+}
+
+/// Whether `text` is the beginning of `needle`, with at least `least` characters of it, and perhaps
+/// a part of an escape behind them.
+pub(crate) fn begins(needle: &str, text: &str, least: usize) -> bool {
+    let mut found = false;
+    follow(needle, text, |count, rest| {
+        found |= count >= least && (rest.is_empty() || is_unfinished(rest));
+        found
+    });
+    found
+}
+
+/// Follows `needle` in a text, and returns the lengths that it may have there. `stop` is given the
+/// number of characters that were found so far, and the rest of the text.
+fn follow(needle: &str, text: &str, mut stop: impl FnMut(usize, &str) -> bool) -> Vec<usize> {
     // Almost every place of a text is not the beginning of the needle.
     let (Some(first), Some(wanted)) = (text.as_bytes().first(), needle.as_bytes().first()) else {
         return Vec::new();
@@ -16,9 +36,12 @@ pub(crate) fn ends(needle: &str, text: &str) -> Vec<usize> {
     }
     let mut ways = vec![0_usize];
     let mut next = Vec::new();
-    for c in needle.chars() {
+    for (count, c) in needle.chars().enumerate() {
         for way in &ways {
             let rest = text.get(*way..).unwrap_or_default();
+            if stop(count, rest) {
+                return Vec::new();
+            }
             forms(c, rest, |length| next.push(way.saturating_add(length)));
         }
         if next.is_empty() {
@@ -101,6 +124,44 @@ fn percent(c: char, text: &str) -> Option<usize> {
         rest = digits.get(2..)?;
     }
     Some(text.len().saturating_sub(rest.len()))
+}
+
+/// Whether a text may be the beginning of an escape, itself escaped or not, and nothing more.
+fn is_unfinished(text: &str) -> bool {
+    if text.len() > MAX_UNFINISHED {
+        return false;
+    }
+    // A part of one may be escaped again, as in `%\u00`.
+    let signs = text.char_indices().skip(1).filter(|(_, c)| "\\%&".contains(*c)).map(|(at, _)| at);
+    signs.chain([text.len()]).any(|at| {
+        let (one, rest) = text.split_at_checked(at).unwrap_or_default();
+        is_part(one) && (rest.is_empty() || is_unfinished(rest))
+    })
+}
+
+/// Whether a text is a part of one escape, without its end.
+fn is_part(text: &str) -> bool {
+    let is_hex = |digits: &str, most: usize| digits.len() <= most && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    match text.as_bytes().first() {
+        Some(b'\\') => {
+            let (_, after) = slashes_before(text);
+            let digits = after.strip_prefix('u');
+            // Of a pair, the first one is not the end.
+            let is_pair = |digits| hex(digits, 4).is_some_and(|unit| (0xd800..0xdc00).contains(&unit));
+            after.is_empty() || digits.is_some_and(|digits| is_hex(digits, 3) || (is_hex(digits, 4) && is_pair(digits)))
+        }
+        Some(b'%') => {
+            let mut digits = text.get(1..).unwrap_or_default();
+            while let Some(rest) = digits.strip_prefix("25") {
+                digits = rest;
+            }
+            // A character beyond ASCII takes several.
+            let is_more = hex(digits, 2).is_some_and(|byte| byte >= 0x80);
+            is_hex(digits, 1) || (digits.len() == 2 && is_more)
+        }
+        Some(b'&') => text.bytes().skip(1).all(|b| b == b'#' || b.is_ascii_alphanumeric()),
+        _ => false,
+    }
 }
 
 fn entity(c: char, text: &str) -> Option<usize> {

@@ -8,6 +8,7 @@ mod clock;
 pub mod codes;
 mod commands;
 mod config;
+mod cut;
 mod encodings;
 mod error;
 mod executor;

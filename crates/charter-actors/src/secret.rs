@@ -16,7 +16,7 @@ use crate::{BoxFuture, Call, layers};
 
 /// Minimum number of characters of a secret that is found inside of words, and in encodings of the
 /// whole secret. Shorter ones are ordinary words or numbers too often.
-const MIN_PART: usize = 8;
+pub(crate) const MIN_PART: usize = 8;
 
 /// A secret string such as an API key. `Debug` does not show it, and it has no `Display` or
 /// `Serialize`.
@@ -66,14 +66,14 @@ impl fmt::Debug for Secret {
 /// hexadecimal or base64.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    forms: Vec<Form>,
+    pub(crate) forms: Vec<Form>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-struct Form {
-    text: Box<str>,
+pub(crate) struct Form {
+    pub(crate) text: Box<str>,
     /// Whether it is found only as a word.
-    word: bool,
+    pub(crate) word: bool,
 }
 
 impl<'a> FromIterator<&'a Secret> for Secrets {
@@ -151,52 +151,8 @@ impl Secrets {
         without(text, self.find(text))
     }
 
-    /// Removes the secrets from a text that may have been cut off: also the beginning of a secret
-    /// at its end.
-    #[must_use]
-    pub fn redact_cut<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        without(text, self.find_cut(text))
-    }
-
-    /// Removes the secrets from a text that is still arriving, and what may be the beginning of one
-    /// at its end, however short.
-    #[must_use]
-    pub(crate) fn redact_arriving(&self, text: &str) -> String {
-        let mut shown = self.redact_cut(text).into_owned();
-        let begins = self.forms.iter().filter_map(|form| form.begins_at_end_of(&shown, 1));
-        if let Some(start) = begins.min() {
-            shown.truncate(start);
-        }
-        shown
-    }
-
-    /// Removes the secrets from a text that was sent in pieces and may have been cut off.
-    pub fn redact_pieces(&self, pieces: Vec<&mut String>) {
-        let whole: String = pieces.iter().map(|piece| piece.as_str()).collect();
-        let found = self.find_cut(&whole);
-        if found.is_empty() {
-            return;
-        }
-        let mut end = 0_usize;
-        for piece in pieces {
-            let start = end;
-            end = end.saturating_add(piece.len());
-            let (mut out, mut from) = (String::new(), start);
-            for (first, last) in found.iter().filter(|(first, last)| *first < end && *last > start) {
-                // The text that replaces a secret is in the piece in which the secret begins.
-                if *first >= start {
-                    out.push_str(whole.get(from..*first).unwrap_or_default());
-                    out.push_str(Self::REDACTED);
-                }
-                from = end.min(*last);
-            }
-            out.push_str(whole.get(from..end).unwrap_or_default());
-            *piece = out;
-        }
-    }
-
     /// Finds the secrets in a text, also within several encodings; overlapping ones are one place.
-    fn find(&self, text: &str) -> Vec<(usize, usize)> {
+    pub(crate) fn find(&self, text: &str) -> Vec<(usize, usize)> {
         if self.is_empty() {
             return Vec::new();
         }
@@ -236,19 +192,6 @@ impl Secrets {
         }
     }
 
-    /// Like [`Secrets::find`], with the beginning of a secret at the end of the text.
-    fn find_cut(&self, text: &str) -> Vec<(usize, usize)> {
-        let mut found = self.find(text);
-        let begins =
-            self.forms.iter().filter(|form| !form.word).filter_map(|form| form.begins_at_end_of(text, MIN_PART));
-        if let Some(start) = begins.min() {
-            let start = found.iter().filter(|(_, end)| *end > start).map(|(first, _)| *first).fold(start, usize::min);
-            found.retain(|(_, end)| *end <= start);
-            found.push((start, text.len()));
-        }
-        found
-    }
-
     /// Removes the secrets from a value: from its strings, its keys and its numbers.
     #[must_use]
     pub fn redact_json(&self, value: Json) -> Json {
@@ -281,11 +224,12 @@ impl Secrets {
         }
     }
 
-    /// Removes the secrets from a failure.
+    /// Removes the secrets from a failure, whose texts may have been cut off.
     #[must_use]
     pub fn redact_fault(&self, mut fault: Fault) -> Fault {
-        fault.message = self.redact(&fault.message).into_owned();
-        if let Json::Object(details) = self.redact_json(Json::Object(fault.details)) {
+        fault.message = self.redact_cut(&fault.message).into_owned();
+        let details = self.redact_strings(Json::Object(fault.details), &|text| self.redact_cut(text));
+        if let Json::Object(details) = details {
             fault.details = details;
         } else {
             fault.details = serde_json::Map::new();
@@ -295,7 +239,7 @@ impl Secrets {
 }
 
 /// Replaces places of a text.
-fn without(text: &str, found: Vec<(usize, usize)>) -> Cow<'_, str> {
+pub(crate) fn without(text: &str, found: Vec<(usize, usize)>) -> Cow<'_, str> {
     if found.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -310,14 +254,6 @@ fn without(text: &str, found: Vec<(usize, usize)>) -> Cow<'_, str> {
 }
 
 impl Form {
-    /// Where the end of a text begins that is the beginning of this form, at least `least`
-    /// characters of it.
-    fn begins_at_end_of(&self, text: &str, least: usize) -> Option<usize> {
-        let ends = self.text.char_indices().map(|(at, _)| at).skip(least);
-        let longest = ends.filter_map(|at| self.text.get(..at)).filter(|begin| text.ends_with(begin)).last()?;
-        text.len().checked_sub(longest.len())
-    }
-
     /// The lengths of this form at the beginning of `rest`.
     fn ends(&self, before: &str, rest: &str) -> Vec<usize> {
         let mut all = ends(&self.text, rest);

@@ -21,6 +21,7 @@ use serde_json::{Value as Json, json};
 
 use crate::model::{Model, Provider};
 use crate::redact::redact;
+use crate::sse;
 use crate::transport::{Request, Response, Transport, TransportError};
 
 #[derive(Serialize, Deserialize)]
@@ -200,7 +201,7 @@ impl Transport for Cassette {
                 "the cassette has no answer to this request: the prompt, the input or the model has changed since it was recorded; record it again".into(),
             )
         })?;
-        for l in response.body.lines() {
+        for l in sse::lines(&response.body) {
             if !line(l) {
                 return Err(TransportError::Cancelled);
             }

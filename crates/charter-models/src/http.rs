@@ -1,6 +1,6 @@
 //! Transport over HTTP and HTTPS.
 
-use std::io::BufRead as _;
+use std::io::{BufRead, ErrorKind};
 use std::time::Duration;
 
 use charter_actors::{
@@ -94,7 +94,11 @@ impl Transport for HttpTransport {
         let mut bytes = Vec::new();
         loop {
             let start = bytes.len();
-            let read = reader.read_until(b'\n', &mut bytes);
+            let read = read_line(&mut reader, &mut bytes);
+            if bytes.get(start.saturating_sub(1)..) == Some(b"\r\n") {
+                // The line has ended with the first of both.
+                continue;
+            }
             let last = String::from_utf8_lossy(bytes.get(start..).unwrap_or_default());
             let goes_on = last.is_empty() || line(last.trim_end_matches(['\n', '\r']));
             match read {
@@ -122,5 +126,24 @@ impl Transport for HttpTransport {
             }
         };
         Ok(response)
+    }
+}
+
+/// Adds bytes up to the next CR or LF, and returns how many. In a stream, either ends a line.
+pub(crate) fn read_line(reader: &mut impl BufRead, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
+    let mut count = 0_usize;
+    loop {
+        let buffer = match reader.fill_buf() {
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let end = buffer.iter().position(|b| matches!(b, b'\r' | b'\n'));
+        let taken = end.map_or(buffer.len(), |at| at.saturating_add(1));
+        bytes.extend_from_slice(buffer.get(..taken).unwrap_or_default());
+        reader.consume(taken);
+        count = count.saturating_add(taken);
+        if end.is_some() || taken == 0 {
+            return Ok(count);
+        }
     }
 }

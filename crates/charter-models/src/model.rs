@@ -78,6 +78,11 @@ pub enum ModelError {
     /// The address has no host, or has a user name or password.
     #[error("invalid address: it needs a host, and must not have a user name or password; set the key separately")]
     Host,
+    /// The address has a query or a fragment. It is not shown, because it may be a key.
+    #[error(
+        "invalid address: it has a query or a fragment (`?`, `#`), but the path of each request is added at its end; set the address without it, and the key separately"
+    )]
+    Query,
     /// A header cannot be sent.
     #[error("cannot send the header `{0}`: {1}")]
     Header(String, &'static str),
@@ -181,8 +186,8 @@ impl Model {
     /// Sets the address, e.g. `http://127.0.0.1:11434/v1`.
     ///
     /// # Errors
-    /// The text is not an `http` or `https` address, it has a user name or password, or it is an
-    /// `http` address of another machine.
+    /// The text is not an `http` or `https` address, it has a user name, a password or a query, or
+    /// it is an `http` address of another machine.
     pub fn at(self, base_url: &str) -> Result<Model, ModelError> {
         let model = self.at_insecure(base_url)?;
         let host = model.base_url.strip_prefix("http://").and_then(|rest| rest.split('/').next());
@@ -207,6 +212,9 @@ impl Model {
         let host = rest.split('/').next().unwrap_or_default();
         if host.is_empty() || host.contains('@') {
             return Err(ModelError::Host);
+        }
+        if rest.contains(['?', '#']) {
+            return Err(ModelError::Query);
         }
         self.base_url = base_url.trim_end_matches('/').to_owned();
         Ok(self)
@@ -309,11 +317,15 @@ mod tests {
             "file:///x",
             "https://",
             "https://user:pass@host/v1",
+            "https://host/v1?key=secret99",
+            "https://host?key=secret99",
+            "http://127.0.0.1:1/v1#secret99",
             "http://a.example/v1",
             "http://a.example:80",
             "http://[::2]:80/v1",
         ] {
-            assert!(Model::parse("openai:m").unwrap().at(wrong).is_err(), "{wrong}");
+            let error = Model::parse("openai:m").unwrap().at(wrong).unwrap_err();
+            assert!(!error.to_string().contains("secret99"), "{error}");
         }
     }
 }

@@ -272,7 +272,7 @@ async fn run(call: Call, env: BTreeMap<String, String>, variables: Variables) ->
         return Ok(Outcome::Done(Json::Null));
     }
     let value = strict_json::from_str(&output).map_err(|e| {
-        let shown: String = secrets.redact(&output).chars().take(120).collect();
+        let shown: String = secrets.redact_cut(output.trim_end()).chars().take(120).collect();
         Fault::new("malformed", format!("the output of the command is not valid JSON: {e}"))
             .with("output", shown)
             .retryable()
@@ -319,7 +319,7 @@ async fn tail(mut from: impl AsyncRead + Unpin, call: &Call) -> String {
         kept.drain(..extra);
     }
     let text = String::from_utf8_lossy(&kept);
-    let text = secrets.redact(&text);
+    let text = secrets.redact_cut(text.trim_end());
     let mut start = text.len().saturating_sub(MAX_STDERR);
     while !text.is_char_boundary(start) {
         start = start.saturating_add(1);

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod arriving;
+mod cut;
 mod network;
 mod retry_after;
 mod secrets;

@@ -3,7 +3,7 @@
 //! HTTP client of the crate.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, Read as _};
+use std::io::Read as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -21,6 +21,7 @@ use sse_stream::Sse;
 use tokio::sync::mpsc;
 use ureq::http::{HeaderName, HeaderValue};
 
+use crate::http::read_line;
 use crate::http::{CONNECT, MAX_BYTES};
 use crate::sse;
 
@@ -146,13 +147,13 @@ impl Post {
         let mut lines = std::io::BufReader::new(answer.body_mut().with_config().limit(MAX_BYTES).reader());
         let (mut bytes, mut total) = (Vec::new(), 0u64);
         let why = loop {
-            let read = match lines.read_until(b'\n', &mut bytes) {
+            let read = match read_line(&mut lines, &mut bytes) {
                 Ok(read) => read,
                 Err(_) if total >= MAX_BYTES => break PostError::TooLarge(MAX_BYTES).to_string(),
                 Err(e) => break PostError::Unreachable(unreachable_server(uri, &e.into())).to_string(),
             };
             total = total.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
-            let is_complete = bytes.ends_with(b"\n\n") || bytes.ends_with(b"\n\r\n");
+            let is_complete = [b"\n\n", b"\r\r", b"\n\r"].iter().any(|end| bytes.ends_with(*end));
             if read > 0 && !is_complete {
                 continue;
             }

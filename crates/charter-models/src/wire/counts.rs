@@ -37,8 +37,10 @@ impl Counts {
             },
             Provider::Gemini => {
                 let written = [of("/candidatesTokenCount"), of("/thoughtsTokenCount")];
+                // What Google's own tools have found is counted separately.
+                let found = of("/toolUsePromptTokenCount").unwrap_or_default();
                 Counts {
-                    input: of("/promptTokenCount"),
+                    input: of("/promptTokenCount").map(|input| input.saturating_add(found)),
                     output: written.into_iter().flatten().reduce(u64::saturating_add),
                     cached: of("/cachedContentTokenCount"),
                     ..Counts::default()

@@ -216,9 +216,12 @@ pub fn piece(provider: Provider, line: &str) -> String {
         Provider::OpenAi | Provider::Azure => {
             &["/choices/0/delta/content", "/choices/0/delta/tool_calls/0/function/arguments"]
         }
-        Provider::Anthropic => &["/delta/text", "/delta/partial_json"],
-        Provider::Gemini if chunk.pointer("/candidates/0/content/parts/0/thought").is_some() => &[],
-        Provider::Gemini => &["/candidates/0/content/parts/0/text"],
+        Provider::Anthropic => &["/content_block/text", "/delta/text", "/delta/partial_json"],
+        Provider::Gemini => {
+            let parts = chunk.pointer("/candidates/0/content/parts").and_then(Json::as_array);
+            let said = parts.into_iter().flatten().filter(|part| part.get("thought") != Some(&Json::Bool(true)));
+            return said.filter_map(|part| text(part, "/text")).collect();
+        }
     };
     pieces.iter().filter_map(|pointer| text(&chunk, pointer)).collect()
 }
@@ -309,4 +312,20 @@ fn text<'j>(value: &'j Json, pointer: &str) -> Option<&'j str> {
 
 fn count(value: &Json, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Json::as_u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Provider, piece};
+
+    #[test]
+    fn what_is_shown_has_all_pieces_of_the_text() {
+        let of = |provider, chunk: serde_json::Value| piece(provider, &format!("data: {chunk}"));
+        let begin = json!({"type": "content_block_start", "content_block": {"type": "text", "text": "a"}});
+        assert_eq!(of(Provider::Anthropic, begin), "a");
+        let parts = json!([{"text": "b"}, {"text": "hm", "thought": true}, {"text": "c", "thought": false}]);
+        assert_eq!(of(Provider::Gemini, json!({"candidates": [{"content": {"parts": parts}}]})), "bc");
+    }
 }

@@ -32,7 +32,7 @@ impl Received {
         let body = body.trim_start_matches(['\u{feff}', '\n', '\r', ' ', '\t']);
         let mut received = Received::default();
         let (mut events, mut said) = (0u64, 0usize);
-        for line in body.lines().filter(|line| line.starts_with("data:")) {
+        for line in sse::lines(body).filter(|line| line.starts_with("data:")) {
             events = events.saturating_add(1);
             said = said.saturating_add(piece(provider, line).len());
         }
@@ -111,15 +111,25 @@ impl Received {
     }
 }
 
-/// Returns what a value of the body reports as tokens read or written, if that is no count.
+/// Returns what a value of the body reports as a number of tokens, if that is no count.
 pub(crate) fn no_count(provider: Provider, value: &Json) -> Option<&Json> {
     let counts: &[&str] = match provider {
-        Provider::OpenAi | Provider::Azure => &["prompt_tokens", "completion_tokens"],
-        Provider::Anthropic => &["input_tokens", "output_tokens"],
-        Provider::Gemini => &["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"],
+        Provider::OpenAi | Provider::Azure => {
+            &["/prompt_tokens", "/completion_tokens", "/prompt_tokens_details/cached_tokens"]
+        }
+        Provider::Anthropic => {
+            &["/input_tokens", "/output_tokens", "/cache_read_input_tokens", "/cache_creation_input_tokens"]
+        }
+        Provider::Gemini => &[
+            "/promptTokenCount",
+            "/candidatesTokenCount",
+            "/thoughtsTokenCount",
+            "/toolUsePromptTokenCount",
+            "/cachedContentTokenCount",
+        ],
     };
     let usages = places(provider).iter().filter_map(|place| value.pointer(place));
-    let mut found = usages.flat_map(|usage| counts.iter().filter_map(|count| usage.get(count)));
+    let mut found = usages.flat_map(|usage| counts.iter().filter_map(|count| usage.pointer(count)));
     found.find(|count| !count.is_null() && !count.is_u64())
 }
 

@@ -144,3 +144,50 @@ fn a_server_that_wants_a_key_that_was_not_sent() {
     let expected = "the server of `openai:m` wants a key (status 401), and none was sent: set CHARTER_MODEL_KEY for";
     assert!(fault.message.starts_with(expected), "{fault:?}");
 }
+
+#[test]
+fn every_count_of_tokens_has_to_be_one() {
+    let openai = |cached: &Json| {
+        let usage =
+            json!({"prompt_tokens": 9, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": cached}});
+        json!({"choices": [{"message": {"content": GOOD}, "finish_reason": "stop"}], "usage": usage})
+    };
+    let anthropic = |key: &str, count: &Json| {
+        let usage = json!({"input_tokens": 9, "output_tokens": 5, key: count});
+        json!({"content": [{"type": "text", "text": GOOD}], "stop_reason": "end_turn", "usage": usage})
+    };
+    let gemini = |key: &str, count: &Json| {
+        let usage = json!({"promptTokenCount": 9, "candidatesTokenCount": 5, key: count});
+        let candidates = json!([{"content": {"parts": [{"text": GOOD}]}, "finishReason": "STOP"}]);
+        json!({"candidates": candidates, "usageMetadata": usage})
+    };
+    for count in [json!(-5), json!(1e308), json!("90000000"), json!(null), json!(2)] {
+        for (provider, body) in [
+            ("openai", openai(&count)),
+            ("anthropic", anthropic("cache_read_input_tokens", &count)),
+            ("anthropic", anthropic("cache_creation_input_tokens", &count)),
+            ("gemini", gemini("toolUsePromptTokenCount", &count)),
+            ("gemini", gemini("cachedContentTokenCount", &count)),
+        ] {
+            let model = model(provider, &server(vec![Act::Say(200, JSON, body.to_string())]));
+            let (answer, exchange) = asked(&model);
+            match count.is_u64() || count.is_null() {
+                true => assert!(answer.is_ok() && !exchange.usage.estimated, "{body}"),
+                false => {
+                    assert_eq!(answer.unwrap_err().code, codes::PROTOCOL, "{body}");
+                    assert_eq!(exchange.requests, 1, "it may have been paid for: {body}");
+                    assert!(exchange.usage.total() > 0, "{body}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_the_tools_of_google_have_found_is_read_by_the_model() {
+    let usage = json!({"promptTokenCount": 9, "candidatesTokenCount": 5, "toolUsePromptTokenCount": 700});
+    let candidates = json!([{"content": {"parts": [{"text": GOOD}]}, "finishReason": "STOP"}]);
+    let body = json!({"candidates": candidates, "usageMetadata": usage}).to_string();
+    let usage = asked(&model("gemini", &server(vec![Act::Say(200, JSON, body)]))).1.usage;
+    assert_eq!((usage.input, usage.output, usage.estimated), (709, 5, false));
+}

@@ -24,6 +24,48 @@ fn pieces(chunk: impl Fn(&str) -> Json, end: &str) -> Act {
     Act::Say(200, STREAM, chunks.collect::<String>() + end)
 }
 
+/// A stream of Anthropic whose first block begins with this much of the answer.
+fn begun_with(answer: &str, length: usize) -> Act {
+    let (begin, rest) = answer.split_at(length);
+    let events = [
+        json!({"type": "message_start", "message": {"usage": {"input_tokens": 9, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": begin}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": rest}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9}}),
+    ];
+    Act::Say(200, STREAM, events.iter().map(|event| format!("data: {event}\n\n")).collect())
+}
+
+/// An error that ends within an escaped key.
+fn cut_in(key: &str) -> Act {
+    Act::Say(400, "", format!("no {}", &key[..key.len() - 4]))
+}
+
+/// Lines of a stream may end with CR alone.
+#[test]
+fn a_stream_with_carriage_returns_is_understood_and_has_no_key() {
+    for provider in ["openai", "anthropic", "gemini"] {
+        let answer = json!({"sure": 0.5, "text": format!("x{KEY}")}).to_string();
+        let act = match provider {
+            "openai" => openai(&answer),
+            "anthropic" => anthropic(&answer),
+            _ => gemini(&answer),
+        };
+        let Act::Say(status, headers, body) = act else { panic!() };
+        for end in ["\r", "\r\n"] {
+            let server = server(vec![Act::Say(status, headers, body.replace('\n', end))]);
+            let mut tape = Vec::new();
+            let recorder = Recorder::new(HttpTransport::default(), &mut tape);
+            let (answer, exchange) =
+                asked_within(&model(provider, &server), &recorder, 100_000, Duration::from_secs(9));
+            assert_eq!(answer.unwrap()["text"], "x[secret]", "{provider} {end:?}");
+            assert!(!exchange.usage.estimated, "{provider} {end:?}");
+            let kept = exchange.json().to_string() + &String::from_utf8(tape).unwrap();
+            assert!(!shows(&kept), "{kept}");
+        }
+    }
+}
+
 #[test]
 fn a_key_is_nowhere_whatever_a_server_does_with_it() {
     let answer = json!({"sure": 0.5, "text": format!("x{KEY}")}).to_string();
@@ -36,6 +78,14 @@ fn a_key_is_nowhere_whatever_a_server_does_with_it() {
         ("openai", pieces(|t| json!({"choices": [{"delta": {"reasoning_content": t}}]}), "data: [DONE]\n\n")),
         ("anthropic", pieces(|t| json!({"type": "content_block_delta", "delta": {"text": t}}), "")),
         ("gemini", pieces(|t| json!({"candidates": [{"content": {"parts": [{"text": t}]}}]}), "")),
+        ("anthropic", begun_with(&answer, answer.len() - 20)),
+        ("anthropic", begun_with(&answer, answer.len() - 12)),
+        ("openai", cut_in(&KEY.bytes().map(|b| format!("%{b:02x}")).collect::<String>())),
+        ("openai", cut_in(&KEY.bytes().map(|b| format!("\\u{b:04x}")).collect::<String>())),
+        (
+            "openai",
+            Act::Say(200, STREAM, format!("data: {{\"a\": \"{cut}\"}}\n\ndata: {{\"a\": \"{}\"\n\n", &KEY[12..])),
+        ),
         ("openai", Act::Say(401, JSON, json!({"error": {"message": format!("{}{KEY}", "x".repeat(490))}}).to_string())),
         ("openai", Act::Say(401, JSON, json!({"error": {"message": format!("wrong key {cut}")}}).to_string())),
         ("gemini", Act::Say(400, "", format!("{}{KEY}", "x".repeat(190)))),

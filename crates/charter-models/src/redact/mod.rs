@@ -2,8 +2,10 @@
 //! contain a secret in pieces, and a message can end in the middle of one. A request is sent as it
 //! is; secrets are removed from what is kept of it.
 
+mod joined;
+mod unread;
+
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use charter_actors::Secrets;
 use charter_expr::strict_json;
@@ -19,7 +21,7 @@ pub(crate) fn redact(secrets: &Secrets, response: &mut Response) {
     }
     response.body = match response.is_stream() {
         true => stream(secrets, &response.body),
-        false => secrets.redact_document(&response.body),
+        false => document(secrets, &response.body),
     };
     let texts = [Some(&mut response.content_type), response.retry_after.as_mut(), response.date.as_mut()];
     for text in texts.into_iter().flatten() {
@@ -39,69 +41,65 @@ pub(crate) fn redact_body<'b>(secrets: &Secrets, body: &'b str) -> Cow<'b, str> 
     if after == before { Cow::Borrowed(body) } else { Cow::Owned(after.to_string()) }
 }
 
+/// A body that is no stream. It may have the pieces of a text all the same, such as the blocks of a
+/// message.
+fn document(secrets: &Secrets, text: &str) -> String {
+    let Ok(before) = strict_json::from_str(text) else {
+        return secrets.redact_cut(&unread::redact(secrets, text)).into_owned();
+    };
+    let mut after = [before.clone()];
+    joined::redact(secrets, &mut after);
+    let [after] = after;
+    let changed = (after != before).then(|| after.to_string());
+    secrets.redact_document(changed.as_deref().unwrap_or(text))
+}
+
 fn stream(secrets: &Secrets, text: &str) -> String {
+    let events = sse::events(text);
+    let is_read = |data: &str| data.trim() == "[DONE]" || strict_json::from_str(data).is_ok();
+    if !events.iter().all(|(_, data)| is_read(data)) {
+        let text = unread::redact(secrets, &written(secrets, &events));
+        return secrets.redact_cut(&events_without(secrets, &text)).into_owned();
+    }
+    if sse::has_more_than_events(text) {
+        // Comments and the like may have pieces of a secret, too, and nothing reads them.
+        return events_without(secrets, &written(secrets, &events));
+    }
+    events_without(secrets, text)
+}
+
+/// The events of a stream, and nothing else.
+fn written(secrets: &Secrets, events: &[(String, String)]) -> String {
+    let one = |(name, data): &(String, String)| {
+        let name = secrets.redact(name);
+        let name = if name.is_empty() { String::new() } else { format!("event: {name}\n") };
+        format!("{name}data: {}\n\n", data.replace('\n', "\ndata: "))
+    };
+    events.iter().map(one).collect()
+}
+
+/// Removes the secrets from the events of a stream.
+fn events_without(secrets: &Secrets, text: &str) -> String {
     let events = sse::events(text);
     let parsed = |(_, data): &(String, String)| strict_json::from_str(data).unwrap_or_else(|_| data.clone().into());
     let before: Vec<Json> = events.iter().map(parsed).collect();
     let mut after = before.clone();
-    for belong in [Belong::Place, Belong::Block, Belong::Name] {
-        let mut texts = BTreeMap::new();
-        for chunk in &mut after {
-            belong.collect(chunk, String::new(), &mut texts);
-        }
-        texts.into_values().for_each(|pieces| secrets.redact_pieces(pieces));
-    }
+    joined::redact(secrets, &mut after);
     // Also their keys and numbers.
     let after: Vec<Json> = after.into_iter().map(|chunk| secrets.redact_json(chunk)).collect();
     if after == before {
         return secrets.redact_cut(text).into_owned();
     }
-    let written = events.iter().zip(&before).zip(after).map(|(((name, data), before), after)| {
+    let changed = events.iter().zip(&before).zip(after).map(|(((name, data), before), after)| {
         let data = match (after == *before, after) {
             (true, _) => data.clone(),
             // What is not JSON was taken as a string.
             (false, Json::String(text)) if before.as_str() == Some(data) => text,
             (false, changed) => changed.to_string(),
         };
-        let name = secrets.redact(name);
-        let name = if name.is_empty() { String::new() } else { format!("event: {name}\n") };
-        format!("{name}data: {}\n\n", data.replace('\n', "\ndata: "))
+        (name.clone(), data)
     });
-    written.collect()
-}
-
-/// Which strings of the chunks of a stream belong together: providers put the pieces of a text at
-/// the same place of each chunk, of the same block, or under the same name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Belong {
-    Place,
-    Block,
-    Name,
-}
-
-impl Belong {
-    fn collect<'j>(self, value: &'j mut Json, place: String, texts: &mut BTreeMap<String, Vec<&'j mut String>>) {
-        match value {
-            Json::String(text) => texts.entry(place).or_default().push(text),
-            Json::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
-                    let at = if self == Belong::Place { format!("{place}/{index}") } else { place.clone() };
-                    self.collect(item, at, texts);
-                }
-            }
-            Json::Object(map) => {
-                let block = ["index", "thought"].map(|key| map.get(key).map(Json::to_string).unwrap_or_default());
-                for (key, item) in map.iter_mut() {
-                    let at = match self {
-                        Belong::Block => format!("{place}#{}/{key}", block.join("#")),
-                        _ => format!("{place}/{key}"),
-                    };
-                    self.collect(item, at, texts);
-                }
-            }
-            Json::Null | Json::Bool(_) | Json::Number(_) => {}
-        }
-    }
+    written(secrets, &changed.collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -198,5 +196,89 @@ mod tests {
         let value: Json = serde_json::from_str(&response.body).unwrap();
         assert_eq!(value, json!({"n": "[secret]1", "[secret]": [true], "t": "a [secret]"}));
         assert_eq!(redacted("", "{\"a\":  1}"), "{\"a\":  1}", "nothing else changes");
+    }
+
+    /// The text of a body without what is around it, so that pieces of a key meet.
+    fn meets(body: &str) -> String {
+        let is_key = |part: &str| ["choices", "delta", "content"].contains(&part);
+        body.split('"').filter(|part| !part.contains([':', '{', '}']) && !is_key(part)).collect()
+    }
+
+    #[test]
+    fn lines_may_end_with_a_carriage_return() {
+        let body = chunks(|_, piece| json!({"choices": [{"delta": {"content": piece}}]}), 6).replace('\n', "\r");
+        let said = redacted("text/event-stream", &body);
+        assert!(meets(&said).contains("as you know") && said.contains("[secret]") && !shows(&meets(&said)), "{said}");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_kept_without_pieces_of_a_key() {
+        let stream = |size| chunks(|_, piece| json!({"choices": [{"delta": {"content": piece}}]}), size);
+        for size in [1, 3, 8, 11] {
+            let list = stream(size).replace("event: e\ndata: ", "").replace("\n\n", ",\n");
+            for (case, kind, body) in [
+                ("an event that is no JSON", "text/event-stream", format!("{}data: {{\n\n", stream(size))),
+                ("another field", "text/event-stream", stream(size).replace("data: ", "text: ")),
+                ("comments", "text/event-stream", format!("data: {{}}\n\n{}", stream(size).replace("data", ""))),
+                ("no type", "", format!("\n{}", stream(size))),
+                ("a list", "application/json", format!("[{}]", list.trim_end_matches(",\n"))),
+                ("a list without an end", "application/json", format!("[{list}")),
+                ("lines of JSON", "application/x-ndjson", list.replace(",\n", "\n")),
+                ("a quote before it", "application/json", format!("5\" of [{list}")),
+            ] {
+                let said = redacted(kind, &body);
+                assert!(!shows(&said) && !shows(&meets(&said)), "{case}, size {size}: {said}");
+            }
+        }
+        let said = redacted("text/html", &format!("<p>{}</p><p>{}</p>", &KEY[..13], &KEY[13..]));
+        assert_eq!(said, "<p>[secret]</p><p>[secret]</p>");
+        let said = redacted("", "{\"error\": \"no such model\", }");
+        assert_eq!(said, "{\"error\": \"no such model\", }", "nothing else changes");
+    }
+
+    #[test]
+    fn a_block_may_begin_with_a_piece_of_a_key() {
+        let (first, rest) = KEY.split_at(12);
+        let start =
+            |index: u64, block: Json| json!({"type": "content_block_start", "index": index, "content_block": block});
+        let delta = |index: u64, delta: Json| json!({"type": "content_block_delta", "index": index, "delta": delta});
+        for chunks in [
+            vec![start(0, json!({"type": "text", "text": first})), delta(0, json!({"text": rest}))],
+            vec![
+                start(0, json!({"thinking": first, "signature": first})),
+                delta(0, json!({"thinking": rest})),
+                delta(0, json!({"signature": rest})),
+            ],
+            vec![
+                json!({"message": {"content": [{"text": first}]}}),
+                start(0, json!({"text": ""})),
+                delta(0, json!({"text": rest})),
+            ],
+            vec![json!({"message": {"content": first}}), delta(0, json!({"text": rest}))],
+            // The blocks one after another have it, but not what was sent.
+            vec![
+                start(1, json!({"text": &rest[..4]})),
+                delta(0, json!({"text": first})),
+                delta(2, json!({"thinking": "hm"})),
+                delta(1, json!({"text": &rest[4..]})),
+            ],
+            // Two texts at the same time, each of which has it.
+            vec![
+                start(0, json!({"text": first})),
+                start(1, json!({"text": first})),
+                delta(0, json!({"text": rest})),
+                delta(1, json!({"text": rest})),
+            ],
+        ] {
+            let body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+            let said = redacted("text/event-stream", &body);
+            assert!(said.contains("[secret]"), "{said}");
+            for piece in [&first[..8], &rest[..4], &rest[rest.len() - 8..]] {
+                assert!(!said.contains(piece), "{piece}: {said}");
+            }
+        }
+        let blocks = json!({"content": [{"type": "text", "text": first}, {"type": "text", "text": rest}]}).to_string();
+        let said = redacted("application/json", &blocks);
+        assert_eq!(said, r#"{"content":[{"text":"[secret]","type":"text"},{"text":"","type":"text"}]}"#);
     }
 }
