@@ -231,8 +231,11 @@ fn names_never_become_markup() {
     ];
     for name in evil {
         let quoted = serde_json::to_string(name).unwrap();
+        // A role has no characters that are not seen.
+        let seen: String = name.chars().filter(|c| !c.is_control()).collect();
+        let role = serde_json::to_string(&seen).unwrap();
         let source = format!(
-            "{{\"charter\": 1, \"id\": \"t\", \"title\": {quoted}, \"roles\": {{{quoted}: {{}}}}, \"guards\": {{{quoted}: \"true\"}}, \"states\": {{{quoted}: {{\"on\": {{{quoted}: {{\"target\": \"#b\", \"by\": {quoted}, \"guard\": {quoted}, \"when\": {quoted}}}}}, \"states\": {{{quoted}: {{\"type\": \"final\"}}}}}}, \"b\": {{\"id\": \"b\", \"type\": \"history\"}}}}}}"
+            "{{\"charter\": 1, \"id\": \"t\", \"title\": {quoted}, \"roles\": {{{role}: {{}}}}, \"guards\": {{{quoted}: \"true\"}}, \"states\": {{{quoted}: {{\"on\": {{{quoted}: {{\"target\": \"#b\", \"by\": {role}, \"guard\": {quoted}, \"when\": {quoted}}}}}, \"states\": {{{quoted}: {{\"type\": \"final\"}}}}}}, \"b\": {{\"id\": \"b\", \"type\": \"history\"}}}}}}"
         );
         let definition = definition(&source);
         let picture = svg(&definition, &Overlay::default());
