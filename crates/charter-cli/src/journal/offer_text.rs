@@ -136,13 +136,11 @@ pub(crate) fn votes(quorum: &QuorumState) -> String {
         return format!("needs {}", count(quorum.count.into(), "vote"));
     };
     let missing = u64::from(quorum.count).saturating_sub(most.len() as u64);
-    let role = match quorum.of.as_slice() {
-        [role] => clean(role),
-        _ => "principal".to_owned(),
-    };
-    let needs = match missing {
-        0 | 1 => format!("needs another {role}"),
-        more => format!("needs {more} more of the role {role}"),
+    let needs = match (quorum.of.as_slice(), missing) {
+        ([role], 0 | 1) => format!("needs another {}", clean(role)),
+        ([role], more) => format!("needs {more} more of the role {}", clean(role)),
+        (_, 0 | 1) => "needs another principal".to_owned(),
+        (_, more) => format!("needs {more} more principals"),
     };
     let mut text = format!("{} of {} votes ({}); {needs}", most.len(), quorum.count, names(most));
     if !others.is_empty() {
