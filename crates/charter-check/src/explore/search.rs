@@ -221,7 +221,9 @@ impl Search<'_> {
                 list.sort_by_cached_key(|how| how.is_taken(self.machine, &w.keys));
             }
             let mut accepted = false;
-            for how in list.drain(..) {
+            let mut later = Vec::new();
+            list.reverse();
+            while let Some(how) = list.pop().or_else(|| later.pop()) {
                 if self.effort.is_over() {
                     // Not everything that could be accepted in this state was tried.
                     self.ended();
@@ -233,11 +235,26 @@ impl Search<'_> {
                     Err(refused) => {
                         self.effort.spend(refused.fuel);
                         self.out.forbid(&refused.forbidden);
+                        if !how.is_from_outside() {
+                            let why = "a timer or an answer can be refused, so that the run may stay where it is";
+                            self.out.hinder(Some(Obstacle::whole(why)));
+                        }
+                        // A later timer may change what the refused one needs.
+                        if let MoveKind::Tick = how.kind
+                            && let Some(next) =
+                                w.snapshot.timers().iter().map(|t| t.due.0).filter(|due| *due > how.at).min()
+                        {
+                            later.push(Move { at: next, kind: MoveKind::Tick });
+                        }
                         self.refused(&w, how, &refused);
                         continue;
                     }
                 };
                 self.effort.spend(outcome.fuel);
+                if outcome.records > 1 {
+                    let why = "several timers fire at once, and the states between them were left out";
+                    self.out.hinder(Some(Obstacle::whole(why)));
+                }
                 if outcome.verdict == Verdict::Ignored && outcome.snapshot.seq() == w.snapshot.seq() {
                     continue;
                 }

@@ -21,6 +21,7 @@ mod second_opinion_parts;
 mod senders;
 mod support;
 mod table;
+mod ticks;
 mod types;
 mod unique;
 mod verdicts;

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::connect::{connect, reader};
 use super::head;
+use super::host_state;
 use super::lock::check_name;
 use super::{SqliteStore, failed};
 use crate::error::StoreError;
@@ -87,6 +88,7 @@ fn copy(source: &Connection, to: &Path) -> Result<(String, JournalHead), StoreEr
     }
     drop(target);
     let target = connect(to, flags).map_err(sql)?;
+    host_state::forget_waiting(&target).map_err(sql)?;
     head::close_copy(&target).map_err(sql)
 }
 

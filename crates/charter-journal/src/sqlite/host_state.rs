@@ -52,6 +52,14 @@ pub(super) fn forget(connection: &Connection, run: &str) -> rusqlite::Result<()>
     areas(run).iter().try_for_each(|area| delete.execute([area]).map(drop))
 }
 
+/// Forgets which attempts wait: in an older copy of a journal, they may have begun since.
+pub(super) fn forget_waiting(connection: &Connection) -> rusqlite::Result<()> {
+    if exists(connection)? {
+        connection.execute("DELETE FROM host_state WHERE area GLOB 'waiting/*'", [])?;
+    }
+    Ok(())
+}
+
 /// Keeps where a charter was read for the runs under way that an earlier version has started,
 /// before another place replaces it. A run that was imported has no place before it is given one.
 pub(super) fn keep_places(connection: &Connection, charter: &StoredCharter) -> rusqlite::Result<()> {

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use charter_journal::{BackupError, SqliteStore, Store, verify};
-use charter_kernel::Principal;
+use charter_journal::{BackupError, SqliteStore, Store, attempt_waits, verify, waiting_attempts};
+use charter_kernel::{EffectId, Principal};
 use serde_json::json;
 
 use crate::common::*;
@@ -20,6 +20,8 @@ fn a_copy_of_a_journal_in_use_is_a_closed_journal_with_its_head() {
     let store = SqliteStore::open(&file).unwrap();
     store.put_charter(&stored(LOOSE)).unwrap();
     let blob = store.put_blob(b"a file").unwrap();
+    let waits = attempt_waits("a", EffectId { seq: 0, index: 0 }, Some(2));
+    store.put_host_state(vec![waits]).unwrap();
     let machine = machine(LOOSE);
     for run in ["a", "b"] {
         store.append(vec![first(&machine, run)]).unwrap();
@@ -38,6 +40,8 @@ fn a_copy_of_a_journal_in_use_is_a_closed_journal_with_its_head() {
     assert_eq!(store.backup(&late).unwrap().keep().unwrap().entries, 3);
     for (copy, runs) in [(&to, 2), (&late, 3)] {
         let opened = SqliteStore::open_read_only(copy).unwrap();
+        // It may have begun since.
+        assert_eq!(waiting_attempts(&opened, "a").unwrap().len(), 0);
         let report = verify(&opened, None).unwrap();
         assert_eq!((report.findings, report.remarks, report.runs.len()), (vec![], vec![], runs));
         assert_eq!(opened.blob(blob).unwrap().unwrap(), b"a file");

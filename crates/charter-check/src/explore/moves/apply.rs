@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use charter_kernel::{Code, Envelope, Event, Machine, Principal, Refusal, Snapshot, Step, TakenKeys, Verdict};
+use charter_kernel::{
+    Code, Envelope, Event, Machine, Principal, Refusal, Snapshot, Status, Step, TakenKeys, Timer, Verdict,
+};
 use serde_json::{Map, Value as Json, json};
 
 /// The time at which explorations start: 2026-01-01T00:00:00Z, in milliseconds since 1970.
@@ -217,24 +219,49 @@ impl Move {
                 ),
             ),
             MoveKind::Tick => {
-                // Fire all due timers, as a host does.
-                let mut whole =
-                    Successor { verdict: Verdict::Ignored, snapshot: snapshot.clone(), taken: Vec::new(), fuel: 0 };
+                // Fire all due timers, as a host does: one that is refused is tried again after a
+                // change.
+                let mut whole = Successor {
+                    verdict: Verdict::Ignored,
+                    snapshot: snapshot.clone(),
+                    taken: Vec::new(),
+                    fuel: 0,
+                    records: 0,
+                };
+                let mut refused: Vec<(Arc<str>, u64)> = Vec::new();
+                let mut first = None;
                 for _ in 0..MAX_FIRINGS {
                     let now = &whole.snapshot;
-                    let Some(timer) = now.next_timer().filter(|t| t.due.0 <= self.at) else {
+                    let is_open =
+                        |t: &&Timer| t.due.0 <= self.at && !refused.iter().any(|r| r.0 == t.id && r.1 == t.generation);
+                    let active = now.status() == Status::Active;
+                    let Some(timer) = now.timers().iter().map(AsRef::as_ref).find(is_open).filter(|_| active) else {
                         break;
                     };
                     let event = Event::Timer { timer: timer.id.to_string(), generation: timer.generation };
-                    let next = step(now, Envelope::host(now.seq().saturating_add(1), event, self.at))?;
-                    whole.fuel = whole.fuel.saturating_add(next.fuel);
-                    whole.taken.extend(next.taken);
-                    whole.snapshot = next.snapshot;
-                    if next.verdict != Verdict::Ignored {
-                        whole.verdict = next.verdict;
+                    match step(now, Envelope::host(now.seq().saturating_add(1), event, self.at)) {
+                        Ok(next) => {
+                            refused.clear();
+                            whole.fuel = whole.fuel.saturating_add(next.fuel);
+                            whole.taken.extend(next.taken);
+                            whole.snapshot = next.snapshot;
+                            whole.records = whole.records.saturating_add(1);
+                            if next.verdict != Verdict::Ignored {
+                                whole.verdict = next.verdict;
+                            }
+                        }
+                        Err(why) => {
+                            whole.fuel = whole.fuel.saturating_add(why.fuel);
+                            whole.records = whole.records.saturating_add(1);
+                            refused.push((timer.id.clone(), timer.generation));
+                            first.get_or_insert(why);
+                        }
                     }
                 }
-                Ok(whole)
+                match first {
+                    Some(why) if whole.snapshot.seq() == snapshot.seq() => Err(why),
+                    _ => Ok(whole),
+                }
             }
         }
     }
@@ -266,11 +293,13 @@ pub(crate) struct Successor {
     pub(crate) taken: Vec<(usize, u32)>,
     /// The fuel that the kernel has used.
     pub(crate) fuel: u64,
+    /// How many records a host writes: a tick may fire several timers.
+    pub(crate) records: usize,
 }
 
 impl Successor {
     fn of(step: Step, fuel: u64) -> Successor {
-        Successor { verdict: step.verdict, taken: step.taken().collect(), snapshot: step.snapshot, fuel }
+        Successor { verdict: step.verdict, taken: step.taken().collect(), snapshot: step.snapshot, fuel, records: 1 }
     }
 }
 

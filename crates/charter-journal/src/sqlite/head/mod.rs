@@ -12,7 +12,7 @@ use charter_kernel::{Digest, Timestamp};
 use rusqlite::{Connection, params};
 
 use super::prepared::{Prepared, integer};
-use super::{failed, imports};
+use super::{failed, host_state, imports};
 use crate::error::StoreError;
 use crate::head::JournalHead;
 use crate::record::timestamp;
@@ -98,6 +98,7 @@ impl Heads {
             let accepted = (|| {
                 connection.execute_batch("BEGIN IMMEDIATE")?;
                 add_intervention(connection, &mut position, &intervention)?;
+                host_state::forget_waiting(connection)?;
                 connection.execute_batch("COMMIT")
             })();
             accepted.map_err(sql)?;
