@@ -131,7 +131,7 @@ fn failures_of_commands() {
         json!({"code": "failed", "message": "the command failed (exit status: 3): two", "retryable": true, "exit": 3, "stderr": "one\ntwo"})
     );
     let e = run("{kind: exec, command: [echo, nonsense]}", json!({}));
-    assert_eq!((&e["code"], &e["output"]), (&json!("malformed"), &json!("nonsense\n")));
+    assert_eq!((&e["code"], &e["output"]), (&json!("malformed"), &json!("nonsense")));
     let e = run("{kind: exec, command: [there-is-no-such-program]}", json!({}));
     assert_eq!((&e["code"], &e["retryable"]), (&json!("start"), &json!(false)));
     let begin = Instant::now();
