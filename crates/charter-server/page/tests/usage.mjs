@@ -104,7 +104,7 @@ test("the head of a run says what its models took, and follows", async () => {
   await page.getByText("12,350 tokens, $0.0335").waitFor();
   assert.deepEqual(await axe(page), []);
   await server.send("ana", "asked", "AGAIN", {});
-  await page.getByText("24,700 tokens, $0.0670").waitFor();
+  await page.getByText("24,700 tokens, $0.067").waitFor();
   assert.deepEqual(unexpected(page), []);
   await page.context().close();
 });
