@@ -21,6 +21,17 @@ fn sent(scratch: &Scratch) -> Vec<String> {
     log(scratch).iter().filter(of_model).map(line).collect()
 }
 
+/// Begins a run, and kills its process while the model is asked for the second time.
+fn kill_in_second_round(scratch: &Scratch, asked: &AtomicUsize) {
+    let mut child = begin(scratch);
+    while asked.load(Ordering::SeqCst) < 2 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// Starts the run in a process that a test kills.
 fn begin(scratch: &Scratch) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_charter"));
@@ -112,13 +123,7 @@ fn a_killed_process_goes_on_after_the_last_round() {
             }
         });
         let scratch = clerk(&format!("rounds-killed-{kind}"), kind, &server, 5);
-        let mut child = begin(&scratch);
-        while asked.load(Ordering::SeqCst) < 2 {
-            assert!(child.try_wait().unwrap().is_none(), "it ended");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill_in_second_round(&scratch, &asked);
         let (output, text) = charter(&scratch, "run --resume r --models m.toml", None);
         assert!(output.status.success(), "{kind}: {text}");
         assert_eq!(sent(&scratch), ["NOTE accepted"], "{kind}: {text}");
@@ -285,13 +290,7 @@ fn an_imported_run_goes_on_after_the_recorded_calls() {
         }
     });
     let scratch = clerk("rounds-imported", "openai", &server, 5);
-    let mut child = begin(&scratch);
-    while asked.load(Ordering::SeqCst) < 2 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill_in_second_round(&scratch, &asked);
     let (output, text) = charter(&scratch, "export r --output r.jsonl", None);
     assert!(output.status.success(), "{text}");
     std::fs::remove_file(scratch.0.join("charter.db")).unwrap();
