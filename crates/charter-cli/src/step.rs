@@ -4,7 +4,7 @@ use std::io::{BufRead, ErrorKind, Write};
 
 use charter_kernel::{Explanation, Timestamp};
 use charter_scenario::lines::Lines;
-use charter_scenario::step::{LineResult, StepSession};
+use charter_scenario::step::{LineResult, StartLine, StepSession};
 use charter_scenario::timestamp;
 use serde_json::json;
 
@@ -62,6 +62,7 @@ pub fn run(args: &Args, machine_output: bool, io: &mut Io<'_>) -> Result<Exit, F
         let line = StepSession::start_line(&line);
         if let Some(line) = line.map_err(|why| Failure::new(format!("line {number} of the events: {why}")))? {
             start.clear();
+            let line = StartLine { at: line.at.or(Some(args.at)), ..line };
             started = StepSession::start_as(&loaded.machine, &args.run, line, &mut start);
             if started.is_ok() {
                 io.out.write_all(&std::mem::take(&mut start))?;
