@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use charter_actors::Fault;
 use charter_models::ask::{Budget, Question, ask};
-use charter_models::{HttpTransport, Place, Settings, Tool, ToolCall, ToolResult, Watcher};
+use charter_models::{Exchange, HttpTransport, Model, Place, Settings, Tool, ToolCall, ToolResult, Watcher};
 use serde_json::{Value as Json, json};
 
 use crate::servers::{Act, JSON, STREAM, anthropic, gemini, openai, server};
@@ -87,24 +87,29 @@ fn calls(provider: &str, sums: &[u32]) -> Act {
     Act::Say(200, STREAM, chunks.iter().map(event).chain([end.to_owned()]).collect())
 }
 
+/// Asks a model that may send `PAY`, with data of this schema.
+fn ask_with_pay(model: &Model, pay: Json, judge: &Judge) -> (Result<Json, Fault>, Exchange) {
+    let tool =
+        Tool { name: "PAY".into(), event: "PAY".into(), description: "Pays.".into(), schema: pay, wrapped: false };
+    let question = Question {
+        model,
+        prompt: &prompt(),
+        schema: Some(&schema()),
+        settings: &Settings::default(),
+        budget: Budget { tokens: 100_000, time: Duration::from_secs(20) },
+        tools: &[tool],
+        rounds: 5,
+    };
+    ask(&question, &HttpTransport::default(), judge)
+}
+
 #[test]
 fn a_refused_call_is_corrected_in_the_next_round() {
     for (provider, answer) in [("openai", openai(GOOD)), ("anthropic", anthropic(GOOD)), ("gemini", gemini(GOOD))] {
         let server = server(vec![calls(provider, &[500, 7]), calls(provider, &[50]), answer]);
-        let (model, prompt, schema, judge) = (model(provider, &server), prompt(), schema(), Judge::default());
+        let (model, judge) = (model(provider, &server), Judge::default());
         let pay = json!({"type": "object", "required": ["sum"], "properties": {"sum": {"type": "integer"}}});
-        let tool =
-            Tool { name: "PAY".into(), event: "PAY".into(), description: "Pays.".into(), schema: pay, wrapped: false };
-        let question = Question {
-            model: &model,
-            prompt: &prompt,
-            schema: Some(&schema),
-            settings: &Settings::default(),
-            budget: Budget { tokens: 100_000, time: Duration::from_secs(20) },
-            tools: &[tool],
-            rounds: 5,
-        };
-        let (given, exchange) = ask(&question, &HttpTransport::default(), &judge);
+        let (given, exchange) = ask_with_pay(&model, pay, &judge);
         assert_eq!(given.unwrap()["sure"], 0.9, "{provider}");
         assert_eq!(exchange.requests, 3, "{provider}");
         let made = [r#"0.0 PAY {"sum":500}"#, r#"0.1 PAY {"sum":7}"#, r#"1.0 PAY {"sum":50}"#];
@@ -179,20 +184,9 @@ fn an_answer_beside_calls_is_asked_for_again_after_them() {
         // A tool that there is not is no answer either, and costs no repair.
         let unknown = whole(provider, &[("NOPE", json!({"x": 1}))]);
         let server = server(vec![beside, unknown, answer]);
-        let (model, prompt, schema, judge) = (model(provider, &server), prompt(), schema(), Judge::default());
+        let (model, judge) = (model(provider, &server), Judge::default());
         let pay = json!({"type": "object"});
-        let tool =
-            Tool { name: "PAY".into(), event: "PAY".into(), description: "Pays.".into(), schema: pay, wrapped: false };
-        let question = Question {
-            model: &model,
-            prompt: &prompt,
-            schema: Some(&schema),
-            settings: &Settings::default(),
-            budget: Budget { tokens: 100_000, time: Duration::from_secs(20) },
-            tools: &[tool],
-            rounds: 5,
-        };
-        let (given, _) = ask(&question, &HttpTransport::default(), &judge);
+        let (given, _) = ask_with_pay(&model, pay, &judge);
         assert_eq!(given.unwrap()["text"], "ja, gewiß", "{provider}");
         assert_eq!(*judge.0.lock().unwrap(), [r#"0.0 PAY {"sum":7}"#], "{provider}");
         let asked = server.asked.lock().unwrap();
